@@ -42,7 +42,7 @@ class SourceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A Python file in UTF-8: its parts such that ``mark + text.encode()`` are exactly its bytes.
+    """A Python file in UTF-8: ``mark`` is its byte order mark, if it has one, and ``text`` the rest.
 
     ``lines`` are the lines as Python counts them (``\\n``, ``\\r\\n`` and ``\\r`` end a line), ends kept.
     """
@@ -51,6 +51,11 @@ class Source:
     text: str
     lines: tuple[str, ...]
     tree: ast.Module
+
+    @property
+    def content(self) -> bytes:
+        """The file's bytes."""
+        return self.mark + self.text.encode()
 
 
 def read_source(content: bytes) -> Source:
@@ -125,18 +130,24 @@ def _compile(tree: ast.Module) -> None:
             raise SourceError("is nested too deeply") from None
 
 
-def same_code(first: ast.AST, second: ast.AST) -> bool:
-    """Whether two syntax trees say the same, wherever it stands in the text.
+def same_code(
+    first: ast.AST, second: ast.AST, *, docstrings: bool = True, but: tuple[ast.AST, ast.AST] | None = None
+) -> bool:
+    """Whether two syntax trees say the same, wherever it stands in the text, perhaps without ``docstrings``.
 
-    ``ast.dump`` would recurse, and write numbers out: neither ends well with foreign code.
+    The nodes ``but``, one of each tree, count as the same. Neither tree is changed. ``ast.dump`` would recurse, and
+    write numbers out: neither ends well with foreign code.
     """
     pending: list[tuple[object, object]] = [(first, second)]
     while pending:
         left, right = pending.pop()
-        if type(left) is not type(right):
+        if but is not None and (left is but[0] or right is but[1]):
+            if left is not but[0] or right is not but[1]:
+                return False
+        elif type(left) is not type(right):
             return False
-        if isinstance(left, ast.AST):
-            pending.extend((getattr(left, name, None), getattr(right, name, None)) for name in left._fields)
+        elif isinstance(left, ast.AST) and isinstance(right, ast.AST):
+            pending.extend((_field(left, name, docstrings), _field(right, name, docstrings)) for name in left._fields)
         elif isinstance(left, list) and isinstance(right, list):
             if len(left) != len(right):
                 return False
@@ -146,16 +157,27 @@ def same_code(first: ast.AST, second: ast.AST) -> bool:
     return True
 
 
+def _field(node: ast.AST, name: str, docstrings: bool) -> object:
+    if name == "body" and not docstrings and is_definition(node):
+        return code_of(node)
+    return getattr(node, name, None)
+
+
+def code_of(node: Definition) -> list[ast.stmt]:
+    """The statements of a definition without its docstring; ``pass`` where there is nothing else."""
+    return node.body if ast.get_docstring(node, clean=False) is None else node.body[1:] or [ast.Pass()]
+
+
 def same_definition(one: str, other: str) -> bool:
     """Whether two definitions have the same syntax tree but for docstrings; false where one of them does not parse."""
     try:
-        return same_code(definition_tree(one)[0], definition_tree(other)[0])
+        return same_code(definition_tree(one)[0], definition_tree(other)[0], docstrings=False)
     except SourceError:
         return False
 
 
 def definition_tree(definition: str) -> tuple[ast.Module, str]:
-    """The syntax tree of a definition without docstrings, and the text in which its lines are numbered.
+    """The syntax tree of a definition, and the text in which its lines are numbered.
 
     Raises :class:`SourceError`.
     """
@@ -165,14 +187,14 @@ def definition_tree(definition: str) -> tuple[ast.Module, str]:
     tree = parse_source(text)
     if indented and len(tree.body) == 1 and isinstance(tree.body[0], ast.ClassDef):
         tree.body = tree.body[0].body
-    return without_docstrings(tree), text
+    return tree, text
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:
     """``tree``, changed in place, without the docstrings of its functions and classes."""
     for node in ast.walk(tree):
-        if is_definition(node) and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
+        if is_definition(node):
+            node.body = code_of(node)
     return tree
 
 

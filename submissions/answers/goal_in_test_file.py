@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from benchmark_tasks.domain.python_source import is_definition, parse_source, same_code
+from benchmark_tasks.domain.python_source import is_definition, same_code
 from submissions.answers.types import AnswerError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def check_goal_alone(
 
     ``refusal`` is raised for a change around the definition, AnswerError for one inside it.
     """
-    if _around(pristine) != _around(result) or not same_code(without_goal(pristine), without_goal(result)):
+    if _around(pristine) != _around(result) or not same_around(pristine, result):
         raise refusal(
             f"{goal.file} is a protected file that also holds the goal; only the definition of {goal.function!r} "
             "may change there (put imports and helpers inside it).",
@@ -72,18 +72,10 @@ def _around(found: FoundGoal) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
     return found.source.mark, lines[: found.first_line - 1], lines[found.last_line :]
 
 
-def without_goal(found: FoundGoal) -> ast.Module:
-    """The file's syntax tree with ``pass`` for the goal. Parsed again, since it is changed."""
-    tree = parse_source(found.source.text)
-    for holder in ast.walk(tree):
-        for _, value in ast.iter_fields(holder):
-            if isinstance(value, list):
-                value[:] = [ast.Pass() if _is_at(item, found.node) else item for item in value]
-    return tree
-
-
-def _is_at(item: object, node: Definition) -> bool:
-    return isinstance(item, type(node)) and (item.lineno, item.col_offset) == (node.lineno, node.col_offset)
+def same_around(pristine: FoundGoal, result: FoundGoal, *, docstrings: bool = True) -> bool:
+    """Whether two files' syntax trees are the same but for the goal's definition, perhaps without ``docstrings``."""
+    but = (pristine.node, result.node)
+    return same_code(pristine.source.tree, result.source.tree, docstrings=docstrings, but=but)
 
 
 def _evaluated_early(node: Definition) -> Iterator[ast.expr | ast.stmt]:

@@ -5,34 +5,28 @@ What a diff says about itself is not believed; what it did to the copy is looked
 
 from __future__ import annotations
 
-import ast
 import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.goals import find_goal
-from benchmark_tasks.domain.python_source import (
-    SourceError,
-    parse_source,
-    same_code,
-    same_definition,
-    without_docstrings,
-)
+from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code
 from submissions.answers.archives import MAX_FILE_BYTES
 from submissions.answers.git_tool import apply_in, paths_in, unified_diff
-from submissions.answers.goal_in_test_file import check_goal_alone, without_goal
+from submissions.answers.goal_in_test_file import check_goal_alone, same_around
 from submissions.answers.protection import is_protected_name, shadowed_module, too_long, unsafe_name
-from submissions.answers.similarity import similarity
-from submissions.answers.splice import goal_in, splice
+from submissions.answers.similarity import similarity_of
+from submissions.answers.splice import goal_in, splice_goal
 from submissions.answers.trees import Tree, copy_tree, read_tree, scratch_folder
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
-    from benchmark_tasks.domain.goals import Goal
+    from benchmark_tasks.domain.goals import FoundGoal, Goal
     from submissions.answers.types import TaskFiles
 
 MAX_DIFF_BYTES = 1024 * 1024
@@ -109,13 +103,14 @@ def apply_source(task: TaskFiles, answer: bytes) -> AppliedAnswer:
     Raises AnswerError when the answer does not parse, cannot be placed, or is the masked definition unchanged.
     """
     pristine = (task.repository / task.goal.file).read_bytes()
-    result = splice(pristine, task.goal, answer)
+    found = splice_goal(pristine, task.goal, answer)
     # By syntax: a docstring takes on another indentation on its way into the answer and back.
-    if _same(parse_source(pristine), parse_source(result)):
+    if same_code(goal_in(pristine, task.goal).source.tree, found.source.tree, docstrings=False):
         raise AnswerError(
             "The answer changes nothing: it is the masked definition itself (comments and docstrings do not count)."
         )
-    return _applied(task, [_Change(path=task.goal.file, old=pristine, new=result)], AnswerError)
+    change = _Change(path=task.goal.file, old=pristine, new=found.source.content)
+    return _applied(task, [change], AnswerError, found=found)
 
 
 def apply_files(task: TaskFiles, files: Mapping[str, bytes]) -> AppliedAnswer:
@@ -253,26 +248,36 @@ def _only_line_ends(change: _Change) -> bool:
     return change.old.replace(b"\r", b"") == change.new.replace(b"\r", b"")
 
 
-def _applied(task: TaskFiles, changes: list[_Change], outside_goal: Callable[..., AnswerError]) -> AppliedAnswer:
-    """Check the changed Python files and the goal, and put the result together."""
+def _applied(
+    task: TaskFiles,
+    changes: list[_Change],
+    outside_goal: Callable[..., AnswerError],
+    *,
+    found: FoundGoal | None = None,
+) -> AppliedAnswer:
+    """Check the changed Python files and the goal, and put the result together.
+
+    ``found`` is the goal in the result where that was read before: each file is parsed once, for it may be long.
+    """
     goal = task.goal
     old = {change.path: change.old for change in changes if change.old is not None}
     new = {change.path: change.new for change in changes if change.new is not None}
     for path, content in new.items():
-        _check_python(path, content)
+        if not _is_utf8(content):
+            raise AnswerError(f"{path} is not UTF-8 text; answers are kept as UTF-8.", file=path)
+    trees = {path: _parsed(path, content) for path, content in new.items() if path != goal.file and _is_python(path)}
     pristine = old.get(goal.file)
-    result = new.get(goal.file)
-    if goal.file in old and result is None:
+    if goal.file in old and goal.file not in new:
         raise AnswerError(f"The diff removes {goal.file}, which holds the goal definition.")
-    if result is None:
-        result = (task.repository / goal.file).read_bytes()
-    found = goal_in(result, goal, subject=f"After the change {goal.file}")
+    if found is None:
+        result = new[goal.file] if goal.file in new else (task.repository / goal.file).read_bytes()
+        found = goal_in(result, goal, subject=f"After the change {goal.file}")
     masked = None if pristine is None else goal_in(pristine, goal)
     if masked is not None and is_protected_name(goal.file):
         check_goal_alone(masked, found, goal, outside_goal)
     # Beside any other change of code the golden function is another answer: a helper may be shadowed.
-    is_alone = all(_is_same_code(change) for change in changes if change.path != goal.file) and (
-        masked is None or _same(without_goal(masked), without_goal(found))
+    is_alone = all(_is_same_code(change, trees) for change in changes if change.path != goal.file) and (
+        masked is None or same_around(masked, found, docstrings=False)
     )
     golden = _golden(task)
     return AppliedAnswer(
@@ -280,37 +285,34 @@ def _applied(task: TaskFiles, changes: list[_Change], outside_goal: Callable[...
         deleted=tuple(sorted(old.keys() - new.keys())),
         diff=unified_diff(old, new),
         goal_source=found.text,
-        identical=is_alone and golden is not None and same_definition(found.text, golden),
-        similarity={} if golden is None else similarity(found.text, golden),
+        identical=is_alone and golden is not None and same_code(found.node, golden.node, docstrings=False),
+        similarity={} if golden is None else similarity_of(found, golden),
     )
 
 
-def _golden(task: TaskFiles) -> str | None:
+def _golden(task: TaskFiles) -> FoundGoal | None:
     with suppress(OSError, SourceError):
         if task.reference is not None:
-            return find_goal(task.reference.read_bytes(), task.goal).text
+            return find_goal(task.reference.read_bytes(), task.goal)
     return None
 
 
-def _is_same_code(change: _Change) -> bool:
+def _is_same_code(change: _Change, trees: Mapping[str, ast.Module]) -> bool:
     """Whether a Python file is changed in comments, docstrings and formatting only. Of others nobody can tell."""
-    if change.old is None or change.new is None or not change.path.lower().endswith(".py"):
+    if change.old is None or change.path not in trees:
         return False
     try:
-        return _same(parse_source(change.old), parse_source(change.new))
+        return same_code(parse_source(change.old), trees[change.path], docstrings=False)
     except SourceError:
         return False
 
 
-def _same(one: ast.Module, other: ast.Module) -> bool:
-    return same_code(without_docstrings(one), without_docstrings(other))
+def _is_python(path: str) -> bool:
+    return path.lower().endswith(".py")
 
 
-def _check_python(path: str, content: bytes) -> None:
-    if not _is_utf8(content):
-        raise AnswerError(f"{path} is not UTF-8 text; answers are kept as UTF-8.", file=path)
-    if path.lower().endswith(".py"):
-        try:
-            parse_source(content)
-        except SourceError as error:
-            raise AnswerError(error.about(f"After the change {path}"), file=path) from None
+def _parsed(path: str, content: bytes) -> ast.Module:
+    try:
+        return parse_source(content)
+    except SourceError as error:
+        raise AnswerError(error.about(f"After the change {path}"), file=path) from None

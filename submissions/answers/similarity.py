@@ -9,13 +9,16 @@ from __future__ import annotations
 import ast
 import tokenize
 from collections import Counter
+from copy import copy
 from io import StringIO
 from typing import TYPE_CHECKING, Final
 
-from benchmark_tasks.domain.python_source import SourceError, definition_tree, is_definition, split_lines
+from benchmark_tasks.domain.python_source import SourceError, code_of, definition_tree, is_definition, split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from benchmark_tasks.domain.goals import FoundGoal
 
 _LAYOUT: Final = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
@@ -24,53 +27,72 @@ _DIGITS: Final = 3
 
 
 def similarity(answer: str, golden: str) -> dict[str, float]:
+    """:func:`similarity_of` two definitions as texts; empty where one of them does not parse."""
+    try:
+        (answer_tree, answer_text), (golden_tree, golden_text) = definition_tree(answer), definition_tree(golden)
+    except SourceError:
+        return {}
+    return _compared(
+        (answer_tree.body, split_lines(answer_text)),
+        (golden_tree.body, split_lines(golden_text)),
+    )
+
+
+def similarity_of(answer: FoundGoal, golden: FoundGoal) -> dict[str, float]:
     """The share of equal parts, 0 to 1: ``tokens`` of runs of three tokens, ``tree`` of the syntax tree's inner nodes.
 
     A node is equal to one with the same kinds of nodes below it, whatever their names and values. Empty where one of
-    the definitions does not parse, or has no body to compare.
+    the definitions has no body to compare.
     """
+    return _compared(*(([goal.node], goal.source.lines[: goal.last_line]) for goal in (answer, golden)))
+
+
+def _compared(*both: tuple[Sequence[ast.stmt], Sequence[str]]) -> dict[str, float]:
     try:
-        both = [_parts(answer), _parts(golden)]
-    except (SourceError, tokenize.TokenError, SyntaxError):
+        answer, golden = (_parts(statements, lines) for statements, lines in both)
+    except (tokenize.TokenError, SyntaxError):
         return {}
     found = {}
-    for measure, first, second in zip(("tokens", "tree"), *both, strict=True):
+    for measure, first, second in zip(("tokens", "tree"), answer, golden, strict=True):
         if not first or not second:
             return {}
         found[measure] = round(2 * (first & second).total() / (first.total() + second.total()), _DIGITS)
     return found
 
 
-def _parts(definition: str) -> tuple[Counter[object], Counter[object]]:
-    tree, text = definition_tree(definition)
-    body = [each for goal in tree.body for each in (goal.body if is_definition(goal) else [goal])]
+def _parts(statements: Sequence[ast.stmt], lines: Sequence[str]) -> tuple[Counter[object], Counter[object]]:
+    body = [each for goal in statements for each in (code_of(goal) if is_definition(goal) else [goal])]
     # What stands for the body of a definition that had a docstring only stands at no line.
     start = getattr(body[0], "lineno", None) if body else None
-    lines = split_lines(text)[start - 1 :] if start else ()
     tokens = [
         token.string
-        for token in tokenize.generate_tokens(StringIO("".join(lines)).readline)
+        for token in tokenize.generate_tokens(StringIO("".join(lines[start - 1 :] if start else ())).readline)
         if token.type not in _LAYOUT
     ]
     runs: Counter[object] = Counter(zip(tokens, tokens[1:], tokens[2:], strict=False))
-    return runs, Counter(_inner_nodes(ast.Module(body=body, type_ignores=[])))
+    return runs, Counter(_inner_nodes(body))
 
 
-def _inner_nodes(root: ast.Module) -> Iterator[int]:
+def _inner_nodes(body: Sequence[ast.stmt]) -> Iterator[int]:
     """A number for each node with nodes below it: equal for equal subtrees. Does not recurse: foreign code is deep."""
     numbers: dict[ast.AST, int] = {}
-    order: list[ast.AST] = []
-    pending = list[ast.AST](root.body)
+    order: list[tuple[ast.AST, list[ast.AST]]] = []
+    pending = list[ast.AST](body)
     while pending:
         node = pending.pop()
-        order.append(node)
-        pending += _below(node)
-    for node in reversed(order):
-        below = tuple(numbers[child] for child in _below(node))
-        numbers[node] = hash((type(node).__name__, below))
-        if below:
+        below = _below(node)
+        order.append((node, below))
+        pending += below
+    for node, below in reversed(order):
+        known = tuple(numbers[child] for child in below)
+        numbers[node] = hash((type(node).__name__, known))
+        if known:
             yield numbers[node]
 
 
 def _below(node: ast.AST) -> list[ast.AST]:
+    if is_definition(node):
+        # A copy, since the tree is compared elsewhere too.
+        node, code = copy(node), code_of(node)
+        node.body = code
     return [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]

@@ -13,7 +13,6 @@ from benchmark_tasks.domain.python_source import (
     SourceError,
     first_line_of,
     is_definition,
-    read_source,
     same_code,
 )
 from submissions.answers.answer_source import Helper, SourceAnswer, future_names, read_answer
@@ -31,6 +30,14 @@ _FSTRING_END = getattr(token, "FSTRING_END", -1)
 def splice(pristine: bytes, goal: Goal, answer: bytes) -> bytes:
     """The bytes of ``pristine`` with the goal's definition replaced by the one in ``answer``.
 
+    Raises as :func:`splice_goal` does.
+    """
+    return splice_goal(pristine, goal, answer).source.content
+
+
+def splice_goal(pristine: bytes, goal: Goal, answer: bytes) -> FoundGoal:
+    """Replace the goal's definition in the file ``pristine`` by the one in ``answer``; return the goal in the result.
+
     The answer's imports, helpers and constants go to module level right before the statement that holds the goal.
     Decorators stay the pristine ones unless the answer brings its own. The answer is moved to where the
     goal was, with the file's line ends; everything outside the goal keeps its bytes, and its syntax tree is compared
@@ -44,8 +51,7 @@ def splice(pristine: bytes, goal: Goal, answer: bytes) -> bytes:
         result = found.source.mark + _placed(found, parts).encode()
     except SourceError as error:
         raise AnswerError(f"The answer {error}", line=error.line) from None
-    _check(result, found, parts)
-    return result
+    return _checked(result, goal, found, parts)
 
 
 def goal_in(content: bytes, goal: Goal, *, subject: str = "") -> FoundGoal:
@@ -97,17 +103,15 @@ def _spacing(line: str) -> str:
     return line[: len(line) - len(line.lstrip(_SPACING))]
 
 
-def _check(result: bytes, found: FoundGoal, parts: SourceAnswer) -> None:
-    """Hold the result against the tree that it must have; raise AnswerError if it is any other."""
-    try:
-        tree = read_source(result).tree
-    except SourceError as error:
-        raise AnswerError(error.about("The masked file with this answer in it")) from None
-    if not same_code(tree, _expected(found, parts)):
+def _checked(result: bytes, goal: Goal, found: FoundGoal, parts: SourceAnswer) -> FoundGoal:
+    """The goal in the result. Raises AnswerError where its tree is any other than it must be."""
+    placed = goal_in(result, goal, subject="The masked file with this answer in it")
+    if not same_code(placed.source.tree, _expected(found, parts)):
         raise AnswerError(
             "The answer cannot be placed without changing code around it; write every top-level statement on lines "
             "of its own, or send a diff."
         )
+    return placed
 
 
 def _expected(found: FoundGoal, parts: SourceAnswer) -> ast.Module:

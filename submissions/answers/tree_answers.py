@@ -7,14 +7,13 @@ reported; the answer counts without it, since agents touch tests for honest reas
 
 from __future__ import annotations
 
-import ast
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.goals import FoundGoal, Goal, find_goal
-from benchmark_tasks.domain.python_source import SourceError, same_code, without_docstrings
+from benchmark_tasks.domain.python_source import SourceError, same_code
 from submissions.answers.git_tool import unified_diff
 from submissions.answers.goal_in_test_file import with_goal_of
 from submissions.answers.patches import MAX_CHANGED_FILES, below_a_file, path_problem
@@ -256,10 +255,7 @@ def _overlap(first: FoundGoal, second: FoundGoal) -> bool:
 
 def _same_goal(masked: FoundGoal | None, found: FoundGoal) -> bool:
     """Whether the definitions differ in comments and docstrings at most."""
-    if masked is None:
-        return False
-    first, second = (without_docstrings(ast.Module(body=[goal.node], type_ignores=[])) for goal in (masked, found))
-    return same_code(first, second)
+    return masked is not None and same_code(masked.node, found.node, docstrings=False)
 
 
 def noise_of_name(path: str) -> str:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import ast
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,22 @@ def test_answers_to_tasks_that_take_none_are_left_out(tasks: dict[str, TaskFiles
         "There is nothing to submit: every answer here is to a task that takes none: cd/1 (no unit test)."
     )
     assert nothing.refused
+
+
+@pytest.mark.parametrize(("kind", "parses"), [(AnswerKind.SOURCE, 2), (AnswerKind.DIFF, 1)])
+def test_a_long_answer_is_parsed_once_in_each_file_that_it_makes(
+    tasks: dict[str, TaskFiles], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: AnswerKind, parses: int
+) -> None:
+    """``answer.py`` is taken apart, then the masked file with it is held against that; a diff makes the file alone."""
+    line = f"    return [{'1, ' * 20_000}]"
+    (tmp_path / "golden.py").write_text("def f(x):\n    y = x + 1\n    return y\n")
+    compared = {"dpo/1": replace(tasks["dpo/1"], reference=tmp_path / "golden.py")}
+    diff = f"--- a/a.py\n+++ b/a.py\n@@ -2 +2 @@\n-    raise NotImplementedError\n+{line}\n"
+    content = diff if kind is AnswerKind.DIFF else f"def f(x):\n{line}\n"
+    lengths: list[int] = []
+    parse = ast.parse
+    monkeypatch.setattr(ast, "parse", lambda source, *given: lengths.append(len(source)) or parse(source, *given))
+    (tried,) = try_answers([answer("dpo/1", content.encode(), kind=kind)], compared)
+    assert tried.applied is not None
+    assert tried.applied.similarity["tokens"] < 0.1
+    assert sum(length > len(line) for length in lengths) == parses
