@@ -14,8 +14,10 @@ from pydantic import TypeAdapter
 from benchmark_tasks.domain.foreign_json import nearest
 from submissions.answers.archives import BUNDLE_LIMITS, readable
 from submissions.answers.bundle import read_bundle
+from submissions.answers.diffs import apply_diff
 from submissions.answers.limited import BundleRequest
-from submissions.answers.patches import apply_diff, apply_files, apply_source
+from submissions.answers.patches import apply_files, apply_source
+from submissions.answers.tree_answers import remarks_on
 from submissions.answers.types import (
     AnswerError,
     AnswerKind,
@@ -34,12 +36,13 @@ from submissions.limited_child import answer as serve_with
 from submissions.limited_child import say_place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 MAX_APPLIED_BYTES = 64 * 1024 * 1024
 """What the changed files of all answers of a bundle may hold together."""
 
 _NAMED_TASKS = 10
+_NO_ANSWER = "There is no answer here, and no goal is changed in any repository, so there is nothing to submit."
 _READING: TypeAdapter[BundleReading] = TypeAdapter(BundleReading)
 
 
@@ -88,9 +91,9 @@ def check_bundle(
     answers = try_answers([answer for answer in reading.answers if answer.task not in closed], tasks, on_answer)
     if not answers and not reading.refused:
         named = dict.fromkeys(problem.task for problem in problems if problem.task in closed)
-        message = "No goal is changed in any of these repositories, so there is nothing to submit."
-        problems.append(refuse(_all_left_out({slug: closed[slug] for slug in named}) if named else message))
+        problems.append(refuse(_all_left_out({slug: closed[slug] for slug in named}) if named else _NO_ANSWER))
     problems += [answer.problem for answer in answers if answer.problem is not None]
+    problems += _remarks_on_diffs(answers)
     return replace(reading, answers=answers, problems=tuple(problems))
 
 
@@ -121,13 +124,17 @@ def try_answers(
             continue
         try:
             applied = apply_answer(answer, task)
-        except ProtectedPathError as error:
-            tried.append(_with_problem(answer, Severity.REFUSE, error.message, error.line))
         except AnswerError as error:
-            tried.append(_with_problem(answer, Severity.BAD_ANSWER, error.message, error.line))
+            severity = Severity.REFUSE if isinstance(error, ProtectedPathError) else Severity.BAD_ANSWER
+            tried.append(
+                replace(
+                    _with_problem(answer, severity, error.message, error.line),
+                    aside=answer.aside + error.aside,
+                )
+            )
         else:
             size += sum(len(text.encode()) for text in (*applied.files.values(), applied.diff))
-            tried.append(replace(answer, applied=applied, files={}))
+            tried.append(replace(answer, applied=applied, aside=answer.aside + applied.aside, files={}))
     return tuple(tried)
 
 
@@ -140,6 +147,15 @@ def apply_answer(answer: RawAnswer, task: TaskFiles) -> AppliedAnswer:
     if answer.kind is AnswerKind.DIFF:
         return apply_diff(task, answer.content)
     return apply_source(task, answer.content)
+
+
+def _remarks_on_diffs(answers: Sequence[RawAnswer]) -> Iterator[Problem]:
+    """What was set aside from diffs, and converted in them; output trees came with their remarks."""
+    for answer in answers:
+        if answer.kind is not AnswerKind.TREE:
+            notes = answer.applied.notes if answer.applied else ()
+            yield from (Problem(Severity.REMARK, note, answer.task, answer.file) for note in notes)
+            yield from remarks_on([answer])
 
 
 def _all_left_out(closed: Mapping[str, str]) -> str:

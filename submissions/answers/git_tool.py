@@ -25,8 +25,14 @@ _ESCAPES = ("invalid path", "../", "beyond a symbolic link", "is outside", "inva
 _MISMATCH = re.compile(r"patch failed: (.*):(\d+)$")
 _SHOWN_COMPLAINTS = 3
 _LONGEST_COMPLAINT = 200
-_PREFIXED = re.compile(rb"^(?:--- |\+\+\+ |diff --git )\"?[ab]/", re.MULTILINE)
+# git's prefixes: a and b, or with diff.mnemonicPrefix those of index, work tree, commit, object, and 1 and 2.
+_PREFIXED = re.compile(rb"^(?:--- |\+\+\+ |diff --git )\"?[abciow12]/", re.MULTILINE)
+_OLD_NAME = re.compile(rb"^(?:--- |diff --git )\"?([^\s\"]+)", re.MULTILINE)
 _HEADER = re.compile(r"^diff --git [ab]/(.*) [ab]/\1$", re.MULTILINE)
+
+
+class DoesNotApplyError(AnswerError):
+    """git refuses the diff: it is damaged, or its context is not that of the files."""
 
 
 def paths_in(folder: Path, diff: bytes) -> list[str]:
@@ -41,9 +47,10 @@ def paths_in(folder: Path, diff: bytes) -> list[str]:
 def apply_in(folder: Path, diff: bytes, *options: str) -> bytes:
     """Apply ``diff`` to the files in ``folder``; return what git prints.
 
-    Raises ProtectedPathError for a path that leaves the folder, AnswerError for a diff that is broken or does not fit.
+    Raises ProtectedPathError for a path that leaves the folder, DoesNotApplyError for a diff that is broken or does not
+    fit, AnswerError for one that takes too long.
     """
-    strip = "-p1" if _PREFIXED.search(diff) else "-p0"
+    strip = "-p1" if _is_prefixed(folder, diff) else "-p0"
     try:
         # --unidiff-zero: hunks without context after them, as models write them, may lie anywhere in the file.
         arguments = ["apply", strip, *options, "--whitespace=nowarn", "--unidiff-zero", "-"]
@@ -57,8 +64,18 @@ def apply_in(folder: Path, diff: bytes, *options: str) -> bytes:
     if any(mark in complaint for complaint in complaints for mark in _ESCAPES):
         raise ProtectedPathError(f"The diff leaves the repository: {_shown(complaints)}.", line=line)
     if line is not None:
-        raise AnswerError(f"The diff is damaged: {_shown(complaints)}; make it with 'git diff'.", line=line)
-    raise AnswerError(f"The diff does not apply to the masked repository: {_shown(complaints)}.")
+        raise DoesNotApplyError(f"The diff is damaged: {_shown(complaints)}; make it with 'git diff'.", line=line)
+    raise DoesNotApplyError(f"The diff does not apply to the masked repository: {_shown(complaints)}.")
+
+
+def _is_prefixed(folder: Path, diff: bytes) -> bool:
+    """Whether the first folder of the diff's names is a prefix: the files that it names decide, else how it looks."""
+    names = [os.fsdecode(name) for name in dict.fromkeys(_OLD_NAME.findall(diff))]
+    bare, stripped = (
+        sum(os.path.lexists(folder / name) for name in each if name and not name.startswith("/"))
+        for each in (names, [name.partition("/")[2] for name in names])
+    )
+    return stripped > bare if stripped != bare else bool(_PREFIXED.search(diff))
 
 
 def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:

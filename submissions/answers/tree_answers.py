@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.goals import FoundGoal, Goal, find_goal
 from benchmark_tasks.domain.python_source import SourceError, same_code
+from submissions.answers.diff_text import MAX_CHANGED_FILES
 from submissions.answers.git_tool import unified_diff
 from submissions.answers.goal_in_test_file import with_goal_of
-from submissions.answers.patches import MAX_CHANGED_FILES, below_a_file, path_problem
+from submissions.answers.patches import below_a_file, path_problem
 from submissions.answers.protection import is_protected_name
 from submissions.answers.trees import Tree, read_tree
 from submissions.answers.types import (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _LONGEST_DIFF = 16 * 1024
 _MOST_ASIDE = 20
+_SHOWN_PATH = 300
 _CACHES = frozenset(
     (
         *(".git", ".hg", ".svn", ".idea", ".vscode", "__macosx"),
@@ -54,6 +56,9 @@ CACHES = "caches and editors' files"
 RESULTS = "logs and results"
 BINARY = "binary files"
 OTHER = "new files of other kinds"
+PROTECTED_IS_CHANGED = (
+    "This protected file is changed. The change is not applied: the answer is tested with the original."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class TreeFolder:
 
 
 @dataclass(slots=True)
-class _Making:
+class Making:
     """One task's answer while it is made."""
 
     task: TaskFiles
@@ -93,17 +98,21 @@ class _Making:
         """The masked content of ``path``; None for a new file."""
         return (self.task.repository / path).read_bytes() if path in self.masked.entries else None
 
-    def set_aside(self, path: str, message: str, content: bytes | None) -> None:
-        """Leave the change of ``path`` out of the answer, and keep it beside, with the first few others."""
+    def set_aside(self, path: str, message: str, content: bytes | None, *, deleted: bool = False) -> None:
+        """Leave the change of ``path`` out of the answer, and keep it beside, with the first few others.
+
+        ``content`` is None where it is not kept, or the file is ``deleted``.
+        """
         if len(self.aside) >= _MOST_ASIDE:
             return
         diff = ""
-        if content is not None:
+        if content is not None or deleted:
             old = self.pristine(path)
             # A name that no disk takes is set aside too, without its content.
             with suppress(AnswerError, OSError):
-                diff = unified_diff({} if old is None else {path: old}, {path: content})[:_LONGEST_DIFF]
-        self.aside.append(SetAside(message=message, file=path, diff=diff))
+                new = {} if content is None else {path: content}
+                diff = unified_diff({} if old is None else {path: old}, new)[:_LONGEST_DIFF]
+        self.aside.append(SetAside(message=message, file=shown_path(path), diff=diff))
 
     def answer(self, *, wrong: str = "") -> RawAnswer:
         old = {path: content for path in self.files if (content := self.pristine(path)) is not None}
@@ -124,6 +133,13 @@ class _Making:
         )
 
 
+def shown_path(path: str) -> str:
+    """A foreign path, printable and short enough for a message."""
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in path)
+    shown = shown.encode("ascii", "backslashreplace").decode()
+    return shown if len(shown) <= _SHOWN_PATH else f"{shown[:_SHOWN_PATH]}..."
+
+
 def answers_of(folder: TreeFolder, tasks: Mapping[str, TaskFiles]) -> tuple[list[RawAnswer], list[Problem]]:
     """The answers in one paper's folder, and remarks on the tasks that were left as they were.
 
@@ -140,7 +156,7 @@ def answers_of(folder: TreeFolder, tasks: Mapping[str, TaskFiles]) -> tuple[list
             continue
         masked = trees.setdefault(str(task.repository), read_tree(task.repository))
         others = tuple(other.goal for other_slug, other in tasks.items() if other_slug != slug)
-        making = _Making(task=task, others=others, folder=folder, masked=masked)
+        making = Making(task=task, others=others, folder=folder, masked=masked)
         answer = _answer(making)
         if answer is not None:
             answers.append(answer)
@@ -157,7 +173,7 @@ def remarks_on(answers: list[RawAnswer]) -> list[Problem]:
     ]
 
 
-def _answer(making: _Making) -> RawAnswer | None:
+def _answer(making: Making) -> RawAnswer | None:
     """The answer; None where the goal is as masked."""
     goal = making.goal
     if goal.file in making.folder.missing:
@@ -173,14 +189,13 @@ def _answer(making: _Making) -> RawAnswer | None:
         count = len(making.folder.changed)
         return making.answer(wrong=f"{count} files are changed; at most {MAX_CHANGED_FILES} are allowed.")
     for path, content in making.folder.changed.items():
-        _take(path, content, making)
+        take(path, content, making)
     for path, kept in making.folder.protected.items():
-        message = "This protected file is changed. The change is not applied: the answer is tested with the original."
-        making.set_aside(path, message, kept)
+        making.set_aside(path, PROTECTED_IS_CHANGED, kept)
     return making.answer(wrong=wrong)
 
 
-def _take(path: str, content: bytes, making: _Making) -> None:
+def take(path: str, content: bytes, making: Making) -> None:
     """Add the changed file ``path`` to the answer, as far as it may belong to it."""
     reason = path_problem(path, making.masked, making.goal)
     reason = reason or below_a_file(path, making.folder.changed)
@@ -208,7 +223,7 @@ def with_line_ends_of(pristine: bytes, content: bytes) -> bytes:
     return content
 
 
-def _restored(path: str, pristine: bytes, content: bytes, other: Goal, making: _Making) -> bytes:
+def _restored(path: str, pristine: bytes, content: bytes, other: Goal, making: Making) -> bytes:
     """``content`` with the goal of another task as it is masked."""
     if other.file != path:
         return content
@@ -228,7 +243,7 @@ def _restored(path: str, pristine: bytes, content: bytes, other: Goal, making: _
     return restored if _find(restored, other)[0] is not None else content
 
 
-def _goal_alone(path: str, pristine: bytes, content: bytes, making: _Making) -> bytes:
+def _goal_alone(path: str, pristine: bytes, content: bytes, making: Making) -> bytes:
     """Of a test file that holds the goal, the masked file with the new definition in it."""
     masked, _ = _find(pristine, making.goal)
     found, _ = _find(content, making.goal)

@@ -66,7 +66,8 @@ class AppliedAnswer:
     ``diff`` is the unified diff made from the resulting tree (for people); ``goal_source`` the goal's source after it;
     ``identical`` whether the goal is the golden definition and nothing else is changed; ``similarity`` how
     much of its code is in the goal (empty without one). Texts keep their line ends and byte order mark: write them with
-    ``text.encode()``, never in text mode.
+    ``text.encode()``, never in text mode. Of a diff, ``aside`` is what was left out of it, and ``notes`` are sentences
+    on what was converted before it applied.
     """
 
     files: dict[str, str]
@@ -75,6 +76,8 @@ class AppliedAnswer:
     goal_source: str
     identical: bool = False
     similarity: Mapping[str, float] = field(default_factory=dict)
+    aside: tuple[SetAside, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,13 +251,17 @@ class BundleError(Exception):
 
 
 class AnswerError(Exception):
-    """One answer does not parse or does not apply; scored ``bad_patch`` if it is submitted anyway."""
+    """One answer does not parse or does not apply; scored ``bad_patch`` if it is submitted anyway.
+
+    ``aside`` is what had been left out of it by then.
+    """
 
     def __init__(self, message: str, *, line: int | None = None, file: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.line = line
         self.file = file
+        self.aside: tuple[SetAside, ...] = ()
 
 
 class ProtectedPathError(AnswerError):

@@ -20,7 +20,7 @@ from submissions.answers.types import (
     TaskFiles,
 )
 from tests.submissions.answers.archive_makers import make_tar, make_tar_of, make_zip, tar_info
-from tests.submissions.answers.test_patches import add, rename
+from tests.submissions.answers.test_diffs import add, rename
 
 if TYPE_CHECKING:
     from pathlib import Path

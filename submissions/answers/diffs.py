@@ -1,0 +1,201 @@
+"""Apply a diff to a task's masked repository, in a scratch copy.
+
+What a diff says about itself is not believed; what it did to the copy is looked at, path by path. What an answer may
+not change is set aside, as in output trees.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from submissions.answers.archives import MAX_FILE_BYTES
+from submissions.answers.diff_text import MAX_CHANGED_FILES, plain_diff
+from submissions.answers.git_tool import DoesNotApplyError, apply_in, paths_in
+from submissions.answers.patches import apply_files, path_problem
+from submissions.answers.protection import is_protected_name, too_long
+from submissions.answers.tree_answers import (
+    PROTECTED_IS_CHANGED,
+    Making,
+    TreeFolder,
+    noise_of_content,
+    noise_of_name,
+    shown_path,
+    take,
+)
+from submissions.answers.trees import copy_tree, read_tree, scratch_folder
+from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from submissions.answers.diff_text import PlainDiff
+    from submissions.answers.trees import Tree
+    from submissions.answers.types import TaskFiles
+
+OTHER_LINE_ENDS = (
+    "The diff's line ends (CRLF or LF) are not those of the masked files; it was applied as if they were, and the "
+    "files keep theirs."
+)
+_HEADER = re.compile(rb"^(?:--- |\+\+\+ |diff --git |(?:copy|rename) from ).*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What a diff made of the copy: the listing before and after, and the contents of what it wrote."""
+
+    before: Tree
+    after: Tree
+    written: dict[str, bytes | None]
+
+    @property
+    def deleted(self) -> list[str]:
+        return sorted(self.before.entries.keys() - self.after.entries.keys())
+
+
+def apply_diff(task: TaskFiles, diff: bytes) -> AppliedAnswer:
+    """Apply a unified diff to a scratch copy of the task's repository, which stays untouched, and say what came out.
+
+    Changes of protected files, modes, links and binary files are set aside. Raises ProtectedPathError where the diff
+    leaves the repository, AnswerError when it is broken, does not fit, changes nothing that an answer may change, or
+    leaves Python that does not parse or has no goal definition.
+    """
+    plain = plain_diff(diff)
+    with scratch_folder() as scratch:
+        result, notes = _applied_in(scratch, task.repository, plain.text)
+    making = Making(task=task, others=(), folder=TreeFolder(place="", changed={}, protected={}), masked=result.before)
+    deleted = _sort_out(result, plain, making)
+    try:
+        _require_change(result, making, deleted)
+        applied = apply_files(task, making.files, deleted=deleted)
+    except AnswerError as error:
+        error.aside = tuple(making.aside)
+        raise
+    return replace(applied, aside=tuple(making.aside), notes=(*plain.notes, *notes))
+
+
+def _applied_in(scratch: Path, repository: Path, diff: bytes) -> tuple[_Result, tuple[str, ...]]:
+    """What ``diff`` makes of a copy of the repository, and a note where it applies with other line ends only."""
+    try:
+        return _made(scratch / "tree", repository, diff), ()
+    except DoesNotApplyError as error:
+        first = error
+    unix = diff.replace(b"\r\n", b"\n")
+    made = _made_with_unix_ends(scratch / "unix", repository, unix, even_so=unix != diff)
+    if made is None:
+        raise first
+    return made, (OTHER_LINE_ENDS,)
+
+
+def _made(tree: Path, repository: Path, diff: bytes) -> _Result:
+    holes = copy_tree(repository, tree, longest=MAX_FILE_BYTES)
+    return _run(tree, holes, read_tree(tree), diff)
+
+
+def _made_with_unix_ends(tree: Path, repository: Path, diff: bytes, *, even_so: bool) -> _Result | None:
+    """The same where the files that ``diff`` names have LF for CRLF; None where none has CRLF, unless ``even_so``."""
+    holes = copy_tree(repository, tree, longest=MAX_FILE_BYTES)
+    before = read_tree(tree)
+    named = b"\n".join(_HEADER.findall(diff))
+    for path in before.entries:
+        if before.entries[path].is_regular and path not in holes and path.encode(errors="surrogateescape") in named:
+            content = (tree / path).read_bytes()
+            if content.count(b"\r\n") == content.count(b"\n") == content.count(b"\r") > 0:
+                (tree / path).write_bytes(content.replace(b"\r\n", b"\n"))
+                even_so = True
+    if not even_so:
+        return None
+    try:
+        return _run(tree, holes, read_tree(tree), diff)
+    except DoesNotApplyError as error:
+        message = f"{error.message.rstrip('.')}; nor does it with other line ends (CRLF or LF)."
+        raise AnswerError(message, line=error.line) from None
+
+
+def _run(tree: Path, holes: Sequence[str], before: Tree, diff: bytes) -> _Result:
+    if diff:
+        # Before git makes them: what lies thousands of folders deep can hardly be listed or removed again.
+        for path in paths_in(tree, diff):
+            reason = "" if path in before.entries else too_long(path)
+            if reason:
+                shown = shown_path(path)
+                raise ProtectedPathError(f"{shown} {reason}; take it out of the diff.", file=shown)
+        _apply_beside(holes, tree, diff)
+    after = read_tree(tree)
+    paths = after.changed_from(before)
+    if len(paths) > MAX_CHANGED_FILES:
+        raise AnswerError(f"The diff changes {len(paths)} files; at most {MAX_CHANGED_FILES} are allowed.")
+    return _Result(before, after, {path: _content(path, tree, after) for path in paths if path in after.entries})
+
+
+def _apply_beside(holes: Sequence[str], tree: Path, diff: bytes) -> None:
+    """Apply ``diff``, and say so where it fails since it changes a file that is too long."""
+    try:
+        apply_in(tree, diff)
+    except DoesNotApplyError:
+        large = next((path for path in holes if path.encode() in diff), None)
+        if large is None:
+            raise
+        raise AnswerError(f"{large} is longer than {MAX_FILE_BYTES // 1024} KB, so no answer may change it.") from None
+
+
+def _content(path: str, tree: Path, after: Tree) -> bytes | None:
+    """What the diff wrote; None for a link or special file."""
+    if not after.entries[path].is_regular:
+        return None
+    if after.entries[path].stamp[0] > MAX_FILE_BYTES:
+        raise AnswerError(f"{path} grows beyond {MAX_FILE_BYTES // 1024} KB.")
+    return (tree / path).read_bytes()
+
+
+def _sort_out(result: _Result, plain: PlainDiff, making: Making) -> list[str]:
+    """Put what may be part of the answer into ``making.files``, set the rest aside, and return what is deleted."""
+    for path, content in result.written.items():
+        if content is None:
+            making.set_aside(path, "Not applied: it is a link or special file.", None)
+        elif not _is_set_aside(path, content, result, making):
+            making.folder.changed[path] = content
+    for path in list(making.folder.changed):
+        take(path, making.folder.changed[path], making)
+    for folder in sorted(result.after.folders - result.before.folders):
+        if not any(path.startswith(folder + "/") for path in result.after.entries):
+            making.set_aside(folder, "Not applied: it is an empty folder or a submodule.", None)
+    for path in plain.binary:
+        making.set_aside(path, "Not applied: it is a binary file.", None)
+    deleted = []
+    for path in result.deleted:
+        reason = path_problem(path, result.before, making.goal)
+        if reason:
+            making.set_aside(path, f"Not deleted: it {reason}.", None, deleted=True)
+        else:
+            deleted.append(path)
+    return deleted
+
+
+def _is_set_aside(path: str, content: bytes, result: _Result, making: Making) -> bool:
+    """Whether the change is set aside for its file's kind; a change of an executable's mode alone is noted only."""
+    old = result.before.entries.get(path)
+    if result.after.entries[path].is_executable != (old is not None and old.is_executable):
+        whole = old is None and bool(noise_of_name(path))
+        making.set_aside(path, "Not applied: it changes its file mode.", content if whole else None)
+        if whole:
+            return True
+    if old is not None and path != making.goal.file and is_protected_name(path):
+        making.set_aside(path, PROTECTED_IS_CHANGED, content)
+        return True
+    if noise_of_content(path, content, is_new=False):
+        making.set_aside(path, "Not applied: it becomes a binary file (NUL characters or not UTF-8).", None)
+        return True
+    return False
+
+
+def _require_change(result: _Result, making: Making, deleted: Sequence[str]) -> None:
+    if making.files or deleted:
+        return
+    if making.aside:
+        raise AnswerError("Nothing is left of the diff: an answer may not change any of the files that it changes.")
+    if any(content != making.pristine(path) for path, content in result.written.items()):
+        raise AnswerError("The diff changes nothing but line ends in the masked repository.")
+    raise AnswerError("The diff changes nothing in the masked repository.")
