@@ -1,4 +1,4 @@
-"""Read raw answers from an uploaded file of any form: a bundle (zip, tar.gz), JSONL predictions, an output tree."""
+"""Read raw answers from an uploaded file of any form: a bundle (zip, tar.gz), predictions, an output tree."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.foreign_json import nearest
 from submissions.answers.archives import FOLDER, TREE_LIMITS, ArchiveLimits, entries, is_packed, readable, shown_name
+from submissions.answers.diff_text import as_utf8
 from submissions.answers.manifest import MANIFEST_FILE, check_manifest, read_manifest, read_usage
 from submissions.answers.output_tree import is_bundle_name, looks_like_tree, read_output_tree
-from submissions.answers.predictions import read_predictions
+from submissions.answers.predictions import Found, read_predictions
 from submissions.answers.types import (
     LARGEST_TRIAL,
     AnswerKind,
@@ -25,6 +26,7 @@ from submissions.answers.types import (
     ProblemList,
     RawAnswer,
     Severity,
+    not_attempted,
     paper_slug,
     refuse,
 )
@@ -48,7 +50,7 @@ _LAYOUT = "answers/<paper>/<index>[/trial-N]/answer.diff or answer.py"
 _PLACE = re.compile(r"answers/([^/]+)/0*([1-9][0-9]{0,2})(?:/trial-0*([1-9][0-9]{0,2}))?")
 _SESSION = re.compile(rf"(?P<folder>answers/(?:[^/]+/){{1,2}}?[^/]+)/{_TRAJECTORY}/(?P<file>.+)", re.IGNORECASE)
 _DRIVE_LETTER = re.compile(r"[A-Za-z]:")
-_UTF8_MARK = b"\xef\xbb\xbf"
+_DIFF = re.compile(rb"(?:diff --git |--- [^\n]*\n\+\+\+ )")
 _TREE_UNDESCRIBED = (
     "This looks like an output tree, which has no submission.json; give its suite, system and the other fields in the "
     "form or on the command line."
@@ -56,8 +58,14 @@ _TREE_UNDESCRIBED = (
 _ROWS_UNDESCRIBED = (
     "A JSONL file has no submission.json; give suite, inputs and the other fields in the form or on the command line."
 )
-_OTHER_KIND = "A bundle is a zip, a tar.gz or a JSONL file; this file is none of these. Pack it again as zip or tar.gz."
-_EMPTY = "The file is empty; send a zip, tar.gz or JSONL file."
+_OTHER_KIND = (
+    "A bundle is a zip, a tar.gz, a JSONL or a JSON file; this file is none of these. Pack it again as zip or tar.gz."
+)
+_ONE_DIFF = (
+    "This is a diff, which does not say which task it answers; put it at answers/<paper>/<index>/answer.diff beside a "
+    "submission.json, and pack both as zip or tar.gz."
+)
+_EMPTY = "The file is empty; send a zip, tar.gz, JSONL or JSON file."
 _NOT_TEXT = "Left out of the trajectory: only JSON and text files are kept."
 
 
@@ -80,7 +88,7 @@ def read_bundle(
 ) -> BundleReading:
     """The answers in ``data``, not yet tried; what is wrong with one of them does not stop the others.
 
-    ``defaults`` stands in for ``submission.json``, which JSONL and output trees do not have; empty ``system`` and
+    ``defaults`` stands in for ``submission.json``, which predictions and output trees do not have; empty ``system`` and
     ``backbone`` are filled from the rows' ``model_name_or_path``. A bundle ignores it. ``tasks`` are those of the
     suite that it names: without them an output tree has no answers, and may be no larger than a bundle.
 
@@ -100,35 +108,26 @@ def read_bundle(
                 return reading
     if len(data) > limits.upload:
         raise BundleError([refuse(f"The file is larger than {readable(limits.upload)}; send fewer trajectories.")])
-    remarks: list[Problem] = []
     if is_packed(data):
         members = _read_members(data, limits, problems)
-        manifest, answers = _from_archive(members, problems)
-        remarks += (Problem(Severity.REMARK, _NOT_TEXT, file=name) for name in members.passed_over[: limits.problems])
-    elif data.removeprefix(_UTF8_MARK).lstrip(b" \t\r\n").startswith(b"{"):
-        manifest, answers = _from_rows(data, defaults, limits, problems)
-    else:
-        raise BundleError(
-            [refuse(_OTHER_KIND if data.strip() else "The file is empty; send a zip, tar.gz or JSONL file.")]
+        manifest, found = _from_archive(members, problems)
+        found.remarks += (
+            Problem(Severity.REMARK, _NOT_TEXT, file=name) for name in members.passed_over[: limits.problems]
         )
-    remarks += islice(_trajectory_remarks(answers), limits.members)
-    return _reading(manifest, answers, problems, remarks, described=not is_packed(data))
+    else:
+        manifest, found = _from_rows(as_utf8(data), defaults, limits, problems)
+    found.remarks += islice(_trajectory_remarks(found.answers), limits.members)
+    return _reading(manifest, found, problems, described=not is_packed(data))
 
 
-def _reading(
-    manifest: Manifest | None,
-    answers: list[RawAnswer],
-    problems: ProblemList,
-    remarks: list[Problem],
-    *,
-    described: bool,
-) -> BundleReading:
+def _reading(manifest: Manifest | None, found: Found, problems: ProblemList, *, described: bool) -> BundleReading:
     return BundleReading(
         manifest=manifest,
-        answers=tuple(sorted(answers, key=lambda answer: (answer.task, answer.trial))),
-        problems=(*problems.kept, *remarks),
+        answers=tuple(sorted(found.answers, key=lambda answer: (answer.task, answer.trial))),
+        problems=(*problems.kept, *found.remarks),
         left_out=problems.left_out,
         described=described,
+        trials=found.trials,
     )
 
 
@@ -159,9 +158,8 @@ def _from_tree(
             place = f"{example.paper_folder}/{example.repository_folder}/..."
             problems.add(refuse(f"No folder here is a paper of {suite!r}; they are expected as {place}"))
     answers, remarks = found or ([], [])
-    return _reading(
-        _described(defaults, problems, missing=_TREE_UNDESCRIBED), answers, problems, remarks, described=True
-    )
+    manifest = _described(defaults, problems, missing=_TREE_UNDESCRIBED)
+    return _reading(manifest, Found(answers=answers, remarks=remarks), problems, described=True)
 
 
 def _described(defaults: Manifest | None, problems: ProblemList, *, missing: str) -> Manifest | None:
@@ -175,15 +173,23 @@ def _described(defaults: Manifest | None, problems: ProblemList, *, missing: str
 
 def _from_rows(
     data: bytes, defaults: Manifest | None, limits: ArchiveLimits, problems: ProblemList
-) -> tuple[Manifest | None, list[RawAnswer]]:
-    """The manifest (``defaults`` completed from the rows) and the answers of a JSONL file."""
+) -> tuple[Manifest | None, Found]:
+    """The manifest (``defaults`` completed from the rows) and the answers of a file of predictions.
+
+    Raises BundleError for a file of any other kind.
+    """
+    text = data.lstrip(b" \t\r\n")
+    if not text.startswith((b"{", b"[")):
+        raise BundleError([refuse(_ONE_DIFF if _DIFF.match(text) else _OTHER_KIND if text else _EMPTY)])
+    found = read_predictions(data, limits, problems)
     answers: dict[tuple[str, int], RawAnswer] = {}
-    model, found = read_predictions(data, limits, problems)
-    for answer in found:
+    for answer in found.answers:
         _add(answer, answers, problems)
+    found.answers = list(answers.values())
     if defaults is not None:
-        defaults = dataclasses.replace(defaults, system=defaults.system or model, backbone=defaults.backbone or model)
-    return _described(defaults, problems, missing=_ROWS_UNDESCRIBED), list(answers.values())
+        system, backbone = (defaults.system or found.model), (defaults.backbone or found.model)
+        defaults = dataclasses.replace(defaults, system=system, backbone=backbone)
+    return _described(defaults, problems, missing=_ROWS_UNDESCRIBED), found
 
 
 def _add(answer: RawAnswer, answers: dict[tuple[str, int], RawAnswer], problems: ProblemList) -> None:
@@ -267,16 +273,17 @@ def _name_problem(name: str, limits: ArchiveLimits) -> str:
     return next((message for is_broken, message in rules if is_broken), "")
 
 
-def _from_archive(members: _Members, problems: ProblemList) -> tuple[Manifest | None, list[RawAnswer]]:
+def _from_archive(members: _Members, problems: ProblemList) -> tuple[Manifest | None, Found]:
     manifest: Manifest | None = None
+    found = Found()
     stray = False
     folders: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
     sessions: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
     for path, content in members.files.items():
         folder, _, name = path.rpartition("/")
         if path.lower() == MANIFEST_FILE:
-            manifest, found = read_manifest(content, file=path)
-            problems.extend(found)
+            manifest, wrong = read_manifest(as_utf8(content), file=path)
+            problems.extend(wrong)
         elif session := _SESSION.match(path):
             sessions[session["folder"]][session["file"]] = content
         elif folder.lower() == _ANSWERS or folder.lower().startswith(_ANSWERS + "/"):
@@ -290,9 +297,15 @@ def _from_archive(members: _Members, problems: ProblemList) -> tuple[Manifest | 
     answers: dict[tuple[str, int], RawAnswer] = {}
     for folder, files in folders.items():
         answer = _from_folder(folder, files, members.refused, problems)
-        if answer is not None:
+        if answer is None:
+            continue
+        found.trials = max(found.trials, answer.trial)
+        if answer.content.strip():
             _add(answer, answers, problems)
-    return manifest, list(answers.values())
+        else:
+            found.remarks.append(not_attempted(answer.task, answer.file))
+    found.answers = list(answers.values())
+    return manifest, found
 
 
 def _missing(members: _Members, *, has_answers: bool) -> Iterator[Problem]:
@@ -325,7 +338,7 @@ def _from_folder(
     for name, content in files.items():
         file = f"{folder}/{name}".rstrip("/")
         if name.lower() == _USAGE:
-            usage, wrong = read_usage(content, task=task, file=file)
+            usage, wrong = read_usage(as_utf8(content), task=task, file=file)
             problems.extend(wrong)
         elif name not in found and (problem := _beside_problem(name, content, trajectory)):
             problems.add(refuse(problem, task=task, file=file))
@@ -339,7 +352,7 @@ def _from_folder(
         task=task,
         trial=trial,
         kind=_ANSWER_FILES[found[0].lower()],
-        content=files[found[0]],
+        content=as_utf8(files[found[0]]),
         file=f"{folder}/{found[0]}",
         usage=usage,
         trajectory=files[trajectory] if trajectory else None,

@@ -1,19 +1,34 @@
-"""JSONL predictions: one row an answer, as SWE-bench's tools write them."""
+"""Predictions: one row an answer, as JSONL or one JSON value (a list, or a dict by id), as SWE-bench's tools write."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from benchmark_tasks.domain.foreign_json import JsonError, given, read_json, wrongs
 from submissions.answers.archives import ArchiveLimits, readable
 from submissions.answers.manifest import Usage
-from submissions.answers.types import LARGEST_TRIAL, AnswerKind, RawAnswer, refuse, task_slug
+from submissions.answers.types import (
+    LARGEST_TRIAL,
+    AnswerKind,
+    Problem,
+    RawAnswer,
+    not_attempted,
+    refuse,
+    task_slug,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from submissions.answers.types import ProblemList
+
+_ANSWERS = ("model_patch", "function")
+_EITHER = "Give either 'model_patch' (a diff) or 'function' (the source), and only one."
 
 
 def _one_task(written: str) -> str:
@@ -24,7 +39,7 @@ def _one_task(written: str) -> str:
 
 
 class Prediction(BaseModel):
-    """One row of a JSONL file, as SWE-bench's tools write them; they add keys of their own."""
+    """One row of predictions, as SWE-bench's tools write them; they add keys of their own."""
 
     model_config = ConfigDict(strict=True, protected_namespaces=())
 
@@ -36,67 +51,132 @@ class Prediction(BaseModel):
     usage: Usage = Usage()
 
 
-def read_predictions(data: bytes, limits: ArchiveLimits, problems: ProblemList) -> tuple[str, list[RawAnswer]]:
-    """The model that the rows name, and their answers. Rows are bounded as members of an archive are."""
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n", limits.members * 2)
-    rows = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+@dataclass(slots=True)
+class Found:
+    """The answers in a file, remarks on what is none, the highest trial (``trials``), and the ``model`` of its rows."""
+
+    model: str = ""
+    answers: list[RawAnswer] = field(default_factory=list)
+    remarks: list[Problem] = field(default_factory=list)
+    trials: int = 1
+
+
+def read_predictions(data: bytes, limits: ArchiveLimits, problems: ProblemList) -> Found:
+    """What the rows say. Rows are bounded as members of an archive are."""
+    found = Found()
+    models: dict[str, str] = {}
+    rows = list(islice(_rows(data, limits), limits.members + 1))
     if len(rows) > limits.members:
         problems.add(refuse(f"The file has more than {limits.members} rows."))
-        return "", []
-    answers: list[RawAnswer] = []
-    models: dict[str, int] = {}
-    for number, line in rows:
+        return found
+    for place, value in rows:
         try:
-            model, answer = _from_row(line, number, limits)
+            row = _prediction(value)
+            _take(row, place, found)
         except ValueError as error:
-            problems.add(refuse(str(error), file=f"line {number}"))
-            continue
-        answers.append(answer)
-        models.setdefault(model, number)
+            problems.add(refuse(str(error), file=place))
+        else:
+            models.setdefault(row.model_name_or_path, place)
     if len(models) > 1:
         first, second = list(models)[:2]
         message = (
             f"Rows disagree on 'model_name_or_path': {first[:60]!r} and {second[:60]!r}; send one file for each system."
         )
-        problems.add(refuse(message, file=f"line {models[second]}"))
-    return next(iter(models), ""), answers
+        problems.add(refuse(message, file=models[second]))
+    found.model = next(iter(models), "")
+    return found
 
 
-def _from_row(line: bytes, number: int, limits: ArchiveLimits) -> tuple[str, RawAnswer]:
-    """The model and the answer of one row. Raises ValueError."""
-    if len(line) > limits.member:
-        raise ValueError(f"The row is longer than {readable(limits.member)}.")
-    row = read_row(line)
-    if (row.model_patch is None) == (row.function is None):
-        raise ValueError("Give either 'model_patch' (a diff) or 'function' (the source), and only one.")
-    is_diff = row.model_patch is not None
-    return row.model_name_or_path, RawAnswer(
-        task=row.instance_id,
-        trial=row.trial,
-        kind=AnswerKind.DIFF if is_diff else AnswerKind.SOURCE,
-        content=(row.model_patch if row.model_patch is not None else row.function or "").encode(),
-        # With the key, since problems of the answer give its own line beside this.
-        file=f"line {number}, {'model_patch' if is_diff else 'function'}",
-        usage=row.usage.declared(),
-    )
+def _rows(data: bytes, limits: ArchiveLimits) -> Iterator[tuple[str, Any]]:
+    """Each row's place in messages, and its value, or the ValueError that is wrong with it."""
+    lines = data.split(b"\n", limits.members * 2)
+    first = next((line.strip() for line in lines if line.strip()), b"")
+    whole: Any = None
+    if first.startswith(b"[") or _is_no_row(first):
+        try:
+            whole = read_json(data)
+        except JsonError as error:
+            # A file of lines whose first one is damaged is reported line by line.
+            if first.startswith(b"[") or first == b"{":
+                yield "", _unusable("file", error)
+                return
+    if isinstance(whole, list):
+        yield from ((f"entry {number}", row) for number, row in enumerate(whole, start=1))
+    elif isinstance(whole, dict) and "instance_id" in whole:
+        yield "line 1", whole
+    elif isinstance(whole, dict):
+        yield from ((f"entry {key[:60]!r}", _named(key, row)) for key, row in whole.items())
+    else:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield f"line {number}", _value(line, limits)
 
 
-def read_row(line: bytes) -> Prediction:
-    """One row of predictions. Raises ValueError, with everything that is wrong."""
+def _is_no_row(line: bytes) -> bool:
+    """Whether this line is no row of its own: it is a piece of a longer value, or a dict of rows by their ids."""
     try:
-        value = given(read_json(line))
+        value = read_json(line)
+    except JsonError:
+        return True
+    return isinstance(value, dict) and bool(value) and all(isinstance(row, dict) for row in value.values())
+
+
+def _named(key: str, row: object) -> object:
+    return {"instance_id": key, **row} if isinstance(row, dict) else row
+
+
+def _value(line: bytes, limits: ArchiveLimits) -> object:
+    if len(line) > limits.member:
+        return ValueError(f"The row is longer than {readable(limits.member)}.")
+    try:
+        return read_json(line)
     except JsonError as error:
-        where = f" at column {error.column}" if error.column else ""
-        raise ValueError(f"The row is not usable{where}: it {error.message}.") from None
+        return _unusable("row", error)
+
+
+def _unusable(what: str, error: JsonError) -> ValueError:
+    places = (("line", error.line if what == "file" else None), ("column", error.column))
+    where = ", ".join(f"{name} {number}" for name, number in places if number)
+    return ValueError(f"The {what} is not usable{f' at {where}' if where else ''}: it {error.message}.")
+
+
+def _prediction(value: object) -> Prediction:
+    """One row. Raises ValueError, with everything that is wrong."""
+    if isinstance(value, ValueError):
+        raise value
     if not isinstance(value, dict):
         raise ValueError("A row must be one JSON object, like {...}.")  # noqa: TRY004 - as whatever else is wrong
     known = tuple(Prediction.model_fields)
     for key in value:
-        # One that nearly is a known key is a misspelling that must not be lost.
+        # One that nearly is a known key is a misspelling that must not be lost, unless that key is there too.
         close = get_close_matches(key.lower()[:100], known, n=1, cutoff=0.8)
-        if key not in known and close:
+        if key not in known and close and close[0] not in value:
             raise ValueError(f"Unknown key {key[:60]!r}; did you mean {close[0]!r}?")
     try:
-        return Prediction.model_validate(value)
+        row = Prediction.model_validate(given(value))
     except ValidationError as error:
         raise ValueError(" ".join(each.sentence for each in wrongs(error, tuple(Usage.model_fields)))) from None
+    if not any(key in value for key in _ANSWERS) or (row.model_patch is not None and row.function is not None):
+        raise ValueError(_EITHER)
+    return row
+
+
+def _take(row: Prediction, place: str, found: Found) -> None:
+    """Keep the row's answer, or the remark that it has none."""
+    is_diff = row.function is None
+    content = row.model_patch if is_diff else row.function
+    found.trials = max(found.trials, row.trial)
+    if not content or not content.strip():
+        found.remarks.append(not_attempted(row.instance_id, place))
+        return
+    found.answers.append(
+        RawAnswer(
+            task=row.instance_id,
+            trial=row.trial,
+            kind=AnswerKind.DIFF if is_diff else AnswerKind.SOURCE,
+            content=content.encode(),
+            # With the key, since problems of the answer give its own line beside this.
+            file=f"{place}, {'model_patch' if is_diff else 'function'}",
+            usage=row.usage.declared(),
+        )
+    )

@@ -129,8 +129,9 @@ class BundleReading:
     """As much of a file of answers as could be read, and everything that is wrong with it or to be remarked.
 
     Fields of ``manifest`` that are wrong are empty; it is None where there is none that reads. ``described`` says that
-    it came with the file, not in it (JSONL, output trees). ``left_out`` is how many more problems there were.
-    ``unreadable`` is what could not be read to its end, and has no answers.
+    it came with the file, not in it (predictions, output trees). ``left_out`` is how many more problems there were.
+    ``unreadable`` is what could not be read to its end, and has no answers. ``trials`` is the highest trial that it
+    names, even where that one holds no answer.
     """
 
     manifest: Manifest | None
@@ -139,6 +140,7 @@ class BundleReading:
     left_out: int = 0
     described: bool = False
     unreadable: bool = False
+    trials: int = 1
 
     @property
     def refused(self) -> bool:
@@ -147,7 +149,7 @@ class BundleReading:
 
     def digest(self) -> str:
         """SHA-256 (hexadecimal) of the content, so that packing the same files again gives the same."""
-        described = {
+        described: dict[str, object] = {
             "manifest": self.manifest and asdict(self.manifest),
             "answers": [
                 {
@@ -161,6 +163,8 @@ class BundleReading:
                 for answer in self.answers
             ],
         }
+        if self.trials > max((answer.trial for answer in self.answers), default=1):
+            described["trials"] = self.trials
         return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
@@ -235,6 +239,12 @@ def task_slug(written: str) -> str:
     match = _TASK.fullmatch(written.strip())
     paper = paper_slug(match[1]) if match else ""
     return f"{paper}/{match[2]}" if match and paper else ""
+
+
+def not_attempted(task: str, file: str) -> Problem:
+    """The remark on an answer that is null or empty."""
+    message = "There is no answer here (it is null or empty): this counts as not attempted."
+    return Problem(Severity.REMARK, message, task, file)
 
 
 def closed_message(reason: str) -> str:

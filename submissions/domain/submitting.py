@@ -120,7 +120,7 @@ def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: st
         inputs=Inputs(manifest.inputs),
         source=Source.BUNDLE,
         kind=Kind(manifest.kind),
-        trials=max((answer.trial for answer in reading.answers), default=1),
+        trials=max([reading.trials, *(answer.trial for answer in reading.answers)]),
         notes=manifest.notes,
         bundle_digest=digest,
         code_licence=publish_licence,

@@ -45,14 +45,8 @@ BINARY = (
     "GIT binary patch\nliteral 3\nKcmZQzWMT#Y01f~L\n\nliteral 0\nHcmV?d00001\n\n"
 )
 DIFFS: dict[str, tuple[str, type[AnswerError], str]] = {
-    "sitecustomize.py": (add("sitecustomize.py"), ProtectedPathError, "is protected"),
-    "ini file": (add("pytest.ini"), ProtectedPathError, "is protected"),
-    "setup.cfg": (edit("setup.cfg", "[tool]", "[x]"), ProtectedPathError, "is protected"),
-    "beside a good change": (GOAL_EDIT + TEST_EDIT, ProtectedPathError, "is protected"),
-    "rename to numpy.py": (rename(HELPER, "numpy.py"), ProtectedPathError, "would hide"),
     "write through a link": (LINK + add("weighing/link/x.py"), ProtectedPathError, "leaves the repository"),
     "absolute path": (add("/opt/evil.py"), AnswerError, ""),
-    "homoglyph": (add("weighing/g\u043eal.py"), ProtectedPathError, "printable ASCII"),
     "deep path": (add("weighing/" + "a/" * 10 + "x.py"), ProtectedPathError, "8 parts"),
     "long path": (add(f"weighing/{'a' * 195}.py"), ProtectedPathError, "200 characters"),
     "NUL": (edit(HELPER, "x", "\0"), AnswerError, "NUL"),
@@ -69,6 +63,28 @@ def test_diffs(task: TaskFiles, name: str) -> None:
     with pytest.raises(error) as refused:
         apply_limited(answer, task)
     assert says in refused.value.message
+
+
+SET_ASIDE: dict[str, tuple[str, str]] = {
+    "sitecustomize.py": (add("sitecustomize.py"), "is protected"),
+    "ini file": (add("pytest.ini"), "is protected"),
+    "setup.cfg": (edit("setup.cfg", "[tool]", "[x]"), "This protected file is changed"),
+    "test": (TEST_EDIT, "This protected file is changed"),
+    "installed module": (add("numpy.py"), "would hide"),
+    "package beside a module": (add("weighing/helpers/__init__.py"), "would hide weighing/helpers.py"),
+    "link": (LINK, "is a link"),
+    "homoglyph": (add("weighing/g\u043eal.py"), "printable ASCII"),
+}
+
+
+@pytest.mark.parametrize("name", SET_ASIDE)
+def test_a_hostile_change_beside_a_good_one_is_set_aside(task: TaskFiles, name: str) -> None:
+    diff, says = SET_ASIDE[name]
+    content = (GOAL_EDIT + diff).encode()
+    applied = apply_limited(RawAnswer(task=NAME, trial=1, kind=AnswerKind.DIFF, content=content, file="a"), task)
+    assert (set(applied.files), applied.deleted) == ({GOAL.file}, ())
+    (aside,) = applied.aside
+    assert says in aside.message
 
 
 MANIFEST = json.dumps({"suite": "attacks", "system": "Attack", "backbone": "none", "inputs": "full"})

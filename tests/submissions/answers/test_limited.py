@@ -55,7 +55,8 @@ def refusal(path: Path, child: ChildLimits | None = None, request: BundleRequest
 def test_the_child_returns_what_the_reader_reads(upload: Path, more: dict[str, bytes]) -> None:
     upload.write_bytes(make_zip({**FILES, **more}))
     here = read_bundle(upload.read_bytes())
-    assert (len(here.answers), here.left_out) == (3, 21 if more else 0)
+    assert (len(here.answers), here.left_out) == (2, 21 if more else 0)
+    assert any(problem.message.startswith("There is no answer here") for problem in here.problems)
     assert unpack(check_packed(upload)) == here
 
 
@@ -138,7 +139,10 @@ def test_one_answer_is_applied_or_refused_as_it_is_here(request_of_one: BundleRe
     with pytest.raises(AnswerError, match="does not define 'f'") as wrong:
         apply_limited(answer("x = 1"), task)
     assert type(wrong.value) is AnswerError
-    with pytest.raises(ProtectedPathError, match="is protected"):
+    with pytest.raises(ProtectedPathError, match="leaves the repository"):
+        apply_limited(answer("--- /dev/null\n+++ b/../x.py\n@@ -0,0 +1 @@\n+1\n", AnswerKind.DIFF), task)
+    with pytest.raises(AnswerError, match="Nothing is left of the diff") as nothing:
         apply_limited(answer("--- /dev/null\n+++ b/test_x.py\n@@ -0,0 +1 @@\n+1\n", AnswerKind.DIFF), task)
+    assert [aside.file for aside in nothing.value.aside] == ["test_x.py"]
     with pytest.raises(AnswerError, match=r"took more than 0\.001 seconds"):
         apply_limited(answer("def f(x): return x"), task, child=replace(BUNDLE_CHILD, wall_seconds=0.001))

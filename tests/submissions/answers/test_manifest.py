@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import contextlib
 import json
 
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 
 from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from submissions.answers.manifest import check_manifest, read_manifest, read_usage
-from submissions.answers.predictions import read_row
 from submissions.answers.types import Manifest, Problem, Severity
 from tests.submissions.answers.archive_makers import MANIFEST
 
@@ -146,5 +144,3 @@ def test_any_content_gives_a_manifest_or_problems(content: bytes) -> None:
     if manifest is not None and not problems:
         assert check_manifest(manifest) == (manifest, [])
     usage(content)
-    with contextlib.suppress(ValueError):
-        read_row(content)
