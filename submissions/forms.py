@@ -45,7 +45,7 @@ _CONSENT = "I may license these answers, and agree that this site shows their co
 _LICENCE = "Licence of the shown code"
 _NO_LICENCE = "Choose the licence under which the code may be shown."
 _NEEDED = "Needed for an output tree; for predictions too, unless their model_name_or_path shall stand for it."
-_NO_FILE = "Choose a file: a .zip or .tar.gz with a bundle or an output tree, or .jsonl predictions."
+_NO_FILE = "Choose a file: a .zip or .tar.gz with a bundle or an output tree, or predictions as .jsonl or .json."
 
 
 def _refuse_user_name(link: str) -> None:
@@ -121,7 +121,7 @@ class ModelFactsForm(forms.Form):
 
 
 class UploadForm(ModelFactsForm):
-    """A bundle, or JSONL predictions or an output tree with what ``submission.json`` would say.
+    """A bundle, or predictions or an output tree with what ``submission.json`` would say.
 
     ``stored`` names an upload of ``owner`` that was received before, so that a corrected field needs no second upload.
     """
@@ -129,7 +129,7 @@ class UploadForm(ModelFactsForm):
     file = forms.FileField(
         label="File",
         max_length=200,
-        widget=forms.FileInput(attrs={"accept": ".zip,.tar.gz,.tgz,.gz,.jsonl"}),
+        widget=forms.FileInput(attrs={"accept": ".zip,.tar.gz,.tgz,.gz,.jsonl,.json"}),
     )
     stored = forms.ModelChoiceField(queryset=Upload.objects.none(), required=False, widget=forms.HiddenInput)
     suite = forms.ChoiceField(required=False, label="Suite", help_text="Needed for an output tree and for predictions.")
@@ -152,8 +152,8 @@ class UploadForm(ModelFactsForm):
         assert isinstance(stored, forms.ModelChoiceField)  # noqa: S101 - for the type checker: declared above
         most, most_of_tree = readable(ArchiveLimits().upload), readable(tree_limits().upload)
         self.fields["file"].help_text = (
-            f"A .zip or .tar.gz bundle, or .jsonl predictions, at most {most}; or a .zip or .tar.gz output tree, "
-            f"at most {most_of_tree}."
+            f"A .zip or .tar.gz bundle, or .jsonl or .json predictions, at most {most}; or a .zip or .tar.gz output "
+            f"tree, at most {most_of_tree}."
         )
         stored.queryset = Upload.objects.filter(owner=owner)
         suite = self.fields["suite"]

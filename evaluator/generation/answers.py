@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -115,7 +115,11 @@ def read_reply(reply: ModelReply, revision: TaskRevision) -> Answer:
         if reply.finish is Finish.TRUNCATED:
             return _nothing(AnswerTaken.TRUNCATED, f"Cut off by the token limit. {error}", reply.text)
         return _nothing(AnswerTaken.UNPARSABLE, str(error), reply.text)
-    answer = Answer(AnswerTaken.CODE, extracted.note, text=reply.text, applied=extracted.applied, rule=RULE)
+    applied = extracted.applied
+    answer = Answer(AnswerTaken.CODE, extracted.note, text=reply.text, applied=applied, rule=RULE)
+    if applied is not None:
+        answer.note = " ".join([answer.note, *applied.notes])
+        answer.aside = [asdict(aside) for aside in applied.aside]
     if extracted.problem:
         answer.error = {"message": extracted.problem, "file": _REPLY, "line": extracted.line}
     if reply.finish is Finish.TRUNCATED:

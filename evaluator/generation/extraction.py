@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.answer_source import defines_goal
 from submissions.answers.check import apply_answer
-from submissions.answers.types import AnswerError, AnswerKind, AppliedAnswer, RawAnswer, TaskFiles
+from submissions.answers.types import AnswerError, AnswerKind, AppliedAnswer, RawAnswer, SetAside, TaskFiles
 from submissions.limited_child import ChildError, ChildLimits, answer, ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-RULE: Final = "2"
+RULE: Final = "3"
 """Which rule an answer was taken by. Stored with each, so that answers taken by different rules can be told apart."""
 
 MAX_TEXT: Final = 400_000
@@ -78,7 +78,8 @@ def extract_limited(text: str, task: TaskFiles, *, limits: ChildLimits = LIMITS)
         raise NoAnswerError(found["nothing"])
     applied = found.pop("applied")
     if applied is not None:
-        applied = AppliedAnswer(**{**applied, "deleted": tuple(applied["deleted"])})
+        tuples = {"deleted": tuple(applied["deleted"]), "notes": tuple(applied["notes"])}
+        applied = AppliedAnswer(**applied | tuples | {"aside": tuple(SetAside(**each) for each in applied["aside"])})
     return Extracted(applied=applied, **found)
 
 

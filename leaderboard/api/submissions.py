@@ -9,6 +9,7 @@ from django.db.models import Prefetch
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import Field, Query, Router, Schema
+from pydantic import StrictBool
 
 from evaluator.enums import WorkState
 from evaluator.models import Judgement
@@ -143,9 +144,9 @@ class Filter(Schema):
 
 
 class Publishing(Schema):
-    """Consent to show the answers' code to everybody under a licence."""
+    """Consent to show the answers' code to everybody under a licence. A text such as "true" is no consent."""
 
-    consent: bool
+    consent: StrictBool
     licence: str
 
 

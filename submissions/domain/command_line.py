@@ -30,7 +30,7 @@ _WORDS = {
 
 def add_manifest_arguments(parser: ArgumentParser) -> None:
     """The options of ``validate`` and ``submit`` that stand in for ``submission.json``."""
-    group = parser.add_argument_group("for JSONL predictions and output trees, which carry no submission.json")
+    group = parser.add_argument_group("for predictions and output trees, which carry no submission.json")
     group.add_argument("--suite", default="", help="the suite's slug")
     group.add_argument("--system", default="", help="the system's name; else the predictions' model_name_or_path")
     group.add_argument("--backbone", default="", help="the backbone model; else the predictions' model_name_or_path")

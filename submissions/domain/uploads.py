@@ -118,7 +118,7 @@ class StaleCheckError(SubmissionError):
 def check_file(*, path: Path, described: Manifest | None = None) -> CheckedBundle:
     """Check the bundle at ``path`` in a limited process, against the suite it names. Never raises for bad bundles.
 
-    ``described`` stands in for ``submission.json`` where there is none (JSONL predictions, output trees).
+    ``described`` stands in for ``submission.json`` where there is none (predictions, output trees).
     """
     try:
         return checked_bundle(check_kept(path=path, described=described))

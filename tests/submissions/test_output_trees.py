@@ -83,7 +83,7 @@ def test_the_page_shows_answers_and_what_was_passed_over(as_alice: Client, small
     upload = Upload.objects.get()
     text = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
     assert "Every answer in it applies." in text
-    assert "1 remark on what was passed over" in text
+    assert "1 remark on what was left out or converted" in text
     assert "logs and results: 1 (logs/run.log)." in text
     assert "would hide the installed module &#x27;numpy&#x27;" in text
     assert "this counts as not attempted" in text

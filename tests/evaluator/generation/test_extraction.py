@@ -245,6 +245,10 @@ def test_a_child_takes_the_same(repository: Path) -> None:
     for text in (RETURNS.format(1), f"```diff\n{DIFF}```", "```\ndef score(x):\n    return 1\nprint(1)\n```"):
         task = TaskFiles(FUNCTION, repository)
         assert extract_limited(text, task) == extract(text, task)
+    with_test = f"```diff\n{DIFF}--- /dev/null\n+++ b/test_x.py\n@@ -0,0 +1 @@\n+a = 2\n```"
+    applied = extract_limited(with_test, task).applied
+    assert applied is not None
+    assert ([*applied.files], [aside.file for aside in applied.aside]) == ([FUNCTION.file], ["test_x.py"])
     with pytest.raises(NoAnswerError) as error:
         extract_limited("I would rather not.", TaskFiles(FUNCTION, repository))
     assert str(error.value) == nothing(repository, "I would rather not.")

@@ -210,6 +210,9 @@ def test_publishing_and_withdrawing(answer: Implementation, alice: User) -> None
     program, address = Program(alice), of(answer)
     wrong = program.problem("POST", f"{address}/publish", {"consent": False, "licence": "GPL"})
     assert [each["field"] for each in wrong["errors"]] == ["consent", "licence"]
+    for no_consent in ("true", "on", 1, None):
+        wrong = program.problem("POST", f"{address}/publish", {"consent": no_consent, "licence": "MIT"})
+        assert (wrong["status"], [each["field"] for each in wrong["errors"]]) == (422, ["consent"])
     told = program.post(f"{address}/publish", {"consent": True, "licence": "MIT"})
     assert (told["visibility"], told["code_licence"], told["may"]) == ("published", "MIT", ["withdraw"])
     again = program.problem("POST", f"{address}/publish", {"consent": True, "licence": "MIT"})
