@@ -110,9 +110,7 @@ def parser() -> argparse.ArgumentParser:
     kits.add_argument("-o", "--output", type=Path, help="the file to write; else the site's name for it, here")
     checking, sending = command(validate, waits=True), command(submit, waits=True)
     for each in (checking, sending):
-        each.add_argument(
-            "bundle", type=Path, help="a .zip, .tar.gz, .jsonl or .json file, or a folder to pack"
-        )
+        each.add_argument("bundle", type=Path, help="a .zip, .tar.gz, .jsonl or .json file, or a folder to pack")
         about = each.add_argument_group("for predictions and output trees, which carry no submission.json")
         for field in DESCRIBING:
             about.add_argument(f"--{field.replace('_', '-')}", default="")

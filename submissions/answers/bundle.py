@@ -11,11 +11,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.foreign_json import nearest
-from submissions.answers.archives import FOLDER, TREE_LIMITS, ArchiveLimits, entries, is_packed, readable, shown_name
+from submissions.answers.archives import TREE_LIMITS, ArchiveLimits, entries, is_packed, readable, shown_name
 from submissions.answers.diff_text import as_utf8
 from submissions.answers.manifest import MANIFEST_FILE, check_manifest, read_manifest, read_usage
 from submissions.answers.output_tree import is_bundle_name, looks_like_tree, read_output_tree
 from submissions.answers.predictions import Found, read_predictions
+from submissions.answers.tar_headers import FOLDER
 from submissions.answers.types import (
     LARGEST_TRIAL,
     AnswerKind,

@@ -102,8 +102,8 @@ def apply_limited(answer: RawAnswer, task: TaskFiles, *, child: ChildLimits = ON
     (tried,) = reading.answers
     if tried.problem is not None:
         kind = ProtectedPathError if tried.problem.severity is Severity.REFUSE else AnswerError
-        error = kind(tried.problem.message, line=tried.problem.line)
-        error.aside = tried.aside
-        raise error
+        refused = kind(tried.problem.message, line=tried.problem.line)
+        refused.aside = tried.aside
+        raise refused
     assert tried.applied is not None  # noqa: S101 - for the type checker: it is one or the other
     return tried.applied

@@ -7,9 +7,10 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from submissions.answers.archives import FOLDER, LINK, MAX_FILE_BYTES, entries, readable, shown_name
+from submissions.answers.archives import MAX_FILE_BYTES, entries, readable, shown_name
 from submissions.answers.manifest import MANIFEST_FILE
 from submissions.answers.protection import is_protected_name, too_long, unsafe_name
+from submissions.answers.tar_headers import FOLDER, LINK
 from submissions.answers.tree_answers import CACHES, TreeFolder, answers_of, noise_of_content, noise_of_name, remarks_on
 from submissions.answers.trees import read_tree
 from submissions.answers.types import BundleError, Problem, Severity, closed_message, paper_slug, refuse

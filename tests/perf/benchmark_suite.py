@@ -36,7 +36,7 @@ def instance(sandbox: str) -> Iterator[None]:
             "DJANGO_SETTINGS_MODULE": "leaderboard.settings", "DATA_DIR": folder, "ENV_FILE": os.devnull,
             "LOG_LEVEL": "ERROR", "EVALUATOR_SANDBOX": sandbox, "DAILY_SUBMISSIONS": "1000",
         }  # fmt: skip
-        for command in (["migrate", "--verbosity", "0"], ["load_catalogue"], ["prepare_evaluator"]):
+        for command in (["migrate", "-v0"], ["createcachetable"], ["load_catalogue"], ["prepare_evaluator"]):
             subprocess.run([*MANAGE, *command], cwd=PROJECT_ROOT, check=True, stdout=subprocess.DEVNULL)
         import django
 

@@ -42,9 +42,7 @@ class Command(OneForWrongArguments):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The bundle, in whose name, and whether to wait."""
-        parser.add_argument(
-            "bundle", type=Path, help="a .zip, .tar.gz, .jsonl or .json file, or an output tree"
-        )
+        parser.add_argument("bundle", type=Path, help="a .zip, .tar.gz, .jsonl or .json file, or an output tree")
         parser.add_argument("--as", dest="username", default=OPERATOR, metavar="USER", help="the account to submit as")
         parser.add_argument("--wait", action="store_true", help="evaluate here and now, with or without workers")
         parser.add_argument("--json", action="store_true", help="print one JSON object")

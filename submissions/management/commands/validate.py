@@ -23,9 +23,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The bundle, and how to print."""
-        parser.add_argument(
-            "bundle", type=Path, help="a .zip, .tar.gz, .jsonl or .json file, or an output tree"
-        )
+        parser.add_argument("bundle", type=Path, help="a .zip, .tar.gz, .jsonl or .json file, or an output tree")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         add_manifest_arguments(parser)
 

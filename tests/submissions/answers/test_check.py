@@ -84,7 +84,12 @@ def test_a_long_answer_is_parsed_once_in_each_file_that_it_makes(
     content = diff if kind is AnswerKind.DIFF else f"def f(x):\n{line}\n"
     lengths: list[int] = []
     parse = ast.parse
-    monkeypatch.setattr(ast, "parse", lambda source, *given: lengths.append(len(source)) or parse(source, *given))
+
+    def counted(source: str | bytes) -> ast.Module:
+        lengths.append(len(source))
+        return parse(source)
+
+    monkeypatch.setattr(ast, "parse", counted)
     (tried,) = try_answers([answer("dpo/1", content.encode(), kind=kind)], compared)
     assert tried.applied is not None
     assert tried.applied.similarity["tokens"] < 0.1

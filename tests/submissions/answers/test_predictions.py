@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -65,7 +66,7 @@ def test_one_row_may_be_written_over_several_lines() -> None:
 @pytest.mark.parametrize(
     "nothing", [{"model_patch": None}, {"model_patch": ""}, {"model_patch": None, "function": " \n"}], ids=str
 )
-def test_a_row_without_an_answer_is_not_attempted(nothing: dict[str, object]) -> None:
+def test_a_row_without_an_answer_is_not_attempted(nothing: dict[str, Any]) -> None:
     reading = read(lines(row(), row("cd/1", trial=3, **nothing)))
     assert [answer.task for answer in reading.answers] == ["dpo/1"]
     remarks = [(each.severity, each.task, each.file, each.message) for each in reading.problems]
@@ -76,7 +77,7 @@ def test_a_row_without_an_answer_is_not_attempted(nothing: dict[str, object]) ->
 
 
 def test_keys_of_other_tools_are_ignored_beside_the_right_ones() -> None:
-    foreign = {"instance": {"repo": "x"}, "trials": 4, "functions": [], "exit_status": "submitted"}
+    foreign: dict[str, Any] = {"instance": {"repo": "x"}, "trials": 4, "functions": [], "exit_status": "submitted"}
     assert read(lines(row(**foreign, trial=1, function=None))).problems == ()
     misspelt = {"instance" if key == "instance_id" else key: value for key, value in row().items()}
     problem = read(lines(misspelt)).problems[0]
