@@ -35,6 +35,7 @@ import stat
 import sys
 import tempfile
 import time
+import unicodedata
 import urllib.error
 import urllib.request
 import uuid
@@ -54,6 +55,8 @@ NO, USAGE, TOKEN, NOT_THERE, LIMIT, SITE_ERROR, TIMEOUT = 1, 2, 3, 4, 5, 6, 7
 LONGEST_WAIT = 300
 TRIES = 5
 LARGEST_FILE = 1024 * 1024
+LARGEST_ANSWER = 64 * 1024 * 1024
+MOST_PAGES = 200
 PIECE = 64 * 1024
 CACHES = {
     *(".git", ".hg", ".svn", ".idea", ".vscode", "__macosx", ".cache", ".ipynb_checkpoints", ".mypy_cache"),
@@ -62,6 +65,10 @@ CACHES = {
 DESCRIBING = (
     *("suite", "system", "backbone", "scaffold", "inputs", "organisation", "weights", "knowledge_cutoff", "notes"),
 )
+
+
+# What an answer of another form, or one that is nested too deeply, raises where it is read.
+UNREADABLE = (http.client.HTTPException, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 class Failure(Exception):  # noqa: N818 - what ends the program need not be an error
@@ -80,8 +87,9 @@ def main(arguments: list[str] | None = None) -> int:
     except Failure as failure:
         say(f"lmr_board: {failure}")
         return failure.code
-    except (http.client.HTTPException, ValueError) as error:
-        say(f"lmr_board: the answer cannot be read ({error}). Is this the address of an LMR-Board?")
+    except UNREADABLE as error:
+        reason = f"{type(error).__name__}: {error}"
+        say(f"lmr_board: the answer cannot be read ({reason}). Is this the address of an LMR-Board?")
         return SITE_ERROR
     except KeyboardInterrupt:
         say("lmr_board: stopped by you; what was submitted goes on at the site.")
@@ -160,6 +168,11 @@ def token() -> str:
         raise Failure(f"{file} cannot be read: {error.strerror}", TOKEN) from None
 
 
+def proxies() -> dict[str, str]:
+    """The proxies of the environment, but none for plain HTTP: it would read the token."""
+    return {scheme: address for scheme, address in urllib.request.getproxies().items() if scheme != "http"}
+
+
 class NoRedirects(urllib.request.HTTPRedirectHandler):
     """A token goes to the site that was named, and nowhere else."""
 
@@ -200,17 +213,17 @@ class Site:
 
     def __init__(self, address: str, secret: str) -> None:
         self.address, self._secret = address, secret
-        self._opener = urllib.request.build_opener(NoRedirects)
+        self._opener = urllib.request.build_opener(NoRedirects, urllib.request.ProxyHandler(proxies()))
 
     def get(self, path: str, **query: Any) -> Any:
         """What is at an address."""
         with self.open("GET", path + (f"?{urlencode(query)}" if query else "")) as response:
-            return json.load(response)
+            return read_json(response)
 
     def post(self, path: str, data: dict[str, Any]) -> Any:
         """The answer to an act."""
         with self.open("POST", path, data=json.dumps(data).encode()) as response:
-            return json.load(response)
+            return read_json(response)
 
     def delete(self, path: str) -> None:
         """Delete what is at an address."""
@@ -221,7 +234,7 @@ class Site:
         # A wrong token is told before a hundred megabytes were sent for nothing.
         self.get("/me")
         with self.open("POST", "/uploads", file=file, fields=fields) as response:
-            return json.load(response)
+            return read_json(response)
 
     def open(self, method: str, path: str, **sent: Any) -> Any:
         """The response of an address, to be closed. Raises Failure."""
@@ -260,6 +273,14 @@ class Site:
             return self._opener.open(request, timeout=600)
 
 
+def read_json(response: IO[bytes]) -> Any:
+    """The JSON value of a response. Raises Failure where it is larger than any that a site sends."""
+    data = response.read(LARGEST_ANSWER + 1)
+    if len(data) > LARGEST_ANSWER:
+        raise Failure("the site's answer is larger than 64 MB", SITE_ERROR)
+    return json.loads(data)
+
+
 def retry_after(error: urllib.error.HTTPError) -> int | None:
     """How long the site asks to wait; None where it does not, or for longer than anybody waits."""
     asked = str(error.headers.get("Retry-After", ""))
@@ -273,12 +294,12 @@ def failure(error: urllib.error.HTTPError) -> Failure:
     codes = {401: TOKEN, 403: TOKEN, 404: NOT_THERE, 429: LIMIT}
     code = codes.get(error.code, SITE_ERROR if error.code >= 500 or error.code < 400 else NO)
     try:
-        problem = json.load(error)
+        problem = read_json(error)
         lines = [f"{problem['title']}: {problem['detail']}"]
         if len(problem["errors"]) > 1:
             lines += [f"  {each['field'] or 'all'}: {each['message']}" for each in problem["errors"]]
         return Failure("\n".join(lines), code)
-    except (ValueError, KeyError, TypeError, OSError):
+    except (*UNREADABLE, OSError):
         moved = error.headers.get("Location", "")
         more = f": it has moved to {moved}" if moved else ""
         return Failure(f"the site answers {error.code} {error.reason}{more}. Is its address right?", code)
@@ -287,7 +308,18 @@ def failure(error: urllib.error.HTTPError) -> Failure:
 def say(text: str) -> None:
     """Something for people, beside what is printed for programs."""
     clear()
-    print(text, file=sys.stderr, flush=True)
+    print(visible(text), file=sys.stderr, flush=True)
+
+
+def show(text: str) -> None:
+    """Print a line of results."""
+    print(visible(text))
+
+
+def visible(text: str) -> str:
+    """``text`` with control characters as escapes: what a site sends must not steer a terminal."""
+    hidden = ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return "".join(c if c in "\n\t" or unicodedata.category(c) not in hidden else ascii(c)[1:-1] for c in text)
 
 
 _drawn = ""
@@ -298,7 +330,7 @@ def bar(what: str, done: int, total: int, more: str) -> None:
     global _drawn
     share = done / total if total else 0.0
     filled = round(30 * share)
-    line = f"{what} [{'#' * filled}{'.' * (30 - filled)}] {share:4.0%} {more}".rstrip()
+    line = visible(f"{what} [{'#' * filled}{'.' * (30 - filled)}] {share:4.0%} {more}".rstrip())
     if line == _drawn:
         return
     if sys.stderr.isatty():
@@ -321,26 +353,44 @@ def kit(site: Site, options: argparse.Namespace) -> int:
     with site.open("GET", f"/suites/{quote(options.suite, safe='')}/kit") as response:
         disposition = Message()
         disposition["Content-Disposition"] = response.headers.get("Content-Disposition", "")
-        named = re.sub(r"[^A-Za-z0-9._-]", "_", disposition.get_filename() or f"{options.suite}-kit.zip")
+        named = plain_name(disposition.get_filename() or "") or plain_name(f"{options.suite}-kit.zip")
         target: Path = options.output or Path(named)
-        total, done = int(response.headers.get("Content-Length") or 0), 0
-        draft = target.with_name(f"{target.name}.part")
         try:
-            with draft.open("wb") as file:
-                while piece := response.read(PIECE):
-                    done += len(piece)
-                    file.write(piece)
-                    bar("kit", done, total, "")
-            if total and done != total:
-                raise Failure("the download broke off; try again", SITE_ERROR)
-            draft.replace(target)
+            file = target.open("xb")
+        except FileExistsError:
+            message = f"{target} exists already and is not overwritten; move it, or name another file with --output"
+            raise Failure(message, USAGE) from None
         except OSError as error:
             raise Failure(f"{target} cannot be written: {error.strerror}", USAGE) from None
+        complete = False
+        try:
+            with file:
+                download(response, file)
+            complete = True
+        except OSError as error:
+            raise Failure(f"the download broke off: {error.strerror or error}; try again", SITE_ERROR) from None
         finally:
-            draft.unlink(missing_ok=True)
+            if not complete:
+                target.unlink()
     clear()
-    print(target)
+    show(str(target))
     return 0
+
+
+def plain_name(suggested: str) -> str:
+    """The last part of a file name that a site suggests, neither hidden nor like an option; may be empty."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[/\\]", suggested)[-1]).lstrip(".-")
+
+
+def download(response: Any, file: IO[bytes]) -> None:
+    """Write a response into ``file``. Raises Failure where it ends too early."""
+    total, done = int(response.headers.get("Content-Length") or 0), 0
+    while piece := response.read(PIECE):
+        done += len(piece)
+        file.write(piece)
+        bar("kit", done, total, "")
+    if total and done != total:
+        raise Failure("the download broke off; try again", SITE_ERROR)
 
 
 def validate(site: Site, options: argparse.Namespace) -> int:
@@ -365,7 +415,7 @@ def submit(site: Site, options: argparse.Namespace) -> int:
     options.submission = made["submission"]
     if options.watch:
         return status(site, options)
-    print(json.dumps(made) if options.json else made["submission"])
+    show(json.dumps(made) if options.json else str(made["submission"]))
     return 0
 
 
@@ -408,10 +458,10 @@ def report(upload: Any, options: argparse.Namespace) -> None:
     for problem in sorted(upload["problems"], key=lambda each: list(words).index(each["severity"])):
         place = ":".join(str(part) for part in (problem["file"], problem["line"]) if part)
         where = " ".join(part for part in (problem["task"], place) if part)
-        print(f"{words[problem['severity']]}: {where + ': ' if where else ''}{problem['message']}")
+        show(f"{words[problem['severity']]}: {where + ': ' if where else ''}{problem['message']}")
     total, bad = len(upload["answers"]), bad_answers(upload)
     verdict = "can be submitted" if upload["acceptable"] else "cannot be submitted"
-    print(f"{verdict}: {total - bad} of {total} answers apply")
+    show(f"{verdict}: {total - bad} of {total} answers apply")
 
 
 @contextmanager
@@ -449,7 +499,7 @@ def status(site: Site, options: argparse.Namespace) -> int:
         return not (options.watch and (now["open"] or now["counting"]))
 
     shown = until(look, ended, options.timeout, "the evaluation")
-    print(json.dumps(shown) if options.json else in_words(shown))
+    show(json.dumps(shown) if options.json else in_words(shown))
     return NO if shown["state"] in ("held", "cancelled") else 0
 
 
@@ -468,11 +518,7 @@ def in_words(shown: Any) -> str:
 def results(site: Site, options: argparse.Namespace) -> int:
     """Print every answer's outcome and labels."""
     shown = site.get(f"/submissions/{options.submission}")
-    answers: list[Any] = []
-    page, more = 1, True
-    while more:
-        part = site.get(f"/submissions/{options.submission}/answers", page=page, size=100)
-        answers, page, more = answers + part["items"], page + 1, part["next"] is not None
+    answers = every(site, f"/submissions/{options.submission}/answers")
     columns = ("task", "trial", "outcome", "judge_label", "final_label", "final_source", "seconds", "reason")
     if options.json:
         print(json.dumps({"submission": shown, "answers": answers}))
@@ -484,8 +530,8 @@ def results(site: Site, options: argparse.Namespace) -> int:
         for answer in answers:
             trial = f" trial {answer['trial']}" if shown["trials"] > 1 else ""
             labels = [f"{who} {answer[f'{who}_label']}" for who in ("judge", "final") if answer[f"{who}_label"]]
-            print(f"{answer['task'] + trial:<40} {answer['state']:<22} {', '.join(labels)}".rstrip())
-        print(in_words(shown))
+            show(f"{answer['task'] + trial:<40} {answer['state']:<22} {', '.join(labels)}".rstrip())
+        show(in_words(shown))
     if shown["state"] != "scored":
         say(f"submission {shown['id']} is {shown['state']}: these results are not final")
         return NO
@@ -496,9 +542,24 @@ def results(site: Site, options: argparse.Namespace) -> int:
     return 0
 
 
+def every(site: Site, path: str) -> list[Any]:
+    """All items of a list that comes in pages. Raises Failure where it does not end."""
+    items: list[Any] = []
+    for page in range(1, MOST_PAGES + 1):
+        part = site.get(path, page=page, size=100)
+        items += part["items"]
+        if part["next"] is None:
+            return items
+        if not part["items"]:
+            break
+    raise Failure(f"the list {path} does not end: page {page} names a next one", SITE_ERROR)
+
+
 def plain(value: Any) -> Any:
     """A value of a table. A text that a spreadsheet would take for a formula is marked as text."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t") else value
+    if not isinstance(value, str):
+        return value
+    return f"'{visible(value)}" if value[:1] in ("=", "+", "-", "@", "\t") else visible(value)
 
 
 if __name__ == "__main__":

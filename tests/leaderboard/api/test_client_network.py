@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from leaderboard.client import lmr_board
 from leaderboard.views.client import FILE
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def site() -> Iterator[Scripted]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = do_DELETE = answer  # noqa: N815 - the library's names
+        do_GET = do_POST = do_DELETE = do_CONNECT = answer  # noqa: N815 - the library's names
 
         def log_message(self, *_: object) -> None:
             pass
@@ -76,12 +77,12 @@ def site() -> Iterator[Scripted]:
     server.server_close()
 
 
-def run(site: Scripted, *arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+def run(site: Scripted, *arguments: str, home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """One command against the site; never a traceback."""
     result = subprocess.run(
         [sys.executable, "-I", str(FILE), "--site", site.address, *arguments],
         cwd=home,
-        env={"HOME": str(home), "PATH": os.environ["PATH"], "LMR_BOARD_TOKEN": "lmr_secret"},
+        env={"HOME": str(home), "PATH": os.environ["PATH"], "LMR_BOARD_TOKEN": "lmr_secret", **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -159,10 +160,109 @@ def test_a_download_that_breaks_off_leaves_nothing(site: Scripted, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_site_cannot_choose_where_its_kit_is_written(site: Scripted, tmp_path: Path) -> None:
-    site.will(200, b"PK", Content_Disposition='attachment; filename="../../x.zip"')
-    assert run(site, "kit", "small", home=tmp_path).stdout == ".._.._x.zip\n"
-    assert [each.name for each in tmp_path.iterdir()] == [".._.._x.zip"]
+@pytest.mark.parametrize(
+    ("suggested", "written"),
+    [
+        ("../../x.zip", "x.zip"),
+        (".bashrc", "bashrc"),
+        ("..\\\\.ssh\\\\-config", "config"),
+        ("a b\u00e9.zip", "a_b_.zip"),
+        ("..", "small-kit.zip"),
+        ("", "small-kit.zip"),
+    ],
+)
+def test_a_site_cannot_choose_where_its_kit_is_written(
+    site: Scripted, tmp_path: Path, suggested: str, written: str
+) -> None:
+    site.will(200, b"PK", Content_Disposition=f'attachment; filename="{suggested}"')
+    assert run(site, "kit", "small", home=tmp_path).stdout == f"{written}\n"
+    assert [each.name for each in tmp_path.iterdir()] == [written]
+
+
+@pytest.mark.parametrize("options", [(), ("--output", "mine.zip")])
+def test_a_kit_overwrites_nothing(site: Scripted, tmp_path: Path, options: tuple[str, ...]) -> None:
+    name = options[-1] if options else "small-v1-kit.zip"
+    file = tmp_path / name
+    file.write_bytes(b"mine")
+    site.will(200, b"PK", Content_Disposition='attachment; filename="small-v1-kit.zip"')
+    result = run(site, "kit", "small", *options, home=tmp_path)
+    assert (result.returncode, result.stdout, result.stderr) == (
+        2,
+        "",
+        f"lmr_board: {name} exists already and is not overwritten; move it, or name another file with --output\n",
+    )
+    assert (file.read_bytes(), [each.name for each in tmp_path.iterdir()]) == (b"mine", [name])
+
+
+@pytest.mark.parametrize("proxied", ["http://127.0.0.1:9", "dead.example:3128"])
+def test_plain_http_goes_through_no_proxy(site: Scripted, tmp_path: Path, proxied: str) -> None:
+    site.will(200, SUBMISSION)
+    result = run(site, "status", "7", home=tmp_path, http_proxy=proxied, all_proxy=proxied)
+    assert (result.returncode, result.stdout) == (0, SHOWN)
+
+
+def test_https_goes_through_the_proxy_of_the_environment(site: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", site.address)
+    site.will(403)
+    with pytest.raises(lmr_board.Failure, match="cannot be reached: Tunnel connection failed: 403"):
+        lmr_board.Site("https://board.example", "lmr_secret").post("/uploads/1/submit", {})
+    ((method, path, headers),) = site.requests
+    assert (method, path, "Authorization" in headers) == ("CONNECT", "board.example:443", False)
+
+
+def test_control_characters_of_a_site_are_shown_and_not_obeyed(site: Scripted, tmp_path: Path) -> None:
+    red = "\x1b[31mred\x07\u202egnol\x9b2J\ud800 caf\u00e9"
+    shown = "\\x1b[31mred\\x07\\u202egnol\\x9b2J\\ud800 caf\u00e9"
+    problem = {"type": "/docs/api/#gone", "title": red, "status": 404, "detail": red}
+    errors = [{"field": red, "message": red}, {"field": "", "message": red}]
+    site.will(404, {**problem, "errors": errors})
+    told = run(site, "status", "7", home=tmp_path)
+    assert (told.returncode, told.stderr) == (
+        4,
+        f"lmr_board: {shown}: {shown}\n  {shown}: {shown}\n  all: {shown}\n",
+    )
+    row = dict.fromkeys(("trial", "outcome", "judge_label", "final_label", "final_source", "seconds", "reason"), red)
+    for option in ((), ("--csv",)):
+        site.will(200, {**SUBMISSION, "system": {"name": red}, "trials": 2})
+        site.will(200, {"items": [{**row, "task": red, "state": red}], "next": None})
+        printed = run(site, "results", "7", *option, home=tmp_path).stdout
+        assert shown in printed
+        assert [c for c in printed if not (c.isprintable() or c == "\n")] == []
+
+
+def test_a_list_that_does_not_end_is_an_error(site: Scripted, tmp_path: Path) -> None:
+    row = {"task": "a/1", "trial": 1, "outcome": "raised", "judge_label": "", "final_label": "", "state": "raised"}
+    for endless, asked in ([[row]] * 200, 200), ([[row], []], 2):
+        site.will(200, SUBMISSION)
+        for items in endless:
+            site.will(200, {"items": items, "next": f"{site.address}/api/v1/submissions/7/answers?page=1"})
+        result = run(site, "results", "7", home=tmp_path)
+        assert (result.returncode, result.stdout, result.stderr) == (
+            6,
+            "",
+            f"lmr_board: the list /submissions/7/answers does not end: page {asked} names a next one\n",
+        )
+        assert site.answers == []
+
+
+@pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.parametrize(
+    "body",
+    [b"[" * 200_000 + b"]" * 200_000, b"[]", b"7", b"null", b'{"state": 1}', b'{"title": {}}', b'{"errors": 1}'],
+    ids=["deep", "list", "number", "null", "short", "no detail", "errors"],
+)
+def test_answers_of_another_form_end_with_an_error(site: Scripted, tmp_path: Path, status: int, body: bytes) -> None:
+    site.will(status, body)
+    result = run(site, "status", "7", home=tmp_path)
+    assert (result.returncode, result.stdout) == (6 if status == 200 else 1, "")
+    told = "Is this the address of an LMR-Board?" if status == 200 else "the site answers 400 Bad Request."
+    assert told in result.stderr
+
+
+def test_an_answer_that_does_not_end_is_an_error(site: Scripted, tmp_path: Path) -> None:
+    site.will(200, b" " * (64 * 1024 * 1024 + 1))
+    result = run(site, "status", "7", home=tmp_path)
+    assert (result.returncode, result.stderr) == (6, "lmr_board: the site's answer is larger than 64 MB\n")
 
 
 def test_tables_run_nothing_in_spreadsheets(site: Scripted, tmp_path: Path) -> None:
