@@ -41,11 +41,19 @@ DENIED: Final[tuple[Network, ...]] = tuple(
     )
 )
 GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
-_NOT_PUBLIC: Final = "This is not a public address, and the operator has not allowed it (ENDPOINT_NETWORKS)."
+_NOT_PUBLIC: Final = "This is not a public address, and the operator has not allowed it ({})."
+_OTHER_WAY: Final = "Use https:// and port 443 or 8443; other ways are open to the operator's own networks only."
 
 
 class ForbiddenAddressError(ValueError):
-    """An address that must not be called. The message is for whoever typed it, and names no address of ours."""
+    """An address that must not be called. The message is for its author, and names no address that a name has here.
+
+    ``networks`` are those that ``ENDPOINT_NETWORKS`` lacks, such as ``127.0.0.1/32``: for the operator only.
+    """
+
+    def __init__(self, message: str, networks: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.networks = networks
 
 
 class UnknownHostError(ForbiddenAddressError):
@@ -75,12 +83,12 @@ def resolve(origin: Origin, policy: Policy) -> tuple[str, ...]:
     addresses = tuple(dict.fromkeys(_unwrapped(address) for address in found))
     # Without TLS, or on an unusual port, only the operator's own networks may be reached.
     must_be_listed = origin.scheme != "https" or origin.port not in PUBLIC_PORTS
-    for address in addresses:
-        if not policy.allows(address) and not is_public(address):
-            raise ForbiddenAddressError(_NOT_PUBLIC)
-        if must_be_listed and not policy.allows(address):
-            msg = "Use https:// and port 443 or 8443; other ways are open to the operator's own networks only."
-            raise ForbiddenAddressError(msg)
+    unlisted = [each for each in addresses if not policy.allows(each) and (must_be_listed or not is_public(each))]
+    if unlisted:
+        networks = tuple(f"{each}/{each.max_prefixlen}" for each in unlisted)
+        setting = f"ENDPOINT_NETWORKS={networks[0]}" if literal is not None else "ENDPOINT_NETWORKS"
+        message = _OTHER_WAY if all(map(is_public, unlisted)) else _NOT_PUBLIC.format(setting)
+        raise ForbiddenAddressError(message, networks)
     return tuple(str(address) for address in addresses)
 
 
@@ -105,7 +113,7 @@ def _look_up(origin: Origin) -> list[Address]:
     try:
         return [ipaddress.ip_address(answer[4][0]) for answer in answers]
     except ValueError as error:
-        raise ForbiddenAddressError(_NOT_PUBLIC) from error
+        raise ForbiddenAddressError(_NOT_PUBLIC.format("ENDPOINT_NETWORKS")) from error
 
 
 def _literal(host: str) -> Address | None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -122,7 +123,7 @@ def push(count: int, name: str = RUNS) -> int:
         with opened(name) as queue:
             _enqueue(queue, count)
     except RedisError as error:
-        log.info("queue_unreachable", error=str(error), jobs=count)
+        _unreachable(error, jobs=count)
         return 0
     return count
 
@@ -134,9 +135,15 @@ def top_up(waiting: int, name: str = RUNS) -> int:
             missing = max(0, waiting - len(queue))
             _enqueue(queue, missing)
     except RedisError as error:
-        log.info("queue_unreachable", error=str(error), jobs=waiting)
+        _unreachable(error, jobs=waiting)
         return 0
     return missing
+
+
+def _unreachable(error: RedisError, *, jobs: int) -> None:
+    """Log that the queue does not answer, unless it is the instance's own and the instance is not running."""
+    if settings.ENVIRONMENT.redis_url or settings.ENVIRONMENT.embedded_redis_socket.exists():
+        log.info("queue_unreachable", error=str(error), jobs=jobs)
 
 
 def _enqueue(queue: Queue, count: int) -> None:
@@ -152,7 +159,7 @@ def push_once(name: str, function: str, *args: Any, job_id: str, **options: Any)
     except DuplicateJobError:
         return False
     except RedisError as error:
-        log.info("queue_unreachable", error=str(error), jobs=1)
+        _unreachable(error, jobs=1)
         return None
     return True
 

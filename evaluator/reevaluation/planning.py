@@ -15,6 +15,7 @@ from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation, TestRun
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.task_environments import Offer, short_digest
+from submissions.answers.types import task_named
 from submissions.enums import SubmissionState
 from submissions.models import Implementation, Submission
 
@@ -101,7 +102,8 @@ def _require_scored(numbers: Collection[int]) -> None:
 
 
 def _full_task_name(task: str, suite: str) -> str:
-    for name in [f"{suite}/{task}", task] if suite else [task]:
+    written = task_named(task)
+    for name in [f"{suite}/{written}", written] if suite else [written]:
         of_suite, _, slug = name.partition("/")
         if suite in ("", of_suite) and Task.objects.filter(suite__slug=of_suite, slug=slug).exists():
             return name

@@ -19,6 +19,7 @@ from leaderboard.generation_forms import LimitsForm, RunForm, open_versions
 from leaderboard.runs.generation_pages import generation_of
 from leaderboard.views.endpoints import own_endpoint
 from reviews.views.guards import user_of
+from submissions.answers.types import task_named
 from submissions.domain import endpoints as domain
 from submissions.enums import Inputs, Scaffold, Weights
 from submissions.models import Endpoint
@@ -199,6 +200,7 @@ def _form(endpoint: Endpoint, order: Order) -> RunForm:
     limits = LimitsForm.limits_of(endpoint)
     data = {
         **given,
+        "tasks": [task_named(each) for each in order.tasks],
         **{name: limits[name] if given[name] is None else given[name] for name in _MONEY_OR_TOKENS},
         "system": order.system or endpoint.model,
         "consent": bool(order.publish_licence),

@@ -247,6 +247,16 @@ def not_attempted(task: str, file: str) -> Problem:
     return Problem(Severity.REMARK, message, task, file)
 
 
+def task_named(written: str) -> str:
+    """A task's name as commands and the API take it, with its suite or without: ``x/01-DPO/1`` as ``x/dpo/1``.
+
+    Returns ``written`` unchanged where it is no task name, such as a pattern.
+    """
+    suite, slash, rest = written.strip().partition("/") if written.count("/") > 1 else ("", "", written)
+    slug = task_slug(rest)
+    return f"{suite}{slash}{slug}" if slug else written
+
+
 def closed_message(reason: str) -> str:
     """The remark on an answer to a task that takes none."""
     return f"This task takes no answers ({reason}), so what is here for it was left out."

@@ -19,6 +19,7 @@ from evaluator.auditing.mutants import fingerprint
 from evaluator.queue.infrastructure_errors import fault_of
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
+from submissions.answers.types import task_named
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -45,7 +46,11 @@ class Command(BaseCommand):
         """Which tasks, how many at a time, and how to print."""
         parser.add_argument("--suite", help="only this suite (its slug)")
         parser.add_argument(
-            "--task", action="append", default=[], help="only this task (its slug, such as dpo/1); may be repeated"
+            "--task",
+            action="append",
+            type=task_named,
+            default=[],
+            help="only this task (its name, such as dpo/1); may be repeated",
         )
         parser.add_argument("--again", action="store_true", help="audit again what was audited before")
         parser.add_argument(

@@ -27,6 +27,7 @@ from evaluator.sandbox.building import (
     wanted,
 )
 from evaluator.sandbox.types import SandboxError
+from submissions.answers.types import task_named
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -41,7 +42,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The command's options."""
         parser.add_argument("--suite", metavar="SUITE", help="only for this suite's tasks")
-        parser.add_argument("--task", metavar="PATTERN", help="only for these tasks, such as dpo/1 or 'dpo/*'")
+        parser.add_argument(
+            "--task", metavar="PATTERN", type=task_named, help="only for these tasks, such as dpo/1 or 'dpo/*'"
+        )
         parser.add_argument("--again", action="store_true", help="build what is built and unchanged too")
         parser.add_argument("--base-image", metavar="IMAGE", default="", help="instead of the setting BASE_IMAGE")
         parser.add_argument("--json", action="store_true", help="print the result as JSON")

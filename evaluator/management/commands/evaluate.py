@@ -10,6 +10,7 @@ from contextlib import suppress
 from getpass import getpass
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 
 from benchmark_tasks.domain.queries import revisions_of
@@ -20,10 +21,14 @@ from evaluator.generation.asking import ask_next
 from evaluator.judging.judgements import judge_next
 from evaluator.management.shared import ENDED, OneForWrongArguments, evaluate_or_wait
 from evaluator.models import AnswerRequest, Judgement, TestRun
+from evaluator.providers.guard import ForbiddenAddressError, resolve
+from evaluator.providers.stored_clients import policy
+from submissions.answers.types import task_named
 from submissions.domain import endpoints
 from submissions.domain.operators import local_operator
 from submissions.domain.shown_changes import shown_other_changes
 from submissions.domain.submitting import cancel
+from submissions.endpoints.addresses import AddressError, origin
 from submissions.enums import PROVIDERS, Api, Inputs, Kind, Provider, Scaffold, SubmissionState
 from submissions.exceptions import SubmissionError
 from submissions.highlighting import code_with_visible_marks
@@ -51,7 +56,7 @@ class Command(OneForWrongArguments):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which task, which model, and how it is asked."""
         parser.add_argument("--suite", required=True, help="a suite's slug, such as lmr-mini")
-        parser.add_argument("--task", required=True, help="a task's slug, such as dpo/1")
+        parser.add_argument("--task", required=True, type=task_named, help="a task's name, such as dpo/1")
         parser.add_argument("--provider", required=True, choices=Provider.values)
         parser.add_argument("--model", required=True, help="the model's id at its provider")
         parser.add_argument("--api", choices=Api.values, help="the interface; chat or messages when not given")
@@ -71,6 +76,8 @@ class Command(OneForWrongArguments):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Everything is stored as for a run on the site, private and never ranked; the key is not kept."""
         version = self._version(options)
+        if options["base_url"]:
+            _require_callable(options["base_url"])
         try:
             endpoint = endpoints.add(owner=local_operator(), described=_described(options), key=_key(options))
         except SubmissionError as error:
@@ -158,6 +165,17 @@ def _described(options: dict[str, Any]) -> dict[str, Any]:
         "max_output_tokens": options["max_output_tokens"],
         "context_tokens": options["context_tokens"],
     }
+
+
+def _require_callable(base_url: str) -> None:
+    """Raise ``CommandError`` for an address that this site would not call, with the setting that allows it."""
+    try:
+        resolve(origin(base_url), policy())
+    except (AddressError, ForbiddenAddressError) as error:
+        missing = error.networks if isinstance(error, ForbiddenAddressError) else ()
+        allowed = ",".join((*settings.ENVIRONMENT.endpoint_networks, *missing))
+        advice = f" To allow it, write this line into .env or set the variable: ENDPOINT_NETWORKS={allowed}"
+        raise CommandError(f"{base_url}: {error}{advice if missing else ''}") from None
 
 
 def _key(options: dict[str, Any]) -> str:

@@ -228,7 +228,7 @@ def test_progress_is_reported_and_lost_content_is_to_be_imported_again(
 
 def test_only_the_tasks_that_are_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:
     import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
-    assert [task["task"] for task in audit("--task", "alpha/2")["tasks"]] == ["alpha/2"]
+    assert [task["task"] for task in audit("--task", "02-ALPHA/2")["tasks"]] == ["alpha/2"]
     both = ("--task", "alpha/2", "--task", "alpha/1", "--again")
     assert sorted(task["task"] for task in audit(*both)["tasks"]) == ["alpha/1", "alpha/2"]
     with pytest.raises(CommandError, match=r"There is no task 'alpha/9' in small\."):

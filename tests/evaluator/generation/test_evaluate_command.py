@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from evaluator.enums import WorkState
-from evaluator.models import Judgement, ModelCall
+from evaluator.models import AnswerRequest, Judgement, ModelCall
+from submissions.domain.operators import OPERATOR
 from submissions.enums import Kind, SubmissionState, Visibility
-from submissions.models import Endpoint, Submission
+from submissions.models import AuditEvent, Endpoint, Submission, User
 from tests.evaluator.judging.site import judge
 from tests.provider_server.types import Answer
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory
@@ -92,6 +94,29 @@ def test_what_is_printed_holds_what_else_the_answer_changes_and_acts_on_no_termi
     assert lines[-1] == "verdict:   not judged: no judge is configured (docs/judging.md says how)"
 
 
+@pytest.mark.parametrize("name", ["DPO/1", "09-DPO/01"])
+def test_tasks_are_named_as_in_bundles(lmr_mini: SuiteVersion, provider: ProviderServer, name: str) -> None:
+    assert run(provider, "wrong-key", task=name)[0] == 2
+    assert AnswerRequest.objects.get().implementation.revision.task.slug == "dpo/1"
+
+
+def test_an_address_that_may_not_be_called_stops_it_before_anything_is_made(
+    lmr_mini: SuiteVersion, settings: Any
+) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, endpoint_networks=[])
+    usual = {"suite": "lmr-mini", "task": "dpo/1", "provider": "openai", "model": "right"}
+    before = AuditEvent.objects.count()
+    with pytest.raises(CommandError) as refused:
+        call_command("evaluate", **usual, base_url="http://127.0.0.1:8000/v1")
+    assert str(refused.value) == (
+        "http://127.0.0.1:8000/v1: This is not a public address, and the operator has not allowed it "
+        "(ENDPOINT_NETWORKS=127.0.0.1/32). To allow it, write this line into .env or set the variable: "
+        "ENDPOINT_NETWORKS=127.0.0.1/32"
+    )
+    assert (Submission.objects.count(), Endpoint.objects.count(), AuditEvent.objects.count()) == (0, 0, before)
+    assert not User.objects.filter(username=OPERATOR).exists()
+
+
 def test_what_a_person_must_mend_ends_it(lmr_mini: SuiteVersion, provider: ProviderServer) -> None:
     code, said, errors = run(provider, "wrong-key")
     assert (code, said) == (2, "")
@@ -105,7 +130,12 @@ def test_what_a_person_must_mend_ends_it(lmr_mini: SuiteVersion, provider: Provi
     [
         ({"suite": "lmr-maxi"}, "There is no suite 'lmr-maxi'. Known: lmr-bench, lmr-mini."),
         ({"task": "dpo/9"}, "lmr-mini v1 has no task 'dpo/9'. Tasks: dpo/1, "),
+        ({"task": "01-DPO/9"}, "lmr-mini v1 has no task 'dpo/9'. Tasks: dpo/1, "),
         ({"base_url": "ftp://example.org"}, "An address begins with https://"),
+        (
+            {"base_url": "http://[::1]:8000/v1"},
+            "To allow it, write this line into .env or set the variable: ENDPOINT_NETWORKS=127.0.0.0/8,::1/128",
+        ),
         ({"key_variable": "NOBODY_SET_THIS"}, "The environment variable NOBODY_SET_THIS is empty"),
     ],
 )
@@ -114,8 +144,9 @@ def test_wrong_arguments_say_what_there_is(
 ) -> None:
     usual = {"suite": "lmr-mini", "task": "dpo/1", "provider": "openai", "model": "right", "base_url": provider.url}
     arguments = {**usual, **changed}
-    with pytest.raises(CommandError, match=said.replace("(", r"\(")):
-        call_command("evaluate", **arguments)
+    with pytest.raises(CommandError) as refused:
+        call_command("evaluate", *(f"--{name.replace('_', '-')}={value}" for name, value in arguments.items()))
+    assert said in str(refused.value)
     assert (Submission.objects.count(), Endpoint.objects.count()) == (0, 0)
 
 

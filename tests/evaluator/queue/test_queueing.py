@@ -13,6 +13,7 @@ from django.db import connections
 from rq import Queue
 from rq.exceptions import DeserializationError
 from rq.results import Result
+from structlog.testing import capture_logs
 
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import TaskRevision
@@ -97,6 +98,24 @@ def test_a_queue_that_is_away_is_no_error(settings: Settings) -> None:
     assert len(queueing.plan(submission.pk)) == 2
     assert (queueing.push(3), queueing.top_up(3), queueing.top_up(3, queueing.UPLOADS)) == (0, 0, 0)
     assert TestRun.objects.filter(state=RunState.QUEUED).count() == 2
+
+
+@pytest.mark.parametrize(
+    ("redis_url", "socket", "logged"), [("", False, 0), ("", True, 3), ("redis://127.0.0.1:1/0", False, 3)]
+)
+def test_a_queue_that_is_away_is_logged_where_one_should_be(
+    settings: Settings, tmp_path: Path, redis_url: str, socket: bool, logged: int
+) -> None:
+    """Commands that do their work themselves run without the instance, whose own Redis is then not there."""
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url=redis_url, data_dir=tmp_path)
+    settings.RQ_QUEUES = settings.ENVIRONMENT.rq_queues
+    if socket:
+        # What a Redis leaves behind that was killed.
+        settings.ENVIRONMENT.embedded_redis_socket.parent.mkdir()
+        settings.ENVIRONMENT.embedded_redis_socket.touch()
+    with capture_logs() as logs:
+        assert (queueing.push(3), queueing.top_up(3), queueing.push_check(1)) == (0, 0, False)
+    assert [(each["event"], each["jobs"]) for each in logs] == [("queue_unreachable", n) for n in (3, 3, 1)][:logged]
 
 
 def test_a_stored_file_is_queued_for_its_check_after_commit(

@@ -92,6 +92,15 @@ def test_waiting_joins_what_is_under_way_already(small_version: SuiteVersion, re
     assert Reevaluation.objects.get(pk=started["reevaluation"]).state == ReevaluationState.APPLIED
 
 
+def test_tasks_are_named_as_in_bundles() -> None:
+    submission = scored("passed", evaluator="1")
+    task = submission.suite_version.revisions.get().task
+    written = f"07-{task.paper.slug.upper()}/0{task.index}"
+    for named in (["--task", f"{task.suite.slug}/{written}"], ["--suite", task.suite.slug, "--task", written]):
+        (plan,) = as_json(*named, "--dry-run")["planned"]
+        assert (plan["submission"], [each["task"] for each in plan["runs"]]) == (submission.pk, [task.slug])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 
-ORDER: dict[str, Any] = {"suite": "small", "inputs": "paper_only", "trials": 2, "tasks": ["alpha/1"]}
+ORDER: dict[str, Any] = {"suite": "small", "inputs": "paper_only", "trials": 2, "tasks": ["01-Alpha/1"]}
 
 
 @pytest.fixture
