@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evaluator.generation import tokens
-from evaluator.generation.agent_box import AgentBox, AgentLimits, BoxGoneError, Changes
+from evaluator.generation.agent_box import AgentBox, AgentLimits, BoxGoneError, Changes, Tools
 from evaluator.generation.agent_workspace import prepared
 from evaluator.generation.prompting import filled, prompt_text
 from evaluator.providers.types import Finish, Message, ModelRequest, Tool
@@ -55,6 +55,8 @@ REMINDER: Final = (
 )
 CUT_OFF: Final = "Your reply was cut off by its token limit before it used a tool. Go on in smaller pieces."
 _NOT_DONE: Final = "(not carried out: the work had ended)"
+_TOOLS_TOKENS: Final = 300
+"""About what it costs to say what a box has, before there is one."""
 _MESSAGE_TOKENS: Final = 8
 """What a message costs besides its text, generously."""
 _READING: Final = re.compile(r"(?:cd [^;&|]+ && *)?(?:cat|head|tail|less|nl|sed -n)\b[^>]*", re.DOTALL)
@@ -139,7 +141,7 @@ def run_agent(
         prepared(task, scratch=scratch) as workspace,
         AgentBox(sandbox, workspace, limits, environment=task.environment, label=label, cancelled=cancelled) as box,
     ):
-        run = _Run(ask, box, limits, cancelled, messages=[opening(task, limits)])
+        run = _Run(ask, box, limits, cancelled, messages=[opening(task, limits, box.tools)])
         while not run.ending:
             run.turn()
         return AgentResult(box.changes, run.trajectory(), run.finished, run.ending, task.is_definition)
@@ -296,15 +298,15 @@ def system_text() -> str:
 
 def first_tokens(task: AgentTask, limits: AgentLimits) -> int:
     """About how many tokens the first request has: the rules, the tool and the task."""
-    return tokens.count(_rules()) + _size(opening(task, limits))
+    return tokens.count(_rules()) + _size(opening(task, limits)) + _TOOLS_TOKENS
 
 
 def _rules() -> str:
     return f"{system_text()}{BASH.description}{BASH.parameters}"
 
 
-def opening(task: AgentTask, limits: AgentLimits) -> Message:
-    """The task in words."""
+def opening(task: AgentTask, limits: AgentLimits, tools: Tools | None = None) -> Message:
+    """The task in words, with what the box has where that is known."""
     goal = task.goal
     name = goal.function
     if goal.class_name and goal.class_name != name and not name.startswith(f"{goal.class_name}."):
@@ -315,6 +317,7 @@ def opening(task: AgentTask, limits: AgentLimits) -> Message:
         "goal_file": goal.file,
         "instruction": task.instruction,
         "material": _MATERIAL[task.inputs, task.is_definition] + _paper_line(task),
+        "tools": tools.in_words() if tools else "",
         "steps": str(limits.steps),
         "minutes": f"{limits.seconds / 60:.0f}",
         "command_seconds": f"{limits.command_seconds:g}",

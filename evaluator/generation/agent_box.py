@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from evaluator.generation.agent_workspace import shell_mounts
+from evaluator.generation.agent_workspace import LENT_TOOLS, shell_mounts
 from evaluator.sandbox.types import BoxSpec, Ending, Limits, Mount, SandboxError
 from evaluator.testing import box
 from evaluator.testing.box import frames
@@ -40,6 +40,27 @@ _OUTPUT_BYTES: Final = 256 * MEBIBYTE
 _LARGEST_FILE: Final = 256 * MEBIBYTE
 _FILES: Final = Path(box.__file__).parent
 _DRIVER: Final = ("agent_driver.py", "frames.py")
+_TRIED = (
+    "curl",
+    "file",
+    "gcc",
+    "git",
+    "jq",
+    "less",
+    "make",
+    "perl",
+    "pip",
+    "pytest",
+    "python",
+    "rg",
+    "tar",
+    "tree",
+    "vi",
+)
+_LOOKED_FOR: Final = sorted({*LENT_TOOLS.split(), *_TRIED})
+"""Programs whose presence the model is told of: the usual ones, and others that models try."""
+_MOST_PACKAGES: Final = 80
+_LONGEST_NAME: Final = 60
 _FOREIGN: Final = "something in the box wrote what its driver does not write"
 
 
@@ -77,10 +98,37 @@ class Changes:
     refused: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What commands find in a box, as it said before any of them ran: Python, its packages, programs of those usual."""
+
+    python: str = ""
+    packages: tuple[tuple[str, str], ...] = ()
+    programs: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> Self:
+        """From the driver's word that it is ready. Raises BoxGoneError for another form."""
+        try:
+            packages = tuple((_named(name), _named(version)) for name, version in message["packages"])
+            return cls(_named(message["python"]), packages, tuple(map(_named, message["programs"])))
+        except (KeyError, TypeError, ValueError):
+            raise BoxGoneError(_FOREIGN) from None
+
+    def in_words(self) -> str:
+        """A line or two for the model."""
+        packages = [" ".join(package) for package in self.packages[:_MOST_PACKAGES]]
+        packages += ["others"] if len(self.packages) > _MOST_PACKAGES else []
+        python = f"- Python {self.python} with {', '.join(packages) or 'its standard library alone'}.\n"
+        missing = [name for name in _LOOKED_FOR if name not in self.programs]
+        absent = f" Not there: {', '.join(missing)}." if missing else ""
+        return f"{python if self.python else ''}- The programs {', '.join(sorted(self.programs))}.{absent}"
+
+
 class AgentBox:
     """One agent's box, as a context: it runs from enter to exit, and is killed whatever happens in between.
 
-    ``changes`` are those after the last command.
+    ``changes`` are those after the last command, ``tools`` what commands find.
     """
 
     def __init__(
@@ -94,7 +142,7 @@ class AgentBox:
         cancelled: Callable[[], bool],
     ) -> None:
         """``cancelled`` is asked twice a second, from another thread."""
-        self.changes = Changes()
+        self.changes, self.tools = Changes(), Tools()
         self._sandbox, self._limits, self._cancelled = sandbox, limits, cancelled
         self._nonce = secrets.token_hex(16)
         lends_shell = sandbox.name != "docker"  # an image has a shell of its own, for a libc of its own
@@ -191,9 +239,17 @@ class AgentBox:
             return "its first words were no hello"
         if hello.get("shell") is not True:
             return f"the environment {self._spec.environment!r} has no shell (sh)"
-        job = {"output_bytes": self._limits.observation_chars, "process_bytes": self._limits.memory_bytes * 3 // 4}
+        job = {
+            "output_bytes": self._limits.observation_chars,
+            "process_bytes": self._limits.memory_bytes * 3 // 4,
+            "programs": _LOOKED_FOR,
+        }
         self._side.feed.send(frames.encode(job))
-        return "" if self._next(START_SECONDS).get("kind") == "ready" else "it was not ready"
+        ready = self._next(START_SECONDS)
+        if ready.get("kind") != "ready":
+            return "it was not ready"
+        self.tools = Tools.of(ready)
+        return ""
 
     def _next(self, seconds: float) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
@@ -229,6 +285,13 @@ class AgentBox:
             Ending.OUT_OF_MEMORY: f"the box used more than {limits.memory_bytes // MEBIBYTE} MB of memory",
             Ending.OUTPUT_LIMIT: f"the box sent more than {limits.output_bytes // MEBIBYTE} MB",
         }[result.ending]
+
+
+def _named(text: object) -> str:
+    """A name or a version that a box reports, in one line. Raises TypeError."""
+    if not isinstance(text, str):
+        raise TypeError
+    return " ".join(clean_text(text).split())[:_LONGEST_NAME]
 
 
 def _changes(answer: Mapping[str, Any]) -> Changes:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OWN_FOLDERS: Final = frozenset({"golden_files", "probes", "unit_test", "unit_tests"})
 """Names of folders that hold a benchmark's own tests; no agent gets them."""
 
-_TOOLS: Final = (
+LENT_TOOLS: Final = (
     "sh bash awk basename cat chmod cmp cp cut date diff dirname du echo env expr false find grep head id ln ls "
     "md5sum mkdir mktemp mv nl od paste patch printf pwd readlink realpath rm rmdir "
     "sed seq sleep sort stat tac tail tee test timeout touch tr true uname uniq wc xargs"
@@ -115,7 +115,7 @@ def shell_mounts() -> tuple[Mount, ...]:
 
     Raises :class:`SandboxError` without a shell.
     """
-    found = {name: path for name in _TOOLS.split() if (path := shutil.which(name))}
+    found = {name: path for name in LENT_TOOLS.split() if (path := shutil.which(name))}
     if "sh" not in found:
         raise SandboxError("this machine has no sh that an agent's box could use")
     output = run_step(["ldd", *found.values()], "reading the libraries that the shell needs (ldd)", allowed=(0, 1))

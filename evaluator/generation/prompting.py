@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evaluator.providers.types import EndpointSettings
 
-VERSION: Final = "2026-11-4"
+VERSION: Final = "2026-11-5"
 FULL: Final = "full"
 PAPER_ONLY: Final = "paper_only"
 PAPER_GOAL_FILE: Final = "paper_goal_file"

@@ -1,11 +1,12 @@
 """The first program of an agent's box: runs shell commands on a private copy of the masked repository.
 
 ``agent_driver.py NONCE``, mounted at ``/box/agent_driver.py``. Hello leaves first, as in ``driver.py``. Stdin begins
-with one frame, the job ``{"output_bytes", "process_bytes"}``: how much of a command's output is kept, and how much data
-one process may have in memory. ``/box/repository`` and ``/box/paper`` are copied into the box's own tmpfs,
-``{"kind": "ready"}`` leaves, and every further frame is ``{"id", "command", "seconds"}``, answered by one frame
-``{"id", "code", "output", "timed_out"}`` with the changes of the repository where those are others than before:
-``changed`` (paths and contents), ``deleted`` (paths) and ``refused`` (paths and why).
+with one frame, the job ``{"output_bytes", "process_bytes", "programs"}``: how much of a command's output is kept, how
+much data one process may have in memory, and names of programs to look for. ``/box/repository`` and ``/box/paper`` are
+copied into the box's own tmpfs, ``{"kind": "ready", "python", "packages", "programs"}`` leaves with what commands find
+here (a version, pairs of name and version, names), and every further frame is ``{"id", "command", "seconds"}``,
+answered by one frame ``{"id", "code", "output", "timed_out"}`` with the changes of the repository where those are
+others than before: ``changed`` (paths and contents), ``deleted`` (paths) and ``refused`` (paths and why).
 
 A command has a session of its own, which is killed when the command ends or its time is up. This process is not
 dumpable: the agent, who is the same user, can kill it (which ends the run), but can neither read its memory nor open
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import json
 import os
 import resource
 import shutil
@@ -48,6 +50,12 @@ MAX_NEW_FILES = 100
 MAX_ENTRIES = 60_000
 MAX_NAMED = 1000
 MAX_NAME_CHARACTERS = 400
+_PYTHON_FACTS = """
+import json, sys
+from importlib.metadata import distributions
+found = {(each.metadata["Name"], each.version) for each in distributions()}
+print(json.dumps({"python": sys.version.split()[0], "packages": sorted(pair for pair in found if all(pair))}))
+"""
 _PASSED_OVER = frozenset({".git", "__pycache__", ".pytest_cache"})
 _SET_DUMPABLE = 4
 
@@ -68,7 +76,8 @@ def main(nonce: str) -> None:
     for name in ("python", "python3"):
         (HOME / "bin" / name).symlink_to(sys.executable)
     changes = Changes(BOX / "repository", REPOSITORY)
-    _emit(answers, {"kind": "ready"})
+    programs = [name for name in job["programs"] if shutil.which(name, path=variables["PATH"])]
+    _emit(answers, {"kind": "ready", "programs": programs, **python_facts(variables)})
     while True:
         raw = requests.line()
         if raw is None:
@@ -233,6 +242,18 @@ def command_variables() -> dict[str, str]:
         kept_ones["LD_LIBRARY_PATH"] = os.pathsep.join(place for place in libraries if place)
     own = {"PATH": os.pathsep.join(places), "HOME": str(HOME), "TMPDIR": str(HOME)}
     return {**kept_ones, **own, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+
+
+def python_facts(variables: dict[str, str]) -> dict[str, Any]:
+    """Version and packages of the Python that commands find; both empty where it cannot say."""
+    found: dict[str, Any] = {"python": "", "packages": []}
+    with suppress(OSError, subprocess.SubprocessError, ValueError):
+        python = str(shutil.which("python", path=variables["PATH"]))
+        said = subprocess.run(
+            [python, "-c", _PYTHON_FACTS], env=variables, cwd=str(HOME), capture_output=True, timeout=30, check=True
+        ).stdout
+        found.update(json.loads(said))
+    return found
 
 
 def plain(text: str) -> str:

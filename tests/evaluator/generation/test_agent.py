@@ -37,6 +37,8 @@ from tests.evaluator.testing.unconfined import UnconfinedSandbox
 CHECK = "python -c 'import numpy as np; from ranking.goal import rank; print(rank(np.array([1.0, 3.0, 2.0])))'"
 SOLVED = {"ranking/goal.py": GOLDEN.encode()}
 
+READY: dict[str, Any] = {"kind": "ready", "python": "3.11.2", "packages": [["numpy", "2.1"]], "programs": ["sh"]}
+
 pytestmark = pytest.mark.bubblewrap
 
 
@@ -83,6 +85,21 @@ def test_a_model_reads_edits_runs_and_submits(each_sandbox: Sandbox, task: Agent
     assert second.messages[:2] == (told, reply(look, text="First I look.").message)
     assert (second.messages[2].role, second.messages[2].tool_use_id) == ("tool", look.id)
     assert leftovers(LABEL) == []
+
+
+def test_a_model_is_told_what_its_commands_find(each_sandbox: Sandbox, task: AgentTask) -> None:
+    ask = "import importlib.metadata, sys; print(sys.version.split()[0], importlib.metadata.version('numpy'))"
+    worked = work(each_sandbox, task, run(f'python -c "{ask}"'), run("compgen -c | sort -u"), SUBMIT)
+    told = worked.requests[0].messages[0].text
+    python, numpy = worked.observations[0].split()[-2:]
+    (line,) = [line for line in told.splitlines() if line.startswith("- Python ")]
+    assert line.startswith(f"- Python {python} with ")
+    assert f"numpy {numpy}" in line.removesuffix(".").removeprefix(f"- Python {python} with ").split(", ")
+    (line,) = [line for line in told.splitlines() if line.startswith("- The programs ")]
+    there, _, absent = line.removeprefix("- The programs ").removesuffix(".").partition(". Not there: ")
+    runnable = set(worked.observations[1].splitlines())
+    assert {"bash", "python", "sed", "grep", "cat"} <= set(there.split(", ")) <= runnable
+    assert set(absent.split(", ")).isdisjoint(runnable)
 
 
 def test_wrong_calls_are_answered_and_commands_of_one_turn_run_in_order(bubblewrap: Sandbox, task: AgentTask) -> None:
@@ -280,9 +297,9 @@ def test_links_large_files_and_a_repository_that_is_gone(bubblewrap: Sandbox, ta
 class ForgingSandbox(UnconfinedSandbox):
     """A box in which somebody else speaks in the driver's place: after hello and ready, ``answers``, one a command."""
 
-    def __init__(self, *answers: bytes, hello: dict[str, object] | None = None) -> None:
+    def __init__(self, *answers: bytes, hello: dict[str, object] | None = None, **ready: object) -> None:
         super().__init__()
-        self._answers = list(answers)
+        self._answers = [frames.encode(READY | ready), *answers]
         self._hello = hello or {}
 
     def run(
@@ -291,7 +308,7 @@ class ForgingSandbox(UnconfinedSandbox):
         assert dialogue is not None
         hello = {"kind": "hello", "nonce": spec.argv[2], "shell": True} | self._hello
         dialogue.received(frames.encode(hello))
-        answers = [frames.encode({"kind": "ready"}), *self._answers]
+        answers = list(self._answers)
         while not cancelled():
             data, ended = dialogue.feed.take()
             if data and answers:
@@ -330,6 +347,9 @@ def test_what_the_driver_never_writes_ends_the_work(task: AgentTask, answer: byt
     ("sandbox", "why"),
     [
         (ForgingSandbox(hello={"nonce": "other"}), "its first words were no hello"),
+        (ForgingSandbox(packages=[["numpy"]]), f"did not begin: {FOREIGN}"),
+        (ForgingSandbox(programs=[7]), f"did not begin: {FOREIGN}"),
+        (ForgingSandbox(python=None), f"did not begin: {FOREIGN}"),
         (ForgingSandbox(hello={"shell": False}), r"the environment 'numpy' has no shell \(sh\)"),
         (
             UnconfinedSandbox(python="/bin/false"),

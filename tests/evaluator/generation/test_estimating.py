@@ -43,7 +43,7 @@ def test_an_agent_is_asked_where_a_prompt_is_too_long(lmr_mini: SuiteVersion, en
     task = agent_task(revision, inputs="full", environment="numpy")
     first = first_tokens(task, limits)
     told = count(opening(task, limits).text) + count(f"{system_text()}{BASH.description}{BASH.parameters}")
-    assert first == told + 8
+    assert first == told + 8 + 300
     expected = first * AGENT_STEPS + STEP_TOKENS * 105
     assert row(endpoint, lmr_mini, Scaffold.AGENT) == EstimateRow("dpo/1", expected, 600 * 15, by_prompt.dollars)
 
