@@ -12,7 +12,6 @@ from evaluator.enums import TrajectorySource
 from evaluator.models import Trajectory
 from submissions.models import Implementation
 from submissions.trajectories.reading import MAX_BYTES, read_limited
-from submissions.trajectories.steps import TrajectoryError
 
 if TYPE_CHECKING:
     from submissions.trajectories.steps import AgentRun
@@ -25,8 +24,9 @@ _LARGEST_DOLLARS = Decimal(999_999)
 def read_uploaded(submission_id: int) -> int:
     """Read the uploaded trajectories of a submission; how many were read.
 
-    Those that were read before are left as they are, files of unknown forms are passed over. Tokens and cost become the
-    answer's usage where its submitter declared none of the kind; ``usage["read"]`` names those that were read.
+    Those that were read before are left as they are; of a form that is not read, the reason is stored. Tokens and cost
+    become the answer's usage where its submitter declared none of the kind; ``usage["read"]`` names those that were
+    read.
     """
     waiting = Implementation.objects.filter(submission_id=submission_id, steps__isnull=True).exclude(trajectory="")
     made = 0
@@ -38,13 +38,11 @@ def read_uploaded(submission_id: int) -> int:
 
 
 def _found(implementation: Implementation) -> AgentRun | None:
-    """The run in the answer's file: the only one, or the one with the paper's number; None where there is none."""
+    """The run in the answer's file: the only one, or the one with the paper's number; None where there is no file."""
     try:
         with implementation.trajectory.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         return read_limited(data, instance_id=implementation.revision.task.paper.instance_id)
-    except TrajectoryError:
-        return None
     except OSError:
         logger.warning("The trajectory of implementation %s cannot be read.", implementation.pk, exc_info=True)
         return None

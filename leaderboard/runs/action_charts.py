@@ -52,7 +52,12 @@ class ActionCharts(NamedTuple):
 
 def has_trajectories(version: SuiteVersion) -> bool:
     """Whether anything published on a suite version has steps to draw. One query."""
-    return Trajectory.objects.filter(implementation__submission__entry__in=_published(version)).exists()
+    return _counted().filter(implementation__submission__entry__in=_published(version)).exists()
+
+
+def _counted() -> QuerySet[Trajectory]:
+    """Those whose steps are known: of a file that is not understood nothing is counted, which is not zero."""
+    return Trajectory.objects.exclude(counts={})
 
 
 def _published(version: SuiteVersion) -> QuerySet[Entry]:
@@ -61,7 +66,7 @@ def _published(version: SuiteVersion) -> QuerySet[Entry]:
 
 def steps_of(answer: Implementation) -> Bar | None:
     """What the agent of one answer did, in shares; None without steps. One query."""
-    counts = list(Trajectory.objects.filter(implementation=answer).values_list("counts", flat=True))
+    counts = list(_counted().filter(implementation=answer).values_list("counts", flat=True))
     return _bar("What the agent did", "", counts, per=_actions(counts) / 100) if counts else None
 
 
@@ -79,7 +84,8 @@ def of_board(version: SuiteVersion) -> ActionCharts:
 def _charts(submissions: Iterable[Submission]) -> ActionCharts:
     listed = list(submissions)
     rows = list(
-        Trajectory.objects.filter(implementation__submission__in=[each.pk for each in listed])
+        _counted()
+        .filter(implementation__submission__in=[each.pk for each in listed])
         .order_by("implementation")
         .annotate(submission=F("implementation__submission"))
         .values_list("submission", "implementation_id", "counts")

@@ -65,7 +65,7 @@ def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int
     chips += [
         {"title": f"{each} {counts[each]}", "query": query_with(request.GET, action=each), "active": each == asked}
         for each in Action
-        if counts[each]
+        if counts.get(each)
     ]
     numbered = enumerate(whole.steps, start=1)
     context = {

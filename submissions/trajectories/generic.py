@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from submissions.trajectories.steps import Action, AgentRun, Step, amount, tokens
+from submissions.trajectories.steps import Action, AgentRun, Step, amount, bounded, tokens
 
 SOURCE: Final = "generic"
 
-_NAMES: Final = ("action", "tool", "tool_name", "name", "kind", "type", "event")
-_INPUTS: Final = (
-    *("input", "action_input", "tool_input", "command", "args", "arguments", "code"),
-    *("content", "text", "message"),
-)
+_NAMES: Final = ("action", "tool", "tool_name")
+_KINDS: Final = ("kind", "type", "event")
+_COMMANDS: Final = ("input", "action_input", "tool_input", "command", "args", "arguments", "code")
+_INPUTS: Final = (*_COMMANDS, "content", "text", "message")
 _OBSERVATIONS: Final = ("observation", "output", "tool_output", "result", "response", "stdout")
 _THOUGHTS: Final = ("thought", "thinking", "reasoning", "reasoning_content")
 _COSTS: Final = ("cost", "cost_usd", "dollars")
@@ -30,20 +31,34 @@ _WORDS: Final = (
 )
 
 
-def read_objects(objects: list[dict[str, Any]]) -> tuple[AgentRun, int]:
-    """The steps in ``objects``, and how many of these have no known field (those become ``other``)."""
+# Who speaks, by ``role``, ``source`` or a word of an object's kind.
+_PROMPTS: Final = frozenset(("system", "user", "developer", "human", "prompt", "exit"))
+_OBSERVERS: Final = frozenset(("tool", "function", "environment"))
+_AGENTS: Final = frozenset(("assistant", "agent", "ai"))
+_SEEN: Final = frozenset(("observation", "result", "output"))
+_ACTS: Final = frozenset(word for _, words in _WORDS for word in words) | {"action"}
+_KIND_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+
+def read_objects(objects: list[dict[str, Any]]) -> tuple[AgentRun, list[dict[str, Any]]]:
+    """The steps in ``objects``, and those of them that are not understood, which are no steps.
+
+    Prompts are no steps either, and an observation belongs to the step before it.
+    """
     steps: list[Step] = []
-    unknown = 0
+    seen: defaultdict[int, list[str]] = defaultdict(list)
+    unknown: list[dict[str, Any]] = []
     for item in objects:
-        role = item.get("role")
-        if role in ("system", "user", "developer"):
+        if _is_prompt(item):
             continue
-        if role in ("tool", "function") or _is_observation(item):
-            _observe(steps, _text(item.get("content")) or _first(item, _OBSERVATIONS))
-            continue
-        made = _steps_of(item)
-        unknown += not made
-        steps += made or [Step(Action.OTHER, input=json.dumps(item, ensure_ascii=False))]
+        made = [] if _is_observation(item) else _steps_of(item)
+        if _is_observation(item) and steps:
+            seen[len(steps) - 1].append(_first(item, _OBSERVATIONS) or _first(item, _INPUTS))
+        elif not made:
+            unknown.append(item)
+        steps += made
+    for place, texts in seen.items():
+        steps[place] = replace(steps[place], observation="\n".join(filter(None, (steps[place].observation, *texts))))
     finished = bool(steps) and steps[-1].action is Action.FINISH
     return AgentRun(
         source=SOURCE,
@@ -57,22 +72,42 @@ def read_objects(objects: list[dict[str, Any]]) -> tuple[AgentRun, int]:
     ), unknown
 
 
+def kind_of(item: object) -> str:
+    """What an entry that is not understood says of itself: its kind, else its first keys."""
+    if not isinstance(item, dict):
+        return "no object"
+    said = next((f"{key} {item[key]}" for key in (*_KINDS, "role", "source") if isinstance(item.get(key), str)), "")
+    return bounded(said or f"keys {', '.join(map(str, list(item)[:3]))}", 60)
+
+
+def _speaker(item: Mapping[str, Any]) -> str:
+    return next((item[key].lower() for key in ("role", "source") if isinstance(item.get(key), str)), "")
+
+
+def _kind_words(item: Mapping[str, Any]) -> set[str]:
+    """The words of an object's kind: ``ToolResult`` and ``tool_result`` are *tool* and *result*."""
+    kinds = " ".join(item[key][:80] for key in _KINDS if isinstance(item.get(key), str))
+    return {word.lower() for word in _KIND_WORDS.findall(kinds)}
+
+
+def _is_prompt(item: Mapping[str, Any]) -> bool:
+    return _speaker(item) in _PROMPTS or bool(_kind_words(item) & _PROMPTS)
+
+
+def _acts(item: Mapping[str, Any]) -> bool:
+    """Whether this names an action, its input or a thought, in the words that most tools use."""
+    return any(_text(item.get(key)) for key in (*_NAMES, *_COMMANDS, *_THOUGHTS, "tool_calls"))
+
+
 def _is_observation(item: Mapping[str, Any]) -> bool:
     """Whether this only says what came of the step before."""
-    said = {*item} & {*_NAMES[:4], *_INPUTS, *_THOUGHTS}
-    return not said and bool({*item} & {*_OBSERVATIONS})
-
-
-def _observe(steps: list[Step], text: str) -> None:
-    """Add what came of the last step; to a second one that stands alone."""
-    if steps and not steps[-1].observation:
-        steps[-1] = replace(steps[-1], observation=text)
-    else:
-        steps.append(Step(Action.OTHER, observation=text))
+    if _speaker(item) in _OBSERVERS or ("action" not in item and _kind_words(item) & _SEEN):
+        return True
+    return not _acts(item) and _speaker(item) not in _AGENTS and bool({*item} & {*_OBSERVATIONS})
 
 
 def _steps_of(item: Mapping[str, Any]) -> list[Step]:
-    """The steps of one object: a call each where it lists some, else itself; none where no field is known."""
+    """The steps of one object: a call each where it lists some, else itself; none where it is no known action."""
     read, written = _usage(item)
     first = Step(
         Action.OTHER,
@@ -84,16 +119,20 @@ def _steps_of(item: Mapping[str, Any]) -> list[Step]:
         output_tokens=written,
     )
     calls = item.get("tool_calls")
-    if isinstance(calls, list) and calls:
+    made = [_call(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    if made:
         spoken = replace(first, thought=_text(item.get("content")) or first.thought)
-        made = [_call(call) for call in calls if isinstance(call, dict)]
         # One reply asked for all of them: it is counted with the first.
         return [
             replace(spoken if place == 0 else Step(Action.OTHER), action=action, input=text)
             for place, (action, text) in enumerate(made)
         ]
-    name = _first(item, _NAMES) if item.get("role") != "assistant" else "message"
+    kind = " ".join(sorted(_kind_words(item) & _ACTS))
+    speaks = _speaker(item) in _AGENTS
+    if not (_acts(item) or speaks or kind):
+        return []
     given = _first(item, _INPUTS)
+    name = "message" if speaks and not _acts(item) else _first(item, (*_NAMES, "name")) or kind
     if not (given or first.observation or first.thought or _action(name) is not Action.OTHER):
         return []
     if isinstance(item.get("action"), str) and not given:

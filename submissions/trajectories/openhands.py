@@ -65,6 +65,18 @@ def is_event(item: object) -> bool:
     )
 
 
+def not_understood(history: list[object]) -> tuple[int, list[object]]:
+    """How many entries the history has, and those that are no event: neither an action nor an observation."""
+    entries = [entry for item in history for entry in (item if isinstance(item, list) else [item])]
+    named = ("action", "observation")
+    others = [
+        entry
+        for entry in entries
+        if not (isinstance(entry, dict) and any(isinstance(entry.get(name), str) for name in named))
+    ]
+    return len(entries), others
+
+
 def unknown_kinds(history: list[object]) -> dict[str, int]:
     """The agent's actions of kinds that are not known here, and how often each comes. They are shown as ``other``."""
     known = _ACTIONS.keys() | _LEFT_OUT | _OTHERS

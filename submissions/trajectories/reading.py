@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from submissions.limited_child import ChildError, ChildLimits, answer, ask
-from submissions.trajectories.generic import read_objects
-from submissions.trajectories.openhands import is_event, read_run, unknown_kinds
+from submissions.trajectories import unread_forms
+from submissions.trajectories.generic import SOURCE, kind_of, read_objects
+from submissions.trajectories.openhands import is_event, not_understood, read_run, unknown_kinds
 from submissions.trajectories.steps import AgentRun, TrajectoryError, bounded
 
 MAX_BYTES: Final = 8 * 1024 * 1024
@@ -23,6 +24,11 @@ MAX_NAME: Final = 200
 LIMITS: Final = ChildLimits(cpu_seconds=20, wall_seconds=60.0)
 _SHOWN: Final = 5
 _LISTS: Final = ("trajectory", "messages", "steps", "events")
+_RUN_MARKS: Final = frozenset(("instance_id", "metrics", "error", "git_patch", "test_result"))
+_KNOWN: Final = (
+    "It is kept as it is. Known are OpenHands' output.jsonl, its events (in a list, a line each, or a file each), and "
+    "JSONL with one object a step."
+)
 _NUMBERS: Final = re.compile(r"([0-9]+)")
 
 
@@ -33,9 +39,15 @@ class Reading:
     runs: Mapping[str, AgentRun]
     remarks: tuple[str, ...] = ()
 
-    def run_of(self, instance_id: str) -> AgentRun | None:
-        """The only run, or the one of this paper; None where there is none."""
-        return next(iter(self.runs.values())) if len(self.runs) == 1 else self.runs.get(instance_id)
+    def run_of(self, instance_id: str) -> AgentRun:
+        """The only run, or the one of this paper; one with unknown steps where there is none."""
+        found = next(iter(self.runs.values())) if len(self.runs) == 1 else self.runs.get(instance_id)
+        if found is None:
+            source = next(iter(self.runs.values())).source
+            found = AgentRun(
+                source, unread=f"{len(self.runs)} runs are in the file, and none is called {instance_id!r}."
+            )
+        return replace(found, remarks=tuple(remark for remark in self.remarks if remark != found.unread))
 
 
 @dataclass(slots=True)
@@ -67,7 +79,9 @@ def read_trajectory(data: bytes) -> Reading:
     runs = [value for _, value in rows.values if _is_run(value)]
     events = [event for _, value in rows.values for event in _as_events(value)]
     if not runs and not events:
-        return Reading(_of_objects(rows), tuple(rows.remarks))
+        name = unread_forms.name_of(value for _, value in rows.values)
+        found = _unread(rows, unread_forms.message_of(name)) if name else _of_objects(rows)
+        return Reading(found, tuple(rows.remarks))
     found = _of_runs(runs or [{"history": _once(events)}], rows)
     others = [name for name, value in rows.values if not (_is_run(value) if runs else _as_events(value))]
     if others:
@@ -102,12 +116,16 @@ def _lines(text: str) -> Iterator[tuple[int, Any]]:
 def _of_runs(runs: Iterable[Mapping[str, Any]], rows: _Rows) -> dict[str, AgentRun]:
     found: dict[str, AgentRun] = {}
     unknown: Counter[str] = Counter()
+    said: list[str] = []
     for run in runs:
         name = run.get("instance_id")
         key = bounded(str(name), MAX_NAME) if isinstance(name, str | int) else ""
         if key in found or len(found) < MAX_RUNS:
-            found[key] = read_run(run)
+            total, others = not_understood(run["history"])
+            found[key] = replace(read_run(run), unread=_too_many(total, others))
+            said += [found[key].unread or _unknown_entries(total, others)] if others else []
             unknown.update(unknown_kinds(run["history"]))
+    rows.remarks += list(dict.fromkeys(said))[:_SHOWN]
     if unknown:
         kinds = ", ".join(bounded(kind, 40) for kind in sorted(unknown)[:_SHOWN])
         actions = "1 action is" if unknown.total() == 1 else f"{unknown.total()} actions are"
@@ -123,19 +141,43 @@ def _of_objects(rows: _Rows) -> dict[str, AgentRun]:
         values = next((whole[name] for name in _LISTS if isinstance(whole.get(name), list)), values)
     objects = [value for value in values if isinstance(value, dict)]
     trajectory, unknown = read_objects(objects)
-    if not trajectory.steps or unknown == len(objects):
-        raise TrajectoryError(
-            "Nothing in the trajectory can be shown as an agent's steps. It is kept as it is. Known are OpenHands' "
-            "output.jsonl, its events (in a list, a line each, or a file each), and JSONL with one object a step."
-        )
+    if len(objects) > 1 and (why := _too_many(len(objects), unknown)):
+        raise TrajectoryError(why)
+    if not trajectory.steps:
+        raise TrajectoryError(f"Nothing in the trajectory can be shown as an agent's steps. {_KNOWN}")
     if unknown:
-        said = "1 object has" if unknown == 1 else f"{unknown} objects have"
-        rows.remarks.append(f"{said} no field that is known here; shown as they are, as “other”.")
+        rows.remarks.append(_unknown_entries(len(objects), unknown))
     return {"": trajectory}
 
 
+def _unread(rows: _Rows, message: str) -> dict[str, AgentRun]:
+    """The runs of a form that is not read, without steps; what they cost where that is written as OpenHands does."""
+    rows.remarks.append(message)
+    runs = [value for _, value in rows.values if unread_forms.is_openhands_v1_run(value)]
+    read = _of_runs([{**run, "history": []} for run in runs], rows)
+    return {name: replace(run, ending="", unread=message) for name, run in read.items()} or {
+        "": AgentRun(SOURCE, unread=message)
+    }
+
+
+def _unknown_entries(total: int, unknown: Sequence[object], then: str = "; kept and not counted") -> str:
+    kinds = list(dict.fromkeys(map(kind_of, unknown)))
+    listed = f"{'; '.join(kinds[:_SHOWN])}{'; …' if len(kinds) > _SHOWN else ''}"
+    return f"{len(unknown)} of {total} events {'was' if len(unknown) == 1 else 'were'} not understood ({listed}){then}."
+
+
+def _too_many(total: int, unknown: Sequence[object]) -> str:
+    """Why no step is counted where most of the file is not understood; else an empty text."""
+    few = 2 * len(unknown) <= total
+    return "" if few else f"{_unknown_entries(total, unknown, ', so no step is counted')} {_KNOWN}"
+
+
 def _is_run(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("history"), list)
+    """Whether this is a line of OpenHands' ``output.jsonl``: other tools have a ``history``, too."""
+    if not isinstance(value, dict) or not isinstance(value.get("history"), list):
+        return False
+    events = [event for item in value["history"] for event in _as_events(item)]
+    return bool(events) or (not value["history"] and bool(_RUN_MARKS & value.keys()))
 
 
 def _as_events(value: object) -> list[dict[str, Any]]:
@@ -177,18 +219,13 @@ def _count(items: list[str], noun: str) -> str:
     return f"1 {noun} is" if len(items) == 1 else f"{len(items)} {noun}s are"
 
 
-def read_limited(data: bytes, *, instance_id: str, limits: ChildLimits = LIMITS) -> AgentRun | None:
-    """The run of this paper in ``data``, or its only one; None where there is none.
-
-    Raises TrajectoryError for what cannot be read, or not within the limits.
-    """
+def read_limited(data: bytes, *, instance_id: str, limits: ChildLimits = LIMITS) -> AgentRun:
+    """The run of this paper in ``data``, or its only one; one that is ``unread`` where it cannot be read."""
     try:
         found = ask(__name__, f"{instance_id}\n".encode() + data, limits)
     except ChildError:
-        raise TrajectoryError("Reading the trajectory took too much time or memory.") from None
-    if "wrong" in found:
-        raise TrajectoryError(found["wrong"])
-    return None if found["run"] is None else AgentRun.from_data(found["run"])
+        return AgentRun(SOURCE, unread="Reading the trajectory took too much time or memory.")
+    return AgentRun.from_data(found)
 
 
 def serve(limits_text: str) -> None:
@@ -199,7 +236,6 @@ def serve(limits_text: str) -> None:
 def _read_run(given: bytes) -> dict[str, Any]:
     instance_id, _, data = given.partition(b"\n")
     try:
-        run = read_trajectory(data).run_of(instance_id.decode())
+        return read_trajectory(data).run_of(instance_id.decode()).as_data()
     except TrajectoryError as error:
-        return {"wrong": str(error)}
-    return {"run": None if run is None else run.as_data()}
+        return AgentRun(SOURCE, unread=str(error)).as_data()

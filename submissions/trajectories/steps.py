@@ -80,7 +80,8 @@ class AgentRun:
     """A whole run. ``source`` is ``agent`` (this site's), ``openhands`` or ``generic``; ``ending`` says how it ended.
 
     At most ``MAX_STEPS`` steps are kept (``left_out`` counts the others), and after ``MAX_TOTAL`` characters those that
-    follow are shortened.
+    follow are shortened. ``unread`` says why the steps are not known, though there is a file; ``remarks`` what of the
+    file was not understood.
     """
 
     source: str
@@ -90,6 +91,8 @@ class AgentRun:
     output_tokens: int | None = None
     dollars: float | None = None
     left_out: int = 0
+    unread: str = ""
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         total, kept = 0, []
@@ -101,22 +104,25 @@ class AgentRun:
         object.__setattr__(self, "ending", bounded(self.ending, MAX_ENDING))
 
     def counts(self) -> dict[str, int]:
-        """How often each action was taken among the kept steps; every action has its number."""
+        """How often each action was taken among the kept steps; every action has its number. Empty if not known."""
+        if self.unread:
+            return {}
         taken = {action.value: 0 for action in Action}
         for step in self.steps:
             taken[step.action.value] += 1
         return taken
 
     def as_data(self) -> dict[str, Any]:
-        """The same as plain data, for the database."""
-        return asdict(self) | {"steps": [asdict(step) | {"action": step.action.value} for step in self.steps]}
+        """The same as plain data, for the database. ``steps`` is None where they are not known."""
+        steps = [asdict(step) | {"action": step.action.value} for step in self.steps]
+        return asdict(self) | {"steps": None if self.unread else steps, "remarks": list(self.remarks)}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
         """The reverse. Raises TrajectoryError for a form that an older version may have stored."""
         try:
-            steps = [Step(**{**step, "action": Action(step["action"])}) for step in data["steps"]]
-            return cls(**{**data, "steps": tuple(steps)})
+            steps = [Step(**{**step, "action": Action(step["action"])}) for step in data["steps"] or ()]
+            return cls(**{**data, "steps": tuple(steps), "remarks": tuple(data.get("remarks", ()))})
         except (KeyError, TypeError, ValueError):
             raise TrajectoryError("The stored steps are of a form that this version does not read.") from None
 

@@ -11,7 +11,7 @@ from leaderboard.board.entries import recompute_submission
 from leaderboard.runs import action_charts
 from submissions.enums import Visibility
 from submissions.models import Submission
-from submissions.trajectories.steps import Action
+from submissions.trajectories.steps import Action, AgentRun
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
 from tests.leaderboard.judging import walked
@@ -136,3 +136,23 @@ def test_a_board_has_a_bar_for_each_published_system_and_links_there(client: Cli
         'href="/board/lmr-mini/actions/?version=1">How agents worked</a>'
         in client.get("/board/lmr-mini/?version=1").content.decode()
     )
+
+
+def test_steps_that_are_not_known_are_no_zero_anywhere(client: Client) -> None:
+    version = version_of()
+    submission = worked(version, "Alpha", "passed", "raised")
+    stored = Trajectory.objects.order_by("implementation__revision_id").last()
+    assert stored is not None
+    unread = AgentRun("generic", unread="This looks like <b>X</b>.", remarks=("1 of 9 events was not understood.",))
+    Trajectory.objects.filter(pk=stored.pk).update(steps=unread.as_data(), counts=unread.counts(), source="generic")
+    (bar,) = action_charts.of_submission(submission).shares
+    assert (bar.answers, bar.total) == (1, 4)
+    assert action_charts.steps_of(stored.implementation) is None
+    page = shown(client, stored.implementation).content.decode()
+    assert "Its steps are not known.</strong> This looks like &lt;b&gt;X&lt;/b&gt;." in page
+    assert "1 of 9 events was not understood." in page
+    assert "No step was taken" not in page
+    told = client.get(address_of(stored.implementation, "trajectory_json")).json()["trajectory"]
+    assert (told["steps"], told["unread"], told["remarks"]) == (None, unread.unread, list(unread.remarks))
+    Trajectory.objects.exclude(pk=stored.pk).delete()
+    assert not action_charts.has_trajectories(version)

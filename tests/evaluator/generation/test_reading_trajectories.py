@@ -61,9 +61,8 @@ def test_an_openhands_file_becomes_a_trajectory_and_usage() -> None:
 
 
 @pytest.mark.usefixtures("_media")
-def test_other_files_and_other_submissions_are_left_alone() -> None:
+def test_answers_without_a_file_and_other_submissions_are_left_alone() -> None:
     submission = SubmissionFactory()
-    answer(b"a log, no trajectory", submission=submission)
     answer(None, submission=submission)
     other = answer(run())
     assert read_uploaded(submission.pk) == 0
@@ -87,3 +86,24 @@ def test_a_lost_file_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     implementation.trajectory.storage.delete(implementation.trajectory.name or "")
     assert read_uploaded(implementation.submission_id) == 0
     assert f"The trajectory of implementation {implementation.pk} cannot be read." in caplog.text
+
+
+@pytest.mark.usefixtures("_media")
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"a log, no trajectory", "Nothing in the trajectory can be shown as an agent's steps."),
+        (
+            json.dumps({"trajectory": [], "history": [], "info": {"exit_status": "submitted"}}).encode(),
+            "This looks like an SWE-agent trajectory, which is not read yet: it is kept as it is",
+        ),
+        (run("none") + run("other"), "2 runs are in the file, and none is called "),
+    ],
+)
+def test_steps_that_are_not_known_are_stored_as_such_with_the_reason(content: bytes, why: str) -> None:
+    implementation = answer(content)
+    assert read_uploaded(implementation.submission_id) == 1
+    row = Trajectory.objects.get()
+    assert (row.steps["steps"], row.counts, row.steps["unread"].startswith(why)) == (None, {}, True)
+    implementation.refresh_from_db()
+    assert implementation.usage == {}
