@@ -5,7 +5,7 @@ Every test looks at several keys at once: ``history``, ``steps`` or ``type`` alo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 _CLAUDE_TYPES: Final = ("system", "user", "assistant", "result", "stream_event", "summary")
@@ -42,11 +42,11 @@ def is_openhands_v1_run(item: object) -> bool:
     return isinstance(item, dict) and any(map(is_openhands_v1_event, _list(item.get("history"))))
 
 
-def _is_openhands_v1(objects: list[Mapping[str, Any]]) -> bool:
+def _is_openhands_v1(objects: Sequence[Mapping[str, Any]]) -> bool:
     return any(is_openhands_v1_event(item) or is_openhands_v1_run(item) for item in objects)
 
 
-def _is_swe_agent(objects: list[Mapping[str, Any]]) -> bool:
+def _is_swe_agent(objects: Sequence[Mapping[str, Any]]) -> bool:
     return any(map(_is_swe_agent_file, objects))
 
 
@@ -62,7 +62,7 @@ def _is_swe_agent_file(item: Mapping[str, Any]) -> bool:
     return isinstance(item.get("trajectory"), list) and sum(marks) > 1
 
 
-def _is_atif(objects: list[Mapping[str, Any]]) -> bool:
+def _is_atif(objects: Sequence[Mapping[str, Any]]) -> bool:
     return any(map(_is_atif_file, objects))
 
 
@@ -79,7 +79,7 @@ def _is_atif_file(item: Mapping[str, Any]) -> bool:
     return isinstance(item.get("steps"), list) and sum(marks) > 1
 
 
-def _is_claude_code(objects: list[Mapping[str, Any]]) -> bool:
+def _is_claude_code(objects: Sequence[Mapping[str, Any]]) -> bool:
     rows = [item for item in objects if item.get("type") in _CLAUDE_TYPES]
     spoken = any(isinstance(row.get("message"), dict) and isinstance(row["message"].get("role"), str) for row in rows)
     return spoken and any({"session_id", "sessionId", "parent_tool_use_id", "parentUuid"} & row.keys() for row in rows)
@@ -89,7 +89,7 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-_FORMS: Final[Mapping[str, Callable[[list[Mapping[str, Any]]], bool]]] = {
+_FORMS: Final[Mapping[str, Callable[[Sequence[Mapping[str, Any]]], bool]]] = {
     "the work of an OpenHands V1 agent": _is_openhands_v1,
     "an SWE-agent trajectory": _is_swe_agent,
     "an ATIF trajectory": _is_atif,
