@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 
 from submissions.domain.endpoints import DESCRIBED
 from submissions.endpoints.addresses import LONGEST, problem
-from submissions.enums import PROVIDERS, Api, Provider
+from submissions.enums import PROVIDERS, Api, OutputLimit, Provider
 from submissions.forms import refuse_hidden_characters
 
 if TYPE_CHECKING:
@@ -171,6 +171,17 @@ class EndpointForm(forms.Form):
         "How much the model reads at most, answer included. Longer papers are cut by section, and that is shown.",
         least=1024, most=20_000_000, initial=128_000,
     )  # fmt: skip
+    output_limit = forms.ChoiceField(
+        required=False,
+        label="Name of the output limit",
+        choices=OutputLimit.choices,
+        help_text="For Chat Completions. OpenAI and Azure take the newer name, most other servers the older one.",
+    )
+    omit_strict = forms.BooleanField(
+        required=False,
+        label="Leave out strict",
+        help_text="For servers that refuse the parameter in tools and schemas, such as some proxies of Anthropic.",
+    )
     requests_at_once = _tokens("Requests at once", "1 to 16.", least=1, most=16, initial=2)
     request_seconds = _tokens(
         "Seconds a request may take",

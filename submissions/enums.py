@@ -51,6 +51,14 @@ class Api(TextChoices):
     MESSAGES = "messages", "Anthropic Messages"
 
 
+class OutputLimit(TextChoices):
+    """The parameter of Chat Completions that limits an answer. OpenAI renamed it; other servers know either name."""
+
+    AUTOMATIC = "", "chosen by the address"
+    OLDER = "max_tokens", "max_tokens"
+    NEWER = "max_completion_tokens", "max_completion_tokens"
+
+
 class ProviderFacts(NamedTuple):
     """What forms, commands and judges have to know of a provider. How to talk to it: ``evaluator.providers``.
 

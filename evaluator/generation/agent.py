@@ -54,6 +54,10 @@ REMINDER: Final = (
     f"Your reply used no tool, so nothing was done. Go on, or run `{SUBMIT}` when the function is complete."
 )
 CUT_OFF: Final = "Your reply was cut off by its token limit before it used a tool. Go on in smaller pieces."
+CALL_AGAIN: Final = f"Nothing was done. Call {BASH.name} with one JSON argument, `command` (a string)."
+UNREADABLE_CALL: Final = "(a tool call that could not be read)"
+LONGEST_UNREADABLE: Final = 4000
+"""So many characters of a tool call that its provider could not read go back into the conversation."""
 _NOT_DONE: Final = "(not carried out: the work had ended)"
 _TOOLS_TOKENS: Final = 300
 """About what it costs to say what a box has, before there is one."""
@@ -203,6 +207,9 @@ class _Run:
         if len(reply.tool_uses) > MOST_AT_ONCE:
             self.ending = f"The model asked for {len(reply.tool_uses)} actions at once; {MOST_AT_ONCE} are the most."
             return
+        if reply.finish is Finish.BAD_CALL:
+            self._refuse_call(reply)
+            return
         self.messages.append(reply.message)
         self.talked = 0 if reply.tool_uses else self.talked + 1
         if not reply.tool_uses:
@@ -214,6 +221,15 @@ class _Run:
             self.ending = "The model refused to go on."
         elif self.talked == MOST_MESSAGES:
             self.ending = f"The model used no tool in {MOST_MESSAGES} replies in a row."
+
+    def _refuse_call(self, reply: ModelReply) -> None:
+        """Answer a tool call that the provider could not read, as any wrong one: it is a step of the model."""
+        self.talked = 0
+        observation = f"Error: {reply.problem} {CALL_AGAIN}"
+        self._add(Action.OTHER, reply, input=reply.text, observation=observation)
+        # The provider knows no call that could be answered, so both turns are plain text.
+        written = reply.text[:LONGEST_UNREADABLE] or UNREADABLE_CALL
+        self.messages += [Message("assistant", written), Message("user", observation)]
 
     def _carry_out(self, use: ToolUse, reply: ModelReply, *, is_first: bool) -> None:
         """Run one command. Raises what :meth:`AgentBox.run` raises, after the step is kept."""

@@ -132,7 +132,7 @@ def _unsaved(endpoint: Endpoint, *, name: str, votes: int, votes_when_split: int
             field: getattr(endpoint, field)
             for field in (
                 *("provider", "api", "base_url", "model", "effort", "temperature", "max_output_tokens"),
-                *("price_input", "price_output"),
+                *("output_limit", "omit_strict", "price_input", "price_output"),
             )
         },
     )
@@ -141,6 +141,8 @@ def _unsaved(endpoint: Endpoint, *, name: str, votes: int, votes_when_split: int
         *(config.provider, config.api, config.base_url, config.model, config.effort, config.temperature),
         *(config.max_output_tokens, config.votes, config.votes_when_split),
         *(config.prompt_hash, config.schema_hash, config.sdk),
+        # Only where they are set, so that the digests of judges from before these settings stay as they are.
+        *(f"{name}={value}" for name in ("output_limit", "omit_strict") if (value := getattr(config, name))),
     )
     config.digest = call_key(*(repr(value) if isinstance(value, float) else str(value) for value in decisive))
     return config

@@ -13,7 +13,7 @@ from benchmark_tasks.models import Suite
 from evaluator.enums import LABEL_CHOICES, Abstention, Variant, WorkState
 from evaluator.models.generation import ModelCall
 from evaluator.models.leasing import Leased
-from submissions.enums import Api, Provider
+from submissions.enums import Api, OutputLimit, Provider
 from submissions.models import Endpoint, Implementation
 
 _PROMPTS_WITHOUT_PAPER = {"judge-1", "none"}
@@ -38,6 +38,8 @@ class JudgeConfig(models.Model):
     effort = models.CharField(max_length=12, blank=True)
     temperature = models.FloatField(null=True, blank=True)
     max_output_tokens = models.PositiveIntegerField(default=8192)
+    output_limit = models.CharField(max_length=24, choices=OutputLimit, blank=True)
+    omit_strict = models.BooleanField(default=False)
     votes = models.PositiveSmallIntegerField(default=3)
     votes_when_split = models.PositiveSmallIntegerField(default=5)
     prompt_version = models.CharField(max_length=40)

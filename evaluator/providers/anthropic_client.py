@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluator.providers.bodies import count, items, short, text, tool_use
+from evaluator.providers import error_bodies
+from evaluator.providers.bodies import EMPTY, count, items, short, text, tool_use
 from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
 from evaluator.providers.types import Finish, Message, ModelReply, TokenUsage
 from submissions.endpoints.addresses import canonical
@@ -29,7 +30,6 @@ BOUNDS: Final = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"}
     | {"minItems", "maxItems", "uniqueItems", "pattern"}
 )
-EMPTY: Final = "(nothing)"
 
 
 class MessagesClient(SdkClient):
@@ -55,7 +55,7 @@ class MessagesClient(SdkClient):
                     "name": tool.name,
                     "description": tool.description,
                     "input_schema": unbounded(tool.parameters),
-                    "strict": True,
+                    **({} if self.settings.omit_strict else {"strict": True}),
                 }
                 for tool in request.tools
             ]
@@ -80,10 +80,15 @@ class MessagesClient(SdkClient):
     def _call(self, sdk: Any, body: dict[str, Any]) -> Any:
         return sdk.messages.with_raw_response.create(**body)
 
-    def read(self, raw: Mapping[str, Any]) -> ModelReply:
-        """A message as a reply."""
-        content = items(raw.get("content"), "content")
-        said = "".join(text(block.get("text")) for block in content if block.get("type") == "text")
+    def _error(self, raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return the error of a body; proxies also end a message with the reason ``error``."""
+        found = error_bodies.error_of(raw)
+        return {} if found is None and raw.get("stop_reason") == "error" else found
+
+    def _reply(self, raw: Mapping[str, Any]) -> ModelReply:
+        """Return a message as a reply. Some proxies leave out a text block's type, which they then want back."""
+        content = [{"type": "text", **block} for block in items(raw.get("content"), "content")]
+        said = "".join(text(block.get("text")) for block in content if block["type"] == "text")
         uses = tuple(
             tool_use(use_id=block.get("id"), name=block.get("name"), arguments=block.get("input"))
             for block in content

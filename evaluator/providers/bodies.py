@@ -13,6 +13,8 @@ from evaluator.providers.types import ToolUse
 DEEPEST: Final = 60
 LONGEST_ID: Final = 200
 MOST_TOKENS: Final = 10**9
+EMPTY: Final = "(nothing)"
+"""A turn without text, for providers that refuse an empty one."""
 
 
 def parsed(content: bytes | str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from evaluator.enums import CallState
 from evaluator.models import ModelCall
+from evaluator.providers.faults import BUSY_STATUSES
 from evaluator.providers.types import FaultKind, ProviderFault
 from evaluator.queue.database import retry, storable, storable_text
 from evaluator.sandbox.ownership import Owner
@@ -54,7 +55,6 @@ _SLACK_SECONDS = 30.0
 WAIT_HERE_SECONDS: Final = 10.0
 """For so long a provider's ``Retry-After`` is waited for here; longer ones free the worker."""
 _TICK_SECONDS = 0.2
-_TOO_MANY: Final = 429
 
 
 class CallError(Exception):
@@ -127,7 +127,10 @@ def call(
         stored = _answered_call(order, client.settings.request_seconds)
         if stored is not None:
             assert stored.response is not None  # noqa: S101 - an answered call has one
-            return stored, client.read(stored.response)
+            try:
+                return stored, client.read(stored.response)
+            except ProviderFault as fault:
+                _take_back(stored, fault)
         _await_turn(order, stop)
         try:
             return _send(client, order)
@@ -220,7 +223,7 @@ def _store_reply(row: ModelCall, reply: ModelReply, cost: Decimal | None) -> boo
     # Also when the claim was lost, or the call is in doubt by now: an answer that is there is worth having.
     facts: dict[str, Any] = {
         "response": storable(reply.raw),
-        "status": 200,
+        "status": reply.status,
         "request_id": storable_text(reply.request_id)[:120],
         "returned_model": storable_text(reply.model)[:120],
         "input_tokens": min(reply.usage.input_tokens, MOST_TOKENS),
@@ -233,7 +236,7 @@ def _store_reply(row: ModelCall, reply: ModelReply, cost: Decimal | None) -> boo
     try:
         with transaction.atomic():
             # True also for a repetition of this very commit, whose success was not reported.
-            open_call.update(state=CallState.ANSWERED, error="", message="", **facts)
+            open_call.update(state=CallState.ANSWERED, error="", message=reply.problem, **facts)
     except IntegrityError:
         open_call.update(state=CallState.FAILED, message="Another call had been answered first.", **facts)
         return False
@@ -251,6 +254,12 @@ def _store_fault(row: ModelCall, fault: ProviderFault) -> None:
     else:
         sending = ModelCall.objects.filter(pk=row.pk, state=CallState.SENDING)
         retry(lambda: sending.update(state=CallState.FAILED, message=fault.message, ended=timezone.now(), **facts))
+
+
+def _take_back(row: ModelCall, fault: ProviderFault) -> None:
+    """Mark an answered call as failed: an earlier version of this site took the provider's error for an answer."""
+    taken = ModelCall.objects.filter(pk=row.pk, state=CallState.ANSWERED)
+    retry(lambda: taken.update(state=CallState.FAILED, error=fault.error[:120], message=fault.message))
 
 
 def _mark_in_doubt(row: ModelCall, message: str, **facts: Any) -> None:
@@ -279,7 +288,7 @@ def _busy_pause(order: Order, retry_after: float | None) -> float:
 
     Older refusals of the same request are dropped on the way.
     """
-    refused = ModelCall.objects.filter(key=order.key, state=CallState.FAILED, status=_TOO_MANY)
+    refused = ModelCall.objects.filter(key=order.key, state=CallState.FAILED, status__in=BUSY_STATUSES)
     last = refused.order_by("-number").values_list("number", flat=True).first() or 1
     refused.filter(number__lte=last - KEPT_REFUSALS).delete()
     doubled: float = FIRST_PAUSE_SECONDS * 2.0 ** min(last - 1, 10)

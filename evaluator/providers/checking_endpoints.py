@@ -1,23 +1,28 @@
-"""Trying an endpoint with one tiny call, on a worker: web processes never load the providers' SDKs."""
+"""Test an endpoint with tiny requests, on a worker: web processes never load the providers' SDKs."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 
+from evaluator.providers.error_bodies import OMIT_STRICT, OUTPUT_LIMIT
 from evaluator.providers.guard import ForbiddenAddressError
-from evaluator.providers.types import Message, ModelRequest, ProviderFault
+from evaluator.providers.types import FaultKind, Finish, Message, ModelRequest, ProviderFault, Tool
 from evaluator.queue.queueing import push_check
+from submissions.domain.endpoints import correct_settings
 from submissions.enums import EndpointCheck
 from submissions.exceptions import QuotaExceededError
 from submissions.models import Endpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evaluator.providers.types import ModelReply
 
 CHECKS_AN_HOUR: Final = 20
@@ -25,7 +30,18 @@ _HOUR_SECONDS: Final = 3600
 _SHOWN_CHARACTERS: Final = 80
 LONGEST_SECONDS: Final = 30.0
 """A test holds a worker that others wait for; a model that takes longer for one word may still do its work."""
-_TINY: Final = ModelRequest(system="Answer with one word.", messages=(Message("user", "Say: ready"),))
+_PARAMETERS: Final = {
+    "type": "object",
+    "properties": {"word": {"type": "string"}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
+_TINY: Final = ModelRequest(
+    system="Answer with one word.",
+    messages=(Message("user", "Say: ready"),),
+    tools=(Tool("say", "Say one word.", _PARAMETERS),),
+)
+"""It offers a tool, as agents do, so that a server which refuses tools or their parameters does it here."""
 
 
 def request_check(*, endpoint: Endpoint) -> None:
@@ -49,35 +65,93 @@ def check(endpoint_id: int) -> None:
     endpoint = Endpoint.objects.filter(pk=endpoint_id).first()
     if endpoint is None:
         return
-    state, message = EndpointCheck.FAILED, "An infrastructure error of this site stopped the test; try it again."
+    found = _Found(EndpointCheck.FAILED, "An infrastructure error of this site stopped the test; try it again.")
     try:
-        state, message = _try(endpoint)
+        found = _try(endpoint)
     finally:
         # What was changed meanwhile is another endpoint, and not tested.
-        Endpoint.objects.filter(pk=endpoint_id, check_state=EndpointCheck.WAITING).update(
-            check_state=state, check_message=message, checked=timezone.now()
-        )
+        with transaction.atomic():
+            waiting = Endpoint.objects.filter(pk=endpoint_id, check_state=EndpointCheck.WAITING)
+            stored = waiting.update(check_state=found.state, check_message=found.message, checked=timezone.now())
+            if stored and found.corrected:
+                correct_settings(endpoint=endpoint, corrected=found.corrected)
 
 
-def _try(endpoint: Endpoint) -> tuple[EndpointCheck, str]:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a test came to. ``corrected`` are settings without which the provider refuses every request."""
+
+    state: EndpointCheck
+    message: str
+    corrected: dict[str, Any] = field(default_factory=dict)
+
+
+def _try(endpoint: Endpoint) -> _Found:
+    """Send the request; where the provider names a parameter that it refuses, send the same without it.
+
+    Each setting is tried in one other way at most, and tools are left out at most once, so four requests are the most.
+    """
+    corrected: dict[str, Any] = {}
+    request, notes = _TINY, ""
+    started = time.monotonic()
+    while True:
+        try:
+            reply = _answer(endpoint, request)
+        except (ProviderFault, ForbiddenAddressError) as error:
+            setting = error.setting if isinstance(error, ProviderFault) else ""
+            if setting and setting not in corrected:
+                corrected[setting] = _other(endpoint, setting)
+                setattr(endpoint, setting, corrected[setting])
+            elif request.tools and _refuses_tools(error):
+                request = replace(_TINY, tools=())
+                notes = f" With a tool it does not answer, so agents cannot use it. {error}"
+            else:
+                return _Found(EndpointCheck.FAILED, str(error))
+        else:
+            found = f"{_summary(reply, time.monotonic() - started)}{_changed(corrected)}{notes}"
+            return _Found(EndpointCheck.OK, found, corrected)
+
+
+def _answer(endpoint: Endpoint, request: ModelRequest) -> ModelReply:
+    """Send one request. Raises :class:`ProviderFault` and ``ForbiddenAddressError``."""
     # Workers make calls; the page that asks for one needs no client.
     from evaluator.providers.stored_clients import endpoint_client
 
-    started = time.monotonic()
+    client = endpoint_client(endpoint, most_seconds=LONGEST_SECONDS)
     try:
-        client = endpoint_client(endpoint, most_seconds=LONGEST_SECONDS)
-        try:
-            reply = client.send(client.body(_TINY))
-        finally:
-            client.close()
-    except (ProviderFault, ForbiddenAddressError) as error:
-        return EndpointCheck.FAILED, str(error)
-    return EndpointCheck.OK, _summary(reply, time.monotonic() - started)
+        return client.send(client.body(request))
+    finally:
+        client.close()
+
+
+def _other(endpoint: Endpoint, setting: str) -> str | bool:
+    """The other value of a setting whose parameter was refused."""
+    from evaluator.providers.openai_client import NEWER_LIMIT, OLDER_LIMIT, usual_limit
+
+    if setting == OMIT_STRICT:
+        return not endpoint.omit_strict
+    now = endpoint.output_limit or usual_limit(endpoint.base_url)
+    return OLDER_LIMIT if now == NEWER_LIMIT else NEWER_LIMIT
+
+
+def _refuses_tools(error: Exception) -> bool:
+    return isinstance(error, ProviderFault) and error.kind is FaultKind.REJECTED and "tool" in error.message.lower()
+
+
+def _changed(corrected: Mapping[str, Any]) -> str:
+    """What a test has changed, in words."""
+    words = {OUTPUT_LIMIT: "the name of the output limit is now {}", OMIT_STRICT: "strict is now left out"}
+    done = " and ".join(words[name].format(value) for name, value in corrected.items())
+    return f" The provider refused a parameter, so {done}; that is saved." if done else ""
 
 
 def _summary(reply: ModelReply, seconds: float) -> str:
     said = " ".join(reply.text.split())[:_SHOWN_CHARACTERS]
     words = f"It said “{said}”" if said else "It answered without text"
+    if reply.tool_uses:
+        words = f"{words if said else 'It answered'} with a tool call"
+    if reply.finish is Finish.BAD_CALL:
+        words = "It answered with a tool call that its provider could not read"
     tokens = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
     return f"{words}, as {reply.model or 'a model without a name'}, in {seconds:.1f} s ({tokens})."
 

@@ -1,7 +1,7 @@
-"""What went wrong on the way to a model, in our own words: kind, message for the submitter, class for operators.
+"""What went wrong on the way to a model: its kind, a message for the submitter, and a class for operators.
 
-Nothing that the other side wrote reaches a message: a hostile server repeats the key in its errors. Only the provider's
-error code is kept for operators, if it looks like one and shares nothing with the key.
+A hostile server repeats the key in its errors. So the provider's own words are quoted only where they share nothing
+with the key, cut and without control characters; the same holds for its error code, which operators read.
 """
 
 from __future__ import annotations
@@ -13,16 +13,27 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
+from evaluator.providers import error_bodies
 from evaluator.providers.types import FaultKind, ProviderFault
 
-LONGEST_WAIT: Final = 300.0
+LONGEST_WAIT: Final = 24 * 3600.0
+"""The longest ``Retry-After`` that is waited for, in seconds; daily quotas are renewed within it."""
+BUSY_STATUSES: Final = frozenset({429, 503, 529})
+"""The statuses that may ask to wait."""
 LONGEST_SHARED: Final = 5
+LONGEST_QUOTE: Final = 300
+_ACCOUNT: Final = re.compile(r"\b(org|proj|user|acct)[-_][A-Za-z0-9]{6,}")
 _CODE: Final = re.compile(r"(?=.{1,60}$)[a-z]+(_[a-z]+){0,6}")
 _TOO_LONG: Final = re.compile(
     r"context_length_exceeded|maximum context length|context (length|window|size)|(prompt|input) is too long"
     r"|too many (input )?tokens|exceeds? the (model's )?(maximum|context)",
     re.IGNORECASE,
 )
+_ADVICE: Final = {
+    "": "Check model id and sampling parameters.",
+    error_bodies.OUTPUT_LIMIT: "Choose the other “Name of the output limit” on the endpoint’s form.",  # noqa: RUF001
+    error_bodies.OMIT_STRICT: "Tick “Leave out strict” on the endpoint’s form.",  # noqa: RUF001
+}
 _OUT_OF_CREDIT: Final = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached"})
 
 
@@ -68,26 +79,47 @@ def behind(error: BaseException) -> ProviderFault:
     )
 
 
-def of_told(status: int, told: Mapping[str, Any], *, headers: Mapping[str, str], key: str) -> ProviderFault:
-    """What an error status means. ``told`` is the body's error object: ``code``, ``type``, ``message``, or empty."""
-    code = _code(told, key)
-    too_long = status in {400, 413, 422} and (status == 413 or bool(_TOO_LONG.search(_words(told))))
+def of_error(
+    status: int, error: Mapping[str, Any], *, headers: Mapping[str, str], key: str, succeeded: bool = False
+) -> ProviderFault:
+    """Return what an error means.
+
+    Args:
+        status: the HTTP status.
+        error: what the body reports: ``code``, ``type``, ``message``, or empty.
+        headers: the reply's.
+        key: the endpoint's key, which nothing that is returned shares a piece with.
+        succeeded: whether the status says that all is well, so that the error stands in the body alone.
+    """
+    code, shown = _code(error, key), f"HTTP {status}"
+    if succeeded:
+        reported = error_bodies.status_of(error)
+        shown = f"error {reported} in a reply with HTTP {status}" if reported else f"in a reply with HTTP {status}"
+        status = reported or 500
+    said = error_bodies.said(error)
+    too_long = status == 413 or (status in {400, 422} and bool(_TOO_LONG.search(f"{code} {said}")))
     wait = retry_after(headers)
-    kind, message = _meaning(status, code, too_long=too_long, wait=wait)
+    setting = error_bodies.refused_setting(error) if status in {400, 422} and not too_long else ""
+    kind, message = _meaning(status, code, shown, too_long=too_long, wait=wait, setting=setting)
+    words = "" if kind is FaultKind.BUSY or status == 401 else quotable(said, key)
     return ProviderFault(
         kind,
-        message,
-        error=f"HTTP {status} {code}".strip(),
+        f"{message} The provider’s words: “{words}”." if words else message,  # noqa: RUF001 - as pages write it
+        error=f"{shown} {code}".strip(),
         status=status,
-        retry_after=wait if kind in {FaultKind.BUSY, FaultKind.SERVER} else None,
+        retry_after=min(wait, LONGEST_WAIT) if wait is not None and kind is FaultKind.BUSY else None,
         request_id=request_id(headers, key=key),
         too_long=too_long,
+        setting=setting,
     )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """How long the provider wants to be left alone, in seconds from 0 to 300; ``None`` where it does not say."""
-    text = (headers.get("retry-after") or "").strip()[:60]
+    """Return how long the provider wants to be left alone, in seconds from 0; ``None`` where it does not say."""
+    text, exact = ((headers.get(name) or "").strip()[:60] for name in ("retry-after", "retry-after-ms"))
+    if re.fullmatch(r"\d{1,15}", exact, re.ASCII):
+        # Azure sends both, and rounds the other one.
+        return int(exact) / 1000
     if not text:
         return None
     try:
@@ -97,7 +129,32 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             seconds = email.utils.parsedate_to_datetime(text).timestamp() - time.time()
         except (ValueError, OverflowError):
             return None
-    return min(max(seconds, 0.0), LONGEST_WAIT) if math.isfinite(seconds) else None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
+
+
+def in_words(seconds: float) -> str:
+    """Return a time in the units that people read, rounded up: "1 second", "5 minutes", "2 hours 30 minutes"."""
+    whole = math.ceil(seconds)
+    if whole < 120:
+        return _counted(whole, "second")
+    minutes = math.ceil(whole / 60)
+    if minutes < 120:
+        return _counted(minutes, "minute")
+    hours, rest = divmod(minutes, 60)
+    return f"{_counted(hours, 'hour')} {_counted(rest, 'minute')}" if rest else _counted(hours, "hour")
+
+
+def quotable(text: str, key: str) -> str:
+    """Return foreign text as one line that people may read, of 300 characters at most.
+
+    It is empty where the text shares a piece with the key. Control and invisible characters become spaces, and ids of
+    accounts at the provider are left out, since messages of published runs are public.
+    """
+    seen = "".join(character if character.isprintable() else " " for character in text)
+    line = _ACCOUNT.sub("(account)", " ".join(seen.split()))
+    if quotes(text, key) or quotes(line, key):
+        return ""
+    return (line if len(line) <= LONGEST_QUOTE else f"{line[: LONGEST_QUOTE - 1]}…").rstrip(". ")
 
 
 def request_id(headers: Mapping[str, str], *, key: str) -> str:
@@ -112,7 +169,9 @@ def quotes(text: str, key: str) -> bool:
     return bool(key) and any(key[at : at + size] in text for at in range(max(1, len(key) - size + 1)))
 
 
-def _meaning(status: int, code: str, *, too_long: bool, wait: float | None) -> tuple[FaultKind, str]:
+def _meaning(
+    status: int, code: str, shown: str, *, too_long: bool, wait: float | None, setting: str
+) -> tuple[FaultKind, str]:
     if status == 402 or code in _OUT_OF_CREDIT:
         return FaultKind.REJECTED, "The account behind the key has no credit left. Top it up, or use another key."
     if too_long:
@@ -121,30 +180,34 @@ def _meaning(status: int, code: str, *, too_long: bool, wait: float | None) -> t
             "The prompt does not fit the model. Lower the endpoint's context size to the model's own.",
         )
     if status in {401, 403}:
-        return FaultKind.REJECTED, f"The provider refused the key (HTTP {status}). Enter it again, or use another one."
+        return FaultKind.REJECTED, f"The provider refused the key ({shown}). Enter it again, or use another one."
     if status == 404:
-        return FaultKind.REJECTED, "The provider knows no such model or address (HTTP 404). Check model id and address."
-    if status == 429:
-        when = f" It wants to be asked again in {wait:.0f} seconds." if wait is not None else ""
-        return FaultKind.BUSY, f"The provider asks to wait (HTTP 429).{when}"
+        return FaultKind.REJECTED, f"The provider knows no such model or address ({shown}). Check model id and address."
+    if status == 429 or (status in BUSY_STATUSES and wait is not None):
+        return FaultKind.BUSY, f"The provider asks to wait ({shown}).{_when(wait)}"
     if status == 408 or status >= 500:
-        return FaultKind.SERVER, f"The provider reports an error of its own (HTTP {status})."
+        return FaultKind.SERVER, f"The provider reports an error of its own ({shown})."
     if 400 <= status < 500:
-        shown = f"HTTP {status} {code}".strip()
-        return (
-            FaultKind.REJECTED,
-            f"The provider refused the request ({shown}). Check model id and sampling parameters.",
-        )
+        return FaultKind.REJECTED, f"The provider refused the request ({f'{shown} {code}'.strip()}). {_ADVICE[setting]}"
     return FaultKind.HOSTILE, f"The server answered with status {status}, which no model provider uses here."
 
 
-def _code(told: Mapping[str, Any], key: str) -> str:
+def _code(error: Mapping[str, Any], key: str) -> str:
     for name in ("code", "type"):
-        value = told.get(name)
+        value = error.get(name)
         if isinstance(value, str) and _CODE.fullmatch(value) and not quotes(value, key):
             return value
     return ""
 
 
-def _words(told: Mapping[str, Any]) -> str:
-    return " ".join(str(told.get(name) or "")[:2000] for name in ("code", "message"))
+def _when(wait: float | None) -> str:
+    if wait is None:
+        return ""
+    if wait <= LONGEST_WAIT:
+        return f" It wants to be asked again in {in_words(wait)}."
+    limit = in_words(LONGEST_WAIT)
+    return f" It asks to wait longer than {limit}; this site asks again after {limit}."
+
+
+def _counted(number: int, unit: str) -> str:
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluator.providers import faults
-from evaluator.providers.bodies import count, items, mapping, short, text, tool_use
+from evaluator.providers import error_bodies
+from evaluator.providers.bodies import EMPTY, count, items, mapping, short, text, tool_use
 from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
 from evaluator.providers.types import Finish, Message, ModelReply, TokenUsage
 from submissions.endpoints.addresses import AddressError, canonical, origin
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from evaluator.providers.types import ModelRequest, ToolUse
 
 OPENAI_HOST: Final = "api.openai.com"
+AZURE_HOSTS: Final = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+OLDER_LIMIT: Final = "max_tokens"
+NEWER_LIMIT: Final = "max_completion_tokens"
 
 
 class _OpenAIClient(SdkClient):
@@ -37,6 +40,9 @@ class _OpenAIClient(SdkClient):
             http_client=http,
         )
 
+    def _strict(self) -> dict[str, Any]:
+        return {} if self.settings.omit_strict else {"strict": True}
+
     def _sampling(self) -> dict[str, Any]:
         given = {"temperature": self.settings.temperature, "top_p": self.settings.top_p}
         return {name: value for name, value in given.items() if value is not None}
@@ -46,9 +52,9 @@ class ChatClient(_OpenAIClient):
     """``POST /chat/completions``."""
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """The request's body. Only OpenAI itself wants ``max_completion_tokens``; others know the older name."""
+        """Return the request's body, with the limit of the answer under the name that the endpoint wants."""
         system = [{"role": "system", "content": request.system}] if request.system else []
-        limit = "max_completion_tokens" if _is_openai(self.settings.base_url) else "max_tokens"
+        limit = self.settings.output_limit or usual_limit(self.settings.base_url)
         body: dict[str, Any] = {
             "model": self.settings.model,
             "messages": [*system, *(_chat_message(message) for message in request.messages)],
@@ -65,32 +71,38 @@ class ChatClient(_OpenAIClient):
                         "name": tool.name,
                         "description": tool.description,
                         "parameters": dict(tool.parameters),
-                        "strict": True,
+                        **self._strict(),
                     },
                 }
                 for tool in request.tools
             ]
         if request.schema is not None:
-            form = {"name": request.schema_name, "strict": True, "schema": dict(request.schema)}
+            form = {"name": request.schema_name, **self._strict(), "schema": dict(request.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body
 
     def _call(self, sdk: Any, body: dict[str, Any]) -> Any:
         return sdk.chat.completions.with_raw_response.create(**body)
 
-    def read(self, raw: Mapping[str, Any]) -> ModelReply:
-        """A completion as a reply. Some servers report errors with status 200: those are faults."""
-        _raise_told(raw, self._key)
+    def _error(self, raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return the error of the body, or else that of a choice: OpenRouter reports what failed midway there."""
+        found = error_bodies.error_of(raw)
+        return error_bodies.error_of_choices(raw.get("choices")) if found is None else found
+
+    def _reply(self, raw: Mapping[str, Any]) -> ModelReply:
+        """Return a completion as a reply.
+
+        One choice was asked for. Where a server sends text and tool calls in several, the calls of all are its turn.
+        """
         choices = items(raw.get("choices"), "choices")
         choice = choices[0] if choices else mapping(None, "choices")
         message = mapping(choice.get("message"), "a message")
-        uses = []
-        for call in items(message.get("tool_calls") or [], "tool calls"):
-            function = mapping(call.get("function"), "a tool call's function")
-            uses.append(tool_use(use_id=call.get("id"), name=function.get("name"), arguments=function.get("arguments")))
+        uses = _tool_calls(message)
+        for other in () if uses else choices[1:]:
+            uses += _tool_calls(mapping(other.get("message"), "a message"))
         refusal, finish = text(message.get("refusal")), choice.get("finish_reason")
         usage = raw.get("usage") if isinstance(raw.get("usage"), Mapping) else {}
-        said = text(message.get("content")) or refusal
+        said = _content(message.get("content")) or refusal
         return ModelReply(
             text=said,
             tool_uses=tuple(uses),
@@ -130,21 +142,25 @@ class ResponsesClient(_OpenAIClient):
                     "name": tool.name,
                     "description": tool.description,
                     "parameters": dict(tool.parameters),
-                    "strict": True,
+                    **self._strict(),
                 }
                 for tool in request.tools
             ]
         if request.schema is not None:
-            form = {"type": "json_schema", "name": request.schema_name, "strict": True, "schema": dict(request.schema)}
-            body["text"] = {"format": form}
+            named = {"type": "json_schema", "name": request.schema_name}
+            body["text"] = {"format": {**named, **self._strict(), "schema": dict(request.schema)}}
         return body
 
     def _call(self, sdk: Any, body: dict[str, Any]) -> Any:
         return sdk.responses.with_raw_response.create(**body)
 
-    def read(self, raw: Mapping[str, Any]) -> ModelReply:
-        """A response as a reply. One that failed at the provider is a fault."""
-        _raise_told(raw, self._key)
+    def _error(self, raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return the error of a response; one that failed or was cancelled has one, named or not."""
+        found = error_bodies.error_of(raw)
+        return {} if found is None and raw.get("status") in ("failed", "cancelled") else found
+
+    def _reply(self, raw: Mapping[str, Any]) -> ModelReply:
+        """Return a response as a reply."""
         output = items(raw.get("output"), "output")
         said, refused, uses = "", False, []
         for item in output:
@@ -175,11 +191,32 @@ class ResponsesClient(_OpenAIClient):
         )
 
 
-def _is_openai(base_url: str) -> bool:
+def usual_limit(base_url: str) -> str:
+    """Return the name of the output limit at this address: OpenAI and Azure want the newer one, others know the older.
+
+    Mistral refuses the newer one, and Ollama ignores it.
+    """
     try:
-        return origin(base_url).host == OPENAI_HOST
+        host = origin(base_url).host
     except AddressError:
-        return False
+        return OLDER_LIMIT
+    return NEWER_LIMIT if host == OPENAI_HOST or host.endswith(AZURE_HOSTS) else OLDER_LIMIT
+
+
+def _content(content: Any) -> str:
+    """The text of a message: a string, or a list of parts, of which those that hold reasoning are not the answer."""
+    if not isinstance(content, list):
+        return text(content)
+    parts = (part if isinstance(part, Mapping) else {"type": "text", "text": part} for part in content)
+    return "".join(text(part.get("text")) for part in parts if part.get("type") in ("text", "output_text"))
+
+
+def _tool_calls(message: Mapping[str, Any]) -> list[ToolUse]:
+    uses = []
+    for call in items(message.get("tool_calls") or [], "tool calls"):
+        function = mapping(call.get("function"), "a tool call's function")
+        uses.append(tool_use(use_id=call.get("id"), name=function.get("name"), arguments=function.get("arguments")))
+    return uses
 
 
 def _finish(*, truncated: bool, refused: bool, tools: bool) -> Finish:
@@ -196,15 +233,6 @@ def _usage(usage: Any, read: str, written: str) -> TokenUsage:
     return TokenUsage(count(usage.get(read)), count(usage.get(written)), min(cached, count(usage.get(read))))
 
 
-def _raise_told(raw: Mapping[str, Any], key: str) -> None:
-    """Raise the fault that a body with status 200 tells of, if it does."""
-    told = raw.get("error")
-    if isinstance(told, Mapping):
-        status = told.get("code")
-        status = status if isinstance(status, int) and 400 <= status < 600 else 500
-        raise faults.of_told(429 if "rate_limit" in str(told.get("code")) else status, told, headers={}, key=key)
-
-
 def _arguments(use: ToolUse) -> str:
     """As the model wrote them; servers that parse a conversation stumble over what is no JSON."""
     return json.dumps(dict(use.arguments)) if use.wrong or not use.raw else use.raw
@@ -214,7 +242,8 @@ def _chat_message(message: Message) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.tool_use_id, "content": message.text}
     if not message.tool_uses:
-        return {"role": message.role, "content": message.text}
+        # Mistral refuses an assistant's turn without text and calls, and Anthropic's proxies any empty one.
+        return {"role": message.role, "content": message.text or EMPTY}
     calls = [
         {"id": use.id, "type": "function", "function": {"name": use.name, "arguments": _arguments(use)}}
         for use in message.tool_uses

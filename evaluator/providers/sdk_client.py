@@ -5,6 +5,7 @@ The SDKs are imported when something is sent: they take up to a second and 76 MB
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from abc import ABC, abstractmethod
@@ -12,16 +13,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluator.providers import faults
+from evaluator.providers import error_bodies, faults
 from evaluator.providers.bodies import parsed
-from evaluator.providers.types import FaultKind, ProviderFault
+from evaluator.providers.types import FaultKind, Finish, Message, ModelReply, ProviderFault, TokenUsage
 from submissions.endpoints.addresses import AddressError, origin
 
 if TYPE_CHECKING:
     import httpx2
 
     from evaluator.providers.guard import Policy
-    from evaluator.providers.types import EndpointSettings, ModelReply, ModelRequest
+    from evaluator.providers.types import EndpointSettings, ModelRequest
 
 # The SDKs refuse to work without a key. The real one is put on by the transport, so that they never see it.
 PLACEHOLDER: Final = "put-on-later"
@@ -52,8 +53,12 @@ class SdkClient(ABC):
         """The body that ``send`` would send. Pure."""
 
     @abstractmethod
-    def read(self, raw: Mapping[str, Any]) -> ModelReply:
-        """A stored response as a reply. Raises :class:`ProviderFault`."""
+    def _reply(self, raw: Mapping[str, Any]) -> ModelReply:
+        """Return a response that reports no error as a reply. Raises :class:`ProviderFault`."""
+
+    def _error(self, raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return the error that a body reports, whatever its status; None for a reply of the model."""
+        return error_bodies.error_of(raw)
 
     @abstractmethod
     def _secret(self) -> dict[str, str]:
@@ -73,24 +78,52 @@ class SdkClient(ABC):
         try:
             response = self._call(self._connected(), dict(body)).http_response
         except Exception as error:  # noqa: BLE001 - each one becomes a fault; those that nobody knows are in doubt
-            fault = self._fault(error)
+            response = getattr(error, "response", None)
+            fault = faults.behind(error) if response is None else None
         if fault is not None:
             # Raised outside of the handler and bare: what the SDK raised holds the server's words.
             fault.__cause__ = fault.__context__ = None
             raise fault.with_traceback(None)
-        reply = self.read(parsed(response.content))
-        return replace(reply, request_id=faults.request_id(response.headers, key=self._key))
+        return self._received(response, has_tools=bool(body.get("tools")))
 
-    def _fault(self, error: Exception) -> ProviderFault:
-        response = getattr(error, "response", None)
-        if response is None:
-            return faults.behind(error)
+    def read(self, raw: Mapping[str, Any]) -> ModelReply:
+        """Return a stored response as a reply. Raises :class:`ProviderFault`, also for an error that it reports."""
+        error = self._error(raw)
+        if error is None:
+            return self._reply(raw)
+        bad = error_bodies.bad_call(error)
+        if bad is None:
+            raise faults.of_error(200, error, headers={}, key=self._key, succeeded=True)
+        return _bad_call(raw, bad, self._key)
+
+    def _received(self, response: httpx2.Response, *, has_tools: bool) -> ModelReply:
+        """Return what came back as a reply. Raises :class:`ProviderFault` for an error, whatever the status is.
+
+        A tool call that the provider could not read is the model's, where tools were offered. It is kept as it came,
+        so it may not hold the key.
+        """
+        raw = self._body(response)
+        error, succeeded = self._error(raw), response.is_success
+        bad = error_bodies.bad_call(error) if error is not None and has_tools else None
+        if error is None and succeeded:
+            reply = self._reply(raw)
+        elif bad is not None and not faults.quotes(json.dumps(raw, ensure_ascii=False), self._key):
+            reply = _bad_call(raw, bad, self._key)
+        else:
+            headers, reported = response.headers, raw if error is None else error
+            raise faults.of_error(response.status_code, reported, headers=headers, key=self._key, succeeded=succeeded)
+        number = faults.request_id(response.headers, key=self._key)
+        return replace(reply, request_id=number, status=response.status_code)
+
+    @staticmethod
+    def _body(response: httpx2.Response) -> dict[str, Any]:
+        """The body; empty where an error has none that can be read. Raises :class:`ProviderFault`."""
         try:
-            told = parsed(response.content).get("error")
+            return parsed(response.content)
         except ProviderFault:
-            told = None
-        known = told if isinstance(told, dict) else {}
-        return faults.of_told(response.status_code, known, headers=response.headers, key=self._key)
+            if response.is_success:
+                raise
+            return {}
 
     def close(self) -> None:
         """Let go of its connections."""
@@ -121,6 +154,23 @@ class SdkClient(ABC):
         transport = GuardedTransport(origin=target, policy=self._policy, secret=self._secret(), seconds=seconds)
         self._http = httpx2.Client(transport=transport, trust_env=False, follow_redirects=False, timeout=seconds)
         return self._http
+
+
+def _bad_call(raw: Mapping[str, Any], bad: error_bodies.BadCall, key: str) -> ModelReply:
+    words = faults.quotable(bad.said, key)
+    return ModelReply(
+        text=bad.written,
+        tool_uses=(),
+        finish=Finish.BAD_CALL,
+        usage=TokenUsage(),
+        model="",
+        request_id="",
+        raw=raw,
+        message=Message("assistant", bad.written),
+        problem=f"The provider could not read the tool call: “{words}”."
+        if words
+        else "The provider could not read the tool call.",
+    )
 
 
 def _is_warning(record: logging.LogRecord) -> bool:

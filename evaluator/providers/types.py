@@ -14,6 +14,8 @@ class EndpointSettings:
 
     ``provider`` is ``openai`` or ``anthropic``, ``api`` ``chat``, ``responses`` or ``messages``; ``request_seconds`` is
     the deadline of one request, everything included. What is ``None`` or empty is left to the provider.
+    ``output_limit`` names the parameter of Chat Completions that limits the answer; empty chooses it by the host.
+    ``omit_strict`` leaves ``strict`` out of tools and schemas.
     """
 
     provider: str
@@ -26,6 +28,8 @@ class EndpointSettings:
     max_output_tokens: int = 8192
     context_tokens: int = 128_000
     request_seconds: float = 300.0
+    output_limit: str = ""
+    omit_strict: bool = False
 
     def as_data(self) -> dict[str, Any]:
         """The same as plain data, for the database and for digests."""
@@ -92,12 +96,13 @@ class ModelRequest:
 
 
 class Finish(StrEnum):
-    """Why the model stopped."""
+    """Why the model stopped. ``BAD_CALL``: the provider could not read a tool call that the model wrote."""
 
     STOPPED = "stopped"
     TOOLS = "tools"
     TRUNCATED = "truncated"
     REFUSED = "refused"
+    BAD_CALL = "bad_call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,8 @@ class TokenUsage:
 class ModelReply:
     """What came back. ``text`` may be empty; ``raw`` is the provider's body as it was, parsed.
 
-    ``message`` is the same as the next turn of the conversation.
+    ``message`` is the same as the next turn of the conversation. ``status`` is HTTP's. ``problem`` says
+    that the provider could not read a tool call; ``text`` then is what the model wrote, where the provider repeats it.
     """
 
     text: str
@@ -124,6 +130,8 @@ class ModelReply:
     request_id: str
     raw: Mapping[str, Any]
     message: Message
+    status: int = 200
+    problem: str = ""
 
 
 class FaultKind(StrEnum):
@@ -146,10 +154,12 @@ class FaultKind(StrEnum):
 
 
 class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not always an error
-    """A request that brought no reply. The message is ours, for the submitter: no key, no body, no host's secrets.
+    """A request that brought no reply. The message is for the submitter: it never holds the key.
 
+    The provider's own words in it are bounded and without control characters, and foreign text for a page.
     ``error`` is class and status for operators. ``retry_after`` is in seconds where the provider said so, bounded.
-    ``too_long`` is true where the provider says that the prompt does not fit the model.
+    ``too_long`` is true where the provider says that the prompt does not fit the model. ``setting`` names the field of
+    :class:`EndpointSettings` whose parameter the provider refuses; it is empty where no setting would help.
     """
 
     def __init__(
@@ -162,6 +172,7 @@ class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not alwa
         retry_after: float | None = None,
         request_id: str = "",
         too_long: bool = False,
+        setting: str = "",
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -171,6 +182,7 @@ class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not alwa
         self.retry_after = retry_after
         self.request_id = request_id
         self.too_long = too_long
+        self.setting = setting
 
 
 class ModelClient(Protocol):

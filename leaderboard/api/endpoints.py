@@ -46,6 +46,8 @@ class EndpointOut(Schema):
     has_key: bool
     check_state: str
     check_message: str
+    output_limit: str = Field(description="The name of the parameter; empty where the address decides.")
+    omit_strict: bool
     run_tokens: int | None
     run_dollars: Decimal | None
     run_seconds: int

@@ -81,6 +81,8 @@ class JudgeDetail(JudgeOut):
     effort: str
     temperature: float | None
     max_output_tokens: int
+    output_limit: str
+    omit_strict: bool
     price_input: Decimal | None
     price_output: Decimal | None
     sdk: str
@@ -172,10 +174,13 @@ def get_judge(request: HttpRequest, slug: str) -> dict[str, Any]:
     """One judge."""
     config = get_object_or_404(JudgeConfig, slug=slug)
     facts = judge_facts(config)
-    fixed = ("api", "effort", "temperature", "max_output_tokens", "price_input", "price_output", "sdk")
+    fixed = ("api", "effort", "temperature", "max_output_tokens", "output_limit", "omit_strict", "sdk")
     return {
         **_of_config(config),
-        **{name: getattr(config, name) for name in (*fixed, "prompt_hash", "schema_hash", "digest", "created")},
+        **{
+            name: getattr(config, name)
+            for name in (*fixed, "price_input", "price_output", "prompt_hash", "schema_hash", "digest", "created")
+        },
         "suites": [suite.slug for suite in facts["suites"]],
         "judged": facts["judged"],
         "dollars": facts["dollars"],

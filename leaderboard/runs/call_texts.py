@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from evaluator.providers.error_bodies import bad_call, error_of
 from submissions.highlighting import with_visible_marks
 
 LONGEST_TURN: Final = 60_000
@@ -55,7 +56,9 @@ def reply_turns(body: Any) -> list[Turn]:
         return _conversation(body["output"])[:MOST_TURNS]
     if "content" in body:
         return _conversation([{"role": body.get("role", "assistant"), "content": body["content"]}])
-    return []
+    error = error_of(body)
+    bad = bad_call(error) if error is not None else None
+    return [_turn("assistant", bad.written)] if bad else []
 
 
 def other_facts(body: Any) -> list[tuple[str, str]]:

@@ -113,6 +113,8 @@ def _facts(endpoint: Endpoint) -> list[tuple[str, str]]:
         ("Top-p", "" if endpoint.top_p is None else f"{endpoint.top_p:g}"),
         ("Reasoning effort", endpoint.effort),
         ("Longest answer", f"{endpoint.max_output_tokens:,} tokens"),
+        ("Name of the output limit", endpoint.output_limit),
+        ("Strict", "left out of tools and schemas" if endpoint.omit_strict else ""),
         ("Context", f"{endpoint.context_tokens:,} tokens"),
         ("Requests", f"{endpoint.requests_at_once} at once, {endpoint.request_seconds:,} s each at most"),
         ("A run’s limits", "; ".join(filter(None, limits))),  # noqa: RUF001 - as pages write it

@@ -30,12 +30,15 @@ MOST_ENDPOINTS: Final = 20
 DESCRIBED: Final = (
     *("name", "provider", "api", "base_url", "model", "keep_key"),
     *("temperature", "top_p", "effort", "max_output_tokens", "context_tokens"),
+    *("output_limit", "omit_strict"),
     *("requests_at_once", "request_seconds", "run_tokens", "run_dollars", "run_seconds"),
     *("price_input", "price_output"),
 )
 """What an owner says of an endpoint: the fields that :func:`add` and :func:`change` take."""
 
-_ASKED_WITH: Final = {"provider", "api", "base_url", "model", "temperature", "top_p", "effort"}
+_ASKED_WITH: Final = {
+    *("provider", "api", "base_url", "model", "temperature", "top_p", "effort", "output_limit", "omit_strict")
+}
 """A test's result says nothing any more once one of these has changed."""
 
 _UNTESTED: Final[dict[str, Any]] = {"check_state": EndpointCheck.NONE, "check_message": "", "checked": None}
@@ -104,6 +107,16 @@ def change(*, endpoint: Endpoint, actor: User, described: Mapping[str, Any], key
     except IntegrityError:
         raise NotAllowedError(_refused(endpoint.owner, described)) from None
     return erased and not key
+
+
+def correct_settings(*, endpoint: Endpoint, corrected: Mapping[str, Any]) -> None:
+    """Store settings that a test found to be the ones which the provider takes. The endpoint stays tested."""
+    with transaction.atomic():
+        now = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
+        changed = {name: [_plain(getattr(now, name)), _plain(value)] for name, value in corrected.items()}
+        Endpoint.objects.filter(pk=endpoint.pk).update(**corrected)
+        reason = "the provider refused the other setting in a test"
+        record(verb=Verb.ENDPOINT_CHANGED, subject=endpoint, actor=None, reason=reason, data={"changed": changed})
 
 
 def forget_key(*, endpoint: Endpoint, actor: User) -> None:

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-from submissions.enums import Api, EndpointCheck, Provider
+from submissions.enums import Api, EndpointCheck, OutputLimit, Provider
 
 
 class Endpoint(models.Model):
@@ -16,7 +16,8 @@ class Endpoint(models.Model):
 
     ``sealed_key`` is the key, encrypted for this row and this origin (``submissions.endpoints.sealing``); it is never
     shown again. ``not_before`` is when the provider wants to be asked again (``Retry-After``), for every run on it.
-    ``context_tokens`` is how much the model reads at most, answer included.
+    ``context_tokens`` is how much the model reads at most, answer included. ``output_limit`` and ``omit_strict`` say
+    which parameters the server takes.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="endpoints")
@@ -32,6 +33,8 @@ class Endpoint(models.Model):
     effort = models.CharField(max_length=12, blank=True)
     max_output_tokens = models.PositiveIntegerField(default=8192)
     context_tokens = models.PositiveIntegerField(default=128_000)
+    output_limit = models.CharField(max_length=24, choices=OutputLimit, blank=True)
+    omit_strict = models.BooleanField(default=False)
     requests_at_once = models.PositiveSmallIntegerField(default=2)
     request_seconds = models.PositiveIntegerField(default=300)
     run_tokens = models.PositiveBigIntegerField(null=True, blank=True)

@@ -27,6 +27,9 @@ MODELS = {
     "busy-N": "429 with Retry-After: 1 for the first N requests, then right",
     "quota": "no credit left",
     "down-N": "500 for the first N requests, then right",
+    "half-N": "half an answer that ends with an error, status 200, for the first N requests, then right",
+    "bad-call-N": "with tools: N tool calls that the provider cannot read, then right",
+    "no-tools": "refuses every request that offers tools; right without",
     "wrong-key": "401 that echoes the key",
     "unknown-model": "404",
     "too-long": "the prompt does not fit",
@@ -50,6 +53,7 @@ PLEA = re.compile(
 # From 3.12 on the text of an f-string is a token of its own.
 ASIDES = {tokenize.COMMENT, tokenize.STRING, tokenize.NAME, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 LABELS = ("LI", "LC", "CC")
+BAD_CALL = "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details."
 
 
 class Memory(Protocol):
@@ -99,6 +103,8 @@ def _count(memory: Memory, what: str) -> int:
 def _failure(question: Question, key: str, memory: Memory) -> Failure | Wire | None:
     model = question.model
     name, _, number = model.rpartition("-")
+    if model == "no-tools" and question.tools:
+        return Failure("invalid", '"auto" tool choice requires --enable-auto-tool-choice to be set')
     fixed = {
         "quota": Failure("quota", "You exceeded your current quota."),
         "wrong-key": Failure("key", f"Incorrect API key provided: {key}.", {"WWW-Authenticate": f"Bearer {key}"}),
@@ -111,6 +117,10 @@ def _failure(question: Question, key: str, memory: Memory) -> Failure | Wire | N
     if name in {"busy", "down"} and number.isdigit() and _count(memory, model) < int(number):
         wait = {"Retry-After": "1"} if name == "busy" else {}
         return Failure(name, "Rate limit reached." if wait else "The server had an error.", wait)
+    if name == "half" and number.isdigit() and _count(memory, model) < int(number):
+        return Failure("half", "Upstream went away.", written="```python\ndef half_of_an_answer(")
+    if name == "bad-call" and question.tools and _count(memory, model) < int(number):
+        return Failure("bad_call", BAD_CALL, written='{"command": "ls')
     if model == "breaks-once" and _count(memory, f"{model} {question.digest}") == 0:
         return Wire("breaks")
     return None

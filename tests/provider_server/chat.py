@@ -18,6 +18,10 @@ FINISH = {"stop": "stop", "length": "length", "refusal": "stop", "filter": "cont
 ERRORS: Mapping[str, tuple[int, str, str | None]] = {
     "invalid": (400, "invalid_request_error", None),
     "unknown_parameter": (400, "invalid_request_error", "unknown_parameter"),
+    "unsupported_parameter": (400, "invalid_request_error", "unsupported_parameter"),
+    "unprocessable": (422, "invalid_request_error", None),
+    "bad_call": (400, "invalid_request_error", "tool_use_failed"),
+    "half": (502, "upstream_error", None),
     "too_long": (400, "invalid_request_error", "context_length_exceeded"),
     "key": (401, "invalid_request_error", "invalid_api_key"),
     "model": (404, "invalid_request_error", "model_not_found"),
@@ -28,8 +32,15 @@ ERRORS: Mapping[str, tuple[int, str, str | None]] = {
 
 
 def error(failure: Failure, _: str) -> tuple[int, dict[str, Any]]:
-    """Status and body of an error, in OpenAI's form."""
+    """Status and body of an error, in OpenAI's form; one that came midway is a choice's, as at OpenRouter."""
     status, kind, code = ERRORS[failure.kind]
+    if failure.kind == "half":
+        told = {"code": status, "message": failure.message}
+        message = {"role": "assistant", "content": failure.written}
+        return 200, {"choices": [{"index": 0, "message": message, "finish_reason": "error", "error": told}]}
+    if failure.kind == "bad_call":
+        told = {"message": failure.message, "type": kind, "code": code, "failed_generation": failure.written}
+        return status, {"error": told}
     return status, {"error": {"message": failure.message, "type": kind, "param": failure.param, "code": code}}
 
 
@@ -72,13 +83,20 @@ def render(question: Question, answer: Answer, ids: Any, cached: int) -> dict[st
             for call in answer.calls
         ]
     finish = "tool_calls" if answer.calls else FINISH[answer.finish]
+    messages = [message]
+    if answer.spread:
+        calls = message.pop("tool_calls", [])
+        messages += [{"role": "assistant", "content": None, "tool_calls": [call]} for call in calls]
     written = tokens_of(answer)
-    return {
+    body = {
         "id": ids("chatcmpl-"),
         "object": "chat.completion",
         "created": ids.now(),
         "model": question.model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
+        "choices": [
+            {"index": place, "message": each, "logprobs": None, "finish_reason": finish}
+            for place, each in enumerate(messages)
+        ],
         "usage": {
             "prompt_tokens": question.tokens,
             "completion_tokens": written,
@@ -86,6 +104,12 @@ def render(question: Question, answer: Answer, ids: Any, cached: int) -> dict[st
             "prompt_tokens_details": {"cached_tokens": cached},
         },
     }
+    return body if answer.usage else without_usage(body)
+
+
+def without_usage(body: dict[str, Any]) -> dict[str, Any]:
+    """A reply of a server that counts no tokens."""
+    return {name: value for name, value in body.items() if name != "usage"}
 
 
 def tokens_of(answer: Answer) -> int:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.provider_server.chat import text_of, tokens_of
+from tests.provider_server.chat import text_of, tokens_of, without_usage
 from tests.provider_server.types import Answer, Failure, Question, Turn
 
 ALLOWED = (
@@ -24,6 +24,8 @@ ERRORS: Mapping[str, tuple[int, str]] = {
     "busy": (429, "rate_limit_error"),
     "quota": (402, "billing_error"),
     "down": (500, "api_error"),
+    "bad_call": (400, "invalid_request_error"),
+    "half": (200, "overloaded_error"),
 }
 
 
@@ -66,7 +68,7 @@ def render(question: Question, answer: Answer, ids: Any, cached: int) -> dict[st
         {"type": "tool_use", "id": ids("toolu_"), "name": call.name, "input": as_object(call.arguments)}
         for call in answer.calls
     ]
-    return {
+    body = {
         "id": ids("msg_"),
         "type": "message",
         "role": "assistant",
@@ -80,6 +82,7 @@ def render(question: Question, answer: Answer, ids: Any, cached: int) -> dict[st
             "output_tokens": tokens_of(answer),
         },
     }
+    return body if answer.usage else without_usage(body)
 
 
 def as_object(arguments: str) -> dict[str, Any]:

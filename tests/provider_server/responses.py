@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.provider_server.chat import error, text_of, tokens_of
+from tests.provider_server import chat
+from tests.provider_server.chat import text_of, tokens_of, without_usage
 from tests.provider_server.types import Answer, Failure, Question, Turn
-
-__all__ = ["error", "parse", "render"]
 
 ALLOWED = (
     "background include input instructions max_output_tokens max_tool_calls metadata model parallel_tool_calls "
@@ -16,6 +15,16 @@ ALLOWED = (
     "tool_choice tools top_logprobs top_p truncation user"
 )
 PARAMETERS = frozenset(ALLOWED.split())
+
+
+def error(failure: Failure, request_id: str) -> tuple[int, dict[str, Any]]:
+    """Status and body of an error, in OpenAI's form; one that came midway fails the response."""
+    if failure.kind != "half":
+        return chat.error(failure, request_id)
+    part = {"type": "output_text", "text": failure.written, "annotations": []}
+    output = [{"type": "message", "role": "assistant", "status": "incomplete", "content": [part]}]
+    told = {"code": "server_error", "message": failure.message}
+    return 200, {"object": "response", "status": "failed", "error": told, "output": output}
 
 
 def parse(body: Mapping[str, Any]) -> Question | Failure:
@@ -76,7 +85,7 @@ def render(question: Question, answer: Answer, ids: Any, cached: int) -> dict[st
     ]
     reason = {"length": "max_output_tokens", "filter": "content_filter"}.get(answer.finish)
     written = tokens_of(answer)
-    return {
+    body = {
         "id": ids("resp_"),
         "object": "response",
         "created_at": ids.now(),
@@ -93,3 +102,4 @@ def render(question: Question, answer: Answer, ids: Any, cached: int) -> dict[st
             "total_tokens": question.tokens + written,
         },
     }
+    return body if answer.usage else without_usage(body)

@@ -17,6 +17,7 @@ from typing import Any, Self, cast
 
 from tests.provider_server import chat, messages, responses
 from tests.provider_server.behaviours import behave
+from tests.provider_server.dialects import PLAIN, Dialect, split
 from tests.provider_server.knowledge import LMR_MINI, Knowledge
 from tests.provider_server.types import Failure, Outcome, Question, Received, Wire
 from tests.provider_server.wire import misbehave
@@ -80,6 +81,10 @@ class ProviderServer:
         """The base address, as it is registered for all three interfaces."""
         return f"http://127.0.0.1:{self.port}/v1"
 
+    def url_of(self, dialect: str) -> str:
+        """The base address of one of ``dialects.DIALECTS``."""
+        return f"http://127.0.0.1:{self.port}/{dialect}/v1"
+
     @property
     def port(self) -> int:
         return int(self.server.server_address[1])
@@ -88,7 +93,7 @@ class ProviderServer:
     def asked(self) -> list[Received]:
         """The requests to models among the log's."""
         with self.lock:
-            return [received for received in self.log if received.path in PROTOCOLS]
+            return [received for received in self.log if split(received.path)[1] in PROTOCOLS]
 
     def script(self, model: str, *outcomes: Outcome) -> None:
         """Answer this model's requests with these outcomes, one after the other; the last one repeats."""
@@ -141,6 +146,7 @@ class _Listener(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+    dialect: Dialect = PLAIN
 
     @property
     def provider(self) -> ProviderServer:
@@ -163,8 +169,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.provider.reset()
             return self.reply(200, {})
         received = self.provider.take("POST", self.path, self.headers)
-        protocol = PROTOCOLS.get(self.path)
-        if protocol is None:
+        self.dialect, path = split(self.path)
+        protocol = PROTOCOLS.get(path)
+        if protocol is None or path not in self.dialect.paths:
             received.answered = "404"
             return self.reply(404, {"error": {"message": f"Invalid URL (POST {self.path})", "code": None}})
         return self.ask(protocol, raw, received)
@@ -188,7 +195,8 @@ class _Handler(BaseHTTPRequestHandler):
         if outcome.seconds and self.provider.stopping.wait(outcome.seconds):
             return None
         received.answered = "200"
-        return self.reply(200, protocol.render(question, outcome, self.provider.ids, cached))
+        body = protocol.render(question, outcome, self.provider.ids, cached)
+        return self.reply(200, self.dialect.reply(body, outcome), padding=self.dialect.padding)
 
     def question(self, protocol: ModuleType, raw: bytes, received: Received) -> Question | Failure:
         """The request's body, parsed and checked by the protocol."""
@@ -199,18 +207,20 @@ class _Handler(BaseHTTPRequestHandler):
                 return Failure("invalid", "anthropic-version: header is required")
             if protocol is messages and not received.key:
                 return Failure("key", "x-api-key header is required")
-            return parse(received.body)
+            refused = self.dialect.refuses(received.body)
+            known = {name: value for name, value in received.body.items() if name in protocol.PARAMETERS}
+            return refused or parse(known if self.dialect.ignores_unknown else received.body)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             return Failure("invalid", f"We could not parse the JSON body of your request ({type(error).__name__}).")
 
     def fail(self, protocol: ModuleType, failure: Failure, received: Received) -> None:
         request_id = self.provider.ids("req_")
-        status, body = protocol.error(failure, request_id)
+        status, body = self.dialect.error(*protocol.error(failure, request_id), failure)
         received.answered = str(status)
-        self.reply(status, body, {**failure.headers, "request-id": request_id})
+        self.reply(status, body, {**self.dialect.headers(failure.headers), "request-id": request_id})
 
-    def reply(self, status: int, data: Any, headers: Mapping[str, str] | None = None) -> None:
-        body = json.dumps(data).encode()
+    def reply(self, status: int, data: Any, headers: Mapping[str, str] | None = None, *, padding: bytes = b"") -> None:
+        body = padding + json.dumps(data).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))

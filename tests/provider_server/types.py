@@ -46,8 +46,8 @@ class Question:
 
     @property
     def steps(self) -> int:
-        """How many turns the model has had."""
-        return sum(turn.role == "assistant" for turn in self.turns)
+        """How many turns the model has had in which it called a tool."""
+        return sum(turn.role == "assistant" and turn.calls > 0 for turn in self.turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +60,34 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply. ``finish`` is ``stop``, ``length``, ``refusal`` or ``filter``; with ``calls`` it is their turn."""
+    """A reply. ``finish`` is ``stop``, ``length``, ``refusal`` or ``filter``; with ``calls`` it is their turn.
+
+    Without ``usage`` no tokens are reported. ``spread`` puts each tool call into a choice of its own, after the text's.
+    """
 
     text: str = ""
     calls: tuple[Call, ...] = ()
     finish: str = "stop"
     thinking: str = ""
     seconds: float = 0.0
+    usage: bool = True
+    spread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error that the provider reports in its own form. ``kind`` is one of the keys of a protocol's ``ERRORS``."""
+    """An error that the provider reports in its own form. ``kind`` is one of the keys of a protocol's ``ERRORS``.
+
+    ``written`` is what the model had written: its half answer, or the tool call that the provider cannot read.
+    ``detail`` lists faulty fields, as validators do.
+    """
 
     kind: str
     message: str
     headers: Mapping[str, str] = field(default_factory=dict)
     param: str | None = None
+    written: str = ""
+    detail: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

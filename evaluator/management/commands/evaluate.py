@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from benchmark_tasks.domain.queries import revisions_of
 from benchmark_tasks.management.suites import newest_version
@@ -29,17 +30,19 @@ from submissions.domain.operators import local_operator
 from submissions.domain.shown_changes import shown_other_changes
 from submissions.domain.submitting import cancel
 from submissions.endpoints.addresses import AddressError, origin
-from submissions.enums import PROVIDERS, Api, Inputs, Kind, Provider, Scaffold, SubmissionState
+from submissions.enums import PROVIDERS, Api, Inputs, Kind, OutputLimit, Provider, Scaffold, SubmissionState
 from submissions.exceptions import SubmissionError
 from submissions.highlighting import code_with_visible_marks
+from submissions.models import Endpoint
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Iterator
+    from datetime import datetime
 
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import Generation
-    from submissions.models import Endpoint, Submission
+    from submissions.models import Submission
 
 EXIT_STOPPED, EXIT_INTERRUPTED = 2, 130
 MOST_TEMPERATURE, MOST_TOKENS = 2, 10_000_000
@@ -52,6 +55,8 @@ class Command(OneForWrongArguments):
         "Ask a model for the answer to one task and print answer, outcome and verdict. The key is read from the "
         "environment. Exit codes: 0 measured, 1 wrong arguments, 2 stopped by an error, 130 interrupted."
     )
+
+    _reported: datetime | None = None
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which task, which model, and how it is asked."""
@@ -71,6 +76,16 @@ class Command(OneForWrongArguments):
         )
         parser.add_argument("--max-output-tokens", type=_tokens, default=8192, help="of one reply (8192)")
         parser.add_argument("--context-tokens", type=_tokens, default=128_000, help="what the model reads (128000)")
+        parser.add_argument(
+            "--output-limit",
+            choices=[name for name in OutputLimit.values if name],
+            help="the name of the output limit in Chat Completions; chosen by the address when not given",
+        )
+        parser.add_argument(
+            "--omit-strict",
+            action="store_true",
+            help="leave strict out of tools and schemas, for servers that refuse it",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
@@ -115,6 +130,7 @@ class Command(OneForWrongArguments):
                 if submission.state in ENDED:
                     break
                 if not ask_next(submission_id=submission.pk):
+                    self._report_wait(generation)
                     evaluate_or_wait([submission.pk])
             while judge_next(submission_id=submission.pk):
                 pass
@@ -122,6 +138,13 @@ class Command(OneForWrongArguments):
             cancel(submission=submission, actor=submission.owner)
             self.stderr.write("Interrupted; nothing more is asked or measured.")
             raise SystemExit(EXIT_INTERRUPTED) from None
+
+    def _report_wait(self, generation: Generation) -> None:
+        """Print once why nothing is asked for a while: a provider may ask to wait for hours."""
+        until = Endpoint.objects.filter(pk=generation.endpoint_id or 0).values_list("not_before", flat=True).first()
+        if until and until > timezone.now() and until != self._reported:
+            self._reported = until
+            self.stderr.write(f"The provider asks to wait until {until:%Y-%m-%d %H:%M:%S} UTC.")
 
     def _stop(self, generation: Generation) -> None:
         self.stderr.write(f"Stopped: {generation.reason}")
@@ -164,6 +187,8 @@ def _described(options: dict[str, Any]) -> dict[str, Any]:
         "temperature": options["temperature"],
         "max_output_tokens": options["max_output_tokens"],
         "context_tokens": options["context_tokens"],
+        "output_limit": options["output_limit"] or OutputLimit.AUTOMATIC,
+        "omit_strict": options["omit_strict"],
     }
 
 

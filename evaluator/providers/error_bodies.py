@@ -1,0 +1,129 @@
+"""Read the errors that providers report in a body, whichever of their forms they use. Standard library only.
+
+Everything here is foreign text: ``evaluator.providers.faults`` bounds what people read and keeps the key out of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+OUTPUT_LIMIT, OMIT_STRICT = "output_limit", "omit_strict"
+_MOST_DETAILS: Final = 5
+_LONGEST: Final = 4000
+# The first word that is part of an error's code or type decides: providers call the same error by several names.
+_STATUSES: Final = {
+    "rate_limit": 429,
+    "overloaded": 529,
+    "timeout": 504,
+    "invalid_api_key": 401,
+    "authentication": 401,
+    "permission": 403,
+    "not_found": 404,
+    "too_large": 413,
+    "context_length": 400,
+    "invalid": 400,
+}
+_MALFORMED: Final = "malformed_function_call"
+_BAD_CALL: Final = re.compile(
+    rf"tool_use_failed|{_MALFORMED}|error parsing tool call|failed to parse tool call(?! arguments)", re.IGNORECASE
+)
+_QUOTED_CALL: Final = re.compile(r"raw='(.*)', err=", re.DOTALL)
+_REFUSED_NAME: Final = re.compile(
+    r"unsupported|not supported|does not support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed"
+    r"|extra_forbidden|additional propert",
+    re.IGNORECASE,
+)
+_SETTINGS: Final = {
+    OUTPUT_LIMIT: re.compile(r"\bmax_(completion_)?tokens\b"),
+    OMIT_STRICT: re.compile(r"\bstrict\b", re.IGNORECASE),
+}
+
+
+class BadCall(NamedTuple):
+    """A tool call that the provider could not read: what it says, and what the model wrote where it repeats that."""
+
+    said: str
+    written: str
+
+
+def error_of(raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the error that a body reports, with ``code``, ``type`` and ``message`` where it has them; else None.
+
+    OpenAI's form is ``{"error": {…}}``, Anthropic's adds ``"type": "error"``, Ollama's own is ``{"error": "…"}``, that
+    of Mistral and of older vLLM is flat: ``{"object": "error", …}``.
+    """
+    found = raw.get("error")
+    if isinstance(found, Mapping) and found:
+        return found
+    if isinstance(found, str) and found:
+        return {"message": found}
+    return raw if raw.get("type") == "error" or str(raw.get("object")).lower() == "error" else None
+
+
+def error_of_choices(choices: Any) -> Mapping[str, Any] | None:
+    """Return the error that ended a choice of a chat completion, ``{}`` for an unnamed one; None without any."""
+    for choice in choices if isinstance(choices, list) else ():
+        if not isinstance(choice, Mapping):
+            continue
+        if _MALFORMED in f"{choice.get('finish_reason')} {choice.get('native_finish_reason')}".lower():
+            return {"code": _MALFORMED, "message": "The model's tool call was malformed."}
+        found = error_of(choice)
+        if found is not None or choice.get("finish_reason") == "error":
+            return found or {}
+    return None
+
+
+def status_of(error: Mapping[str, Any]) -> int | None:
+    """Return the HTTP status that an error amounts to, by its number or else its name; None where it has neither."""
+    for name in ("code", "status", "status_code"):
+        value = error.get(name)
+        if isinstance(value, str) and re.fullmatch(r"[45]\d\d", value, re.ASCII):
+            return int(value)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+    names = f"{error.get('code')} {error.get('type')}"
+    return next((status for word, status in _STATUSES.items() if word in names), None)
+
+
+def said(error: Mapping[str, Any]) -> str:
+    """Return the provider's own words about an error, empty where it has none."""
+    metadata = error.get("metadata")
+    # OpenRouter says "Provider returned error" and has the provider's words beside it.
+    upstream = metadata.get("raw") if isinstance(metadata, Mapping) else None
+    parts = (_words(error.get("message")), _words(error.get("detail")), upstream if isinstance(upstream, str) else "")
+    return " ".join(part[:_LONGEST] for part in parts if part)
+
+
+def bad_call(error: Mapping[str, Any]) -> BadCall | None:
+    """Return the model's tool call that the provider could not read; None for an error of any other kind."""
+    words = said(error)
+    if not _BAD_CALL.search(f"{error.get('code')} {error.get('type')} {words}"):
+        return None
+    written = error.get("failed_generation")
+    if not isinstance(written, str):
+        quoted = _QUOTED_CALL.search(_words(error.get("message")))
+        written = quoted[1] if quoted else ""
+    return BadCall(words, written)
+
+
+def refused_setting(error: Mapping[str, Any]) -> str:
+    """Return which field of an endpoint's settings has a parameter that the provider does not know; empty for none."""
+    words = f"{error.get('code')} {error.get('param')} {said(error)}"
+    if not _REFUSED_NAME.search(words):
+        return ""
+    return next((setting for setting, pattern in _SETTINGS.items() if pattern.search(words)), "")
+
+
+def _words(value: Any) -> str:
+    """The text of a message, or of the list of faulty fields that some validators send in its place."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "; ".join(filter(None, map(_words, value[:_MOST_DETAILS])))
+    if not isinstance(value, Mapping):
+        return ""
+    words = next(filter(None, (_words(value.get(name)) for name in ("msg", "message", "detail"))), "")
+    place = value.get("loc")
+    return f"{'.'.join(map(str, place))}: {words}" if isinstance(place, list) else words
