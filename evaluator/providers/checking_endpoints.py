@@ -151,7 +151,7 @@ def _summary(reply: ModelReply, seconds: float) -> str:
     if reply.tool_uses:
         words = f"{words if said else 'It answered'} with a tool call"
     if reply.finish is Finish.BAD_CALL:
-        words = "It answered with a tool call that its provider could not read"
+        return f"It answered with a tool call, in {seconds:.1f} s. {reply.problem}"
     tokens = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
     return f"{words}, as {reply.model or 'a model without a name'}, in {seconds:.1f} s ({tokens})."
 

@@ -14,6 +14,7 @@ from leaderboard.runs.call_texts import (
     LONGEST_TURN,
     MOST_TURNS,
     Indented,
+    Turn,
     other_facts,
     pretty,
     reply_turns,
@@ -98,6 +99,12 @@ def test_replies(body: Any, expected: list[tuple[str, str]]) -> None:
     assert told(reply_turns(body)) == expected
 
 
+def test_a_tool_call_that_its_provider_could_not_read_is_shown_as_the_models() -> None:
+    error = {"code": "tool_use_failed", "message": "Failed.", "failed_generation": "<ls>"}
+    assert reply_turns({"error": error}) == [Turn("assistant", "<ls>")]
+    assert reply_turns({"error": {"code": "server_error"}}) == []
+
+
 def test_everything_is_bounded() -> None:
     body = {"messages": [{"role": "r" * 90, "content": "x" * (LONGEST_TURN + 7)}] * (MOST_TURNS + 5)}
     turns = sent_turns(body)
@@ -113,7 +120,8 @@ JSON = st.recursive(
     | st.dictionaries(
         st.sampled_from(
             ["messages", "input", "choices", "message", "output", "content", "type", "text", "tool_calls", "function",
-             "name", "arguments", "tools", "system", "role", "summary", "refusal"]
+             "name", "arguments", "tools", "system", "role", "summary", "refusal",
+             "error", "failed_generation", "code"]
         ),
         inner | st.sampled_from(["tool_use", "function_call", "reasoning", "tool_result", "function_call_output"]),
         max_size=5,

@@ -146,9 +146,32 @@ def test_registering(as_alice: Client, alice: User) -> None:
     assert (endpoints.key_of(made), made.keep_key) == (KEY, False)
 
 
+def test_the_parameters_that_a_server_takes(as_alice: Client) -> None:
+    as_alice.post(reverse("endpoint_new"), {**TYPED, "output_limit": "max_completion_tokens", "omit_strict": "on"})
+    made = Endpoint.objects.get()
+    assert (made.output_limit, made.omit_strict) == ("max_completion_tokens", True)
+    words = words_of(as_alice.get(address("endpoint", made)))
+    assert "Name of the output limit max_completion_tokens Strict left out of tools and schemas" in words
+    form = as_alice.get(address("endpoint_change", made)).context["form"]
+    assert (form.initial["output_limit"], form.initial["omit_strict"]) == ("max_completion_tokens", True)
+    Endpoint.objects.update(check_state=EndpointCheck.OK)
+    as_alice.post(address("endpoint_change", made), {**TYPED, "key": ""})
+    made.refresh_from_db()
+    assert (made.output_limit, made.omit_strict, made.check_state) == ("", False, EndpointCheck.NONE)
+
+
+def test_the_providers_own_words_are_text_on_the_page(as_alice: Client, endpoint: Endpoint) -> None:
+    message = "The provider refused the request. The provider’s words: “<script>alert(1)</script>”."
+    Endpoint.objects.update(check_state="failed", check_message=message, checked=timezone.now())
+    page = as_alice.get(address("endpoint", endpoint)).content.decode()
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>alert" not in page
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "said"),
     [
+        ({"output_limit": "max_words"}, "output_limit", "max_words is not one of the available choices"),
         ({"base_url": "https://me:pw@api.example.net"}, "base_url", "Leave user name and password out"),
         ({"key": "sk with blank"}, "key", "A key has no spaces"),
         ({"run_dollars": "5", "price_input": "", "price_output": ""}, "run_dollars", "give both below"),

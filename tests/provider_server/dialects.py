@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.provider_server.types import Answer, Failure
@@ -35,6 +35,10 @@ def _same_error(status: int, body: dict[str, Any], _: Failure) -> tuple[int, dic
     return status, body
 
 
+def _same_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    return headers
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One provider's differences. ``says`` names them; ``padding`` are bytes before a reply's JSON."""
@@ -46,7 +50,7 @@ class Dialect:
     error: Callable[[int, dict[str, Any], Failure], tuple[int, dict[str, Any]]] = _same_error
     padding: bytes = b""
     ignores_unknown: bool = False
-    headers: Callable[[Mapping[str, str]], Mapping[str, str]] = field(default=dict)
+    headers: Callable[[Mapping[str, str]], Mapping[str, str]] = _same_headers
 
 
 def _wants_the_newer_name(body: Body) -> Failure | None:

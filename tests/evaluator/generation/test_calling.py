@@ -177,6 +177,20 @@ def test_refusals_without_a_pause_wait_longer_each_time_and_are_not_kept_for_eve
     assert ModelCall.objects.count() == calling.KEPT_REFUSALS
 
 
+def test_an_hours_wait_frees_the_worker_and_stands_in_the_message(provider: ProviderServer) -> None:
+    made = endpoint(provider, "mine")
+    provider.script("mine", Failure("busy", "Slow down.", headers={"Retry-After": "7200"}))
+    started = timezone.now()
+    with pytest.raises(CallBusyError, match=r"It wants to be asked again in 2 hours\.") as error:
+        call(endpoint_client(made), order(made))
+    wait = error.value.until - started
+    assert timedelta(seconds=7200) <= wait < timedelta(seconds=7210)
+    made.refresh_from_db()
+    assert made.not_before == error.value.until
+    assert timezone.now() - started < timedelta(seconds=10)
+    assert len(provider.asked) == 1
+
+
 def test_a_provider_that_fails_is_asked_three_times(provider: ProviderServer) -> None:
     made = endpoint(provider, "down-9")
     with pytest.raises(CallFaultError):

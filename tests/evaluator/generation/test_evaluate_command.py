@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from submissions.domain.operators import OPERATOR
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import AuditEvent, Endpoint, Submission, User
 from tests.evaluator.judging.site import judge
-from tests.provider_server.types import Answer
+from tests.provider_server.types import Answer, Call, Failure
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory
 
 if TYPE_CHECKING:
@@ -123,6 +124,49 @@ def test_what_a_person_must_mend_ends_it(lmr_mini: SuiteVersion, provider: Provi
     assert errors == "Stopped: The provider refused the key (HTTP 401). Enter it again, or use another one.\n"
     assert Submission.objects.get().state == SubmissionState.CANCELLED
     assert not Endpoint.objects.exists()
+
+
+def test_a_server_that_refuses_a_parameter_is_asked_with_the_other_one(
+    lmr_mini: SuiteVersion, provider: ProviderServer
+) -> None:
+    azure = ("--base-url", provider.url_of("azure"))
+    code, _, errors = run(provider, "prose", *azure)
+    assert code == 2
+    assert errors == (
+        "Stopped: The provider refused the request (HTTP 400 unsupported_parameter). Choose the other “Name of the "
+        "output limit” on the endpoint’s form. The provider’s words: “Unsupported parameter: 'max_tokens' is not "
+        "supported with this model. Use 'max_completion_tokens' instead”.\n"
+    )
+    code, said, errors = run(provider, "prose", *azure, "--output-limit", "max_completion_tokens", "--json")
+    assert (code, errors, json.loads(said)["taken"]) == (0, "", "unparsable")
+
+
+@pytest.mark.bubblewrap
+def test_an_agent_whose_server_refuses_strict(
+    lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox
+) -> None:
+    provider.script("mine", Answer("", (Call("bash", '{"command": "submit"}'),)))
+    run(provider, "mine", "--agent", "--omit-strict", "--json")
+    assert "strict" not in provider.asked[0].body["tools"][0]["function"]
+
+
+def test_a_long_wait_is_printed_once(
+    lmr_mini: SuiteVersion, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.script("mine", Failure("busy", "x", {"Retry-After": "7200"}))
+    pauses = iter(range(4))
+
+    def pause(_: object) -> None:
+        if next(pauses) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("evaluator.management.commands.evaluate.evaluate_or_wait", pause)
+    code, _, errors = run(provider, "mine")
+    lines = errors.splitlines()
+    assert (code, len(lines), lines[1]) == (130, 2, "Interrupted; nothing more is asked or measured.")
+    until = datetime.fromisoformat(lines[0].removeprefix("The provider asks to wait until ").replace(" UTC.", "+00:00"))
+    assert 7100 < (until - datetime.now(UTC)).total_seconds() <= 7200
+    assert len(provider.asked) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -86,11 +87,26 @@ def test_chat_completions(client_of: Connect) -> None:
         ("https://API.openai.com/v1", "max_completion_tokens"),
         ("https://api.openai.com.evil.example/v1", "max_tokens"),
         ("https://evil.example/api.openai.com", "max_tokens"),
+        ("https://mine.openai.azure.com/openai/v1", "max_completion_tokens"),
+        ("https://mine.cognitiveservices.azure.com/openai/v1", "max_completion_tokens"),
+        ("https://mine.services.ai.azure.com/openai/v1", "max_completion_tokens"),
+        ("https://mine.openai.azure.com.evil.example/v1", "max_tokens"),
+        ("https://api.mistral.ai/v1", "max_tokens"),
     ],
 )
-def test_only_openai_itself_wants_the_newer_limit(base_url: str, name: str, client_of: Connect) -> None:
-    body = client_of("chat", "m", base_url=base_url).body(STRICT)
-    assert [limit for limit in body if limit.startswith("max_")] == [name]
+def test_the_address_decides_the_limits_name_unless_the_endpoint_does(
+    base_url: str, name: str, client_of: Connect
+) -> None:
+    for chosen in ("", "max_tokens", "max_completion_tokens"):
+        body = client_of("chat", "m", base_url=base_url, output_limit=chosen).body(STRICT)
+        assert [limit for limit in body if limit.startswith("max_")] == [chosen or name]
+
+
+def test_strict_is_left_out_where_the_endpoint_says_so(api: str, client_of: Connect) -> None:
+    for request in (FULL, STRICT):
+        strict, plain = (client_of(api, "m", omit_strict=omit).body(request) for omit in (False, True))
+        assert json.loads(json.dumps(strict).replace('"strict": true, ', "").replace(', "strict": true', "")) == plain
+        assert "strict" not in json.dumps(plain)
 
 
 def test_responses(client_of: Connect) -> None:
