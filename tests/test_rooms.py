@@ -47,7 +47,7 @@ WORKERS_PACKAGES = {
     "evaluator.testing": {"box", "types", "shown_outcomes"},
     "evaluator.auditing": {"audit_result", "self_checks"},
     "evaluator.sandbox": {"configuration", "environment_list", "ownership", "task_environments", "types"},
-    "evaluator.providers": {"calling", "checking_endpoints", "guard", "types"},
+    "evaluator.providers": {"calling", "checking_endpoints", "error_bodies", "guard", "types"},
 }
 WORKERS_MODULES = (
     *("evaluator.generation.answers", "evaluator.generation.asking", "evaluator.queue.claims"),

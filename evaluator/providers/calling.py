@@ -19,8 +19,7 @@ from django.utils import timezone
 
 from evaluator.enums import CallState
 from evaluator.models import ModelCall
-from evaluator.providers.faults import BUSY_STATUSES
-from evaluator.providers.types import FaultKind, ProviderFault
+from evaluator.providers.types import BUSY_STATUSES, FaultKind, ProviderFault
 from evaluator.queue.database import retry, storable, storable_text
 from evaluator.sandbox.ownership import Owner
 from submissions.models import Endpoint

@@ -72,7 +72,11 @@ def check(endpoint_id: int) -> None:
         # What was changed meanwhile is another endpoint, and not tested.
         with transaction.atomic():
             waiting = Endpoint.objects.filter(pk=endpoint_id, check_state=EndpointCheck.WAITING)
-            stored = waiting.update(check_state=found.state, check_message=found.message, checked=timezone.now())
+            # A provider that answers no longer asks to wait: its account may have been topped up.
+            answers: dict[str, Any] = {"not_before": None} if found.state == EndpointCheck.OK else {}
+            stored = waiting.update(
+                check_state=found.state, check_message=found.message, checked=timezone.now(), **answers
+            )
             if stored and found.corrected:
                 correct_settings(endpoint=endpoint, corrected=found.corrected)
 

@@ -14,12 +14,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evaluator.providers import error_bodies
-from evaluator.providers.types import FaultKind, ProviderFault
+from evaluator.providers.types import BUSY_STATUSES, FaultKind, ProviderFault
 
 LONGEST_WAIT: Final = 24 * 3600.0
 """The longest ``Retry-After`` that is waited for, in seconds; daily quotas are renewed within it."""
-BUSY_STATUSES: Final = frozenset({429, 503, 529})
-"""The statuses that may ask to wait."""
 LONGEST_SHARED: Final = 5
 LONGEST_QUOTE: Final = 300
 _ACCOUNT: Final = re.compile(r"\b(org|proj|user|acct)[-_][A-Za-z0-9]{6,}")
@@ -31,8 +29,8 @@ _TOO_LONG: Final = re.compile(
 )
 _ADVICE: Final = {
     "": "Check model id and sampling parameters.",
-    error_bodies.OUTPUT_LIMIT: "Choose the other “Name of the output limit” on the endpoint’s form.",  # noqa: RUF001
-    error_bodies.OMIT_STRICT: "Tick “Leave out strict” on the endpoint’s form.",  # noqa: RUF001
+    error_bodies.OUTPUT_LIMIT: "Choose the endpoint’s other “Name of the output limit” (--output-limit).",  # noqa: RUF001
+    error_bodies.OMIT_STRICT: "Tick the endpoint’s “Leave out strict” (--omit-strict).",  # noqa: RUF001
 }
 _OUT_OF_CREDIT: Final = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached"})
 

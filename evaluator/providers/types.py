@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
+
+BUSY_STATUSES: Final = frozenset({429, 503, 529})
+"""The HTTP statuses with which a provider may ask to wait."""
 
 
 @dataclass(frozen=True, slots=True)

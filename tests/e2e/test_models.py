@@ -78,7 +78,7 @@ def test_all_tasks_by_standard_prompting(page: Page, instance: Instance, provide
     sign_up(page, "heron")
     register(page, provider, "Local", "right")
     page.get_by_role("button", name="Test").click()
-    expect(page.locator("#check")).to_contain_text("It said", timeout=60_000)
+    expect(page.locator("#check")).to_contain_text("It answered with a tool call", timeout=60_000)
 
     page.get_by_role("button", name="Start a run").click()
     page.locator("[name=system]").fill("Heron Prompted")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.cache import cache
+from django.utils import timezone
 
 from evaluator.providers import checking_endpoints
 from evaluator.providers.checking_endpoints import CHECKS_AN_HOUR, check, request_check
@@ -49,6 +51,15 @@ def test_a_failure_says_what_to_do_after_one_call(provider: ProviderServer, mode
     assert state == EndpointCheck.FAILED
     assert message.endswith(".")
     assert len(provider.asked) == 1
+
+
+@pytest.mark.parametrize(("model", "waits"), [("prose", False), ("down-9", True)])
+def test_a_provider_that_answers_is_not_waited_for_any_longer(
+    provider: ProviderServer, model: str, waits: bool
+) -> None:
+    made = endpoint(provider, model, not_before=timezone.now() + timedelta(hours=9))
+    tried(made)
+    assert (made.not_before is not None) is waits
 
 
 def test_an_address_within_is_not_called(provider: ProviderServer, settings: Any) -> None:

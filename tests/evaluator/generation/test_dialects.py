@@ -102,7 +102,7 @@ def test_a_server_that_refuses_both_names_is_not_asked_for_ever(provider: Provid
     made = endpoint(provider, "picky")
     state, message = tried(made)
     assert (state, made.output_limit, len(provider.asked)) == (EndpointCheck.FAILED, "", 2)
-    assert "Choose the other “Name of the output limit” on the endpoint’s form." in message
+    assert "“Name of the output limit” (--output-limit)." in message
 
 
 def test_a_server_without_tools_answers_all_the_same_and_the_page_says_so(provider: ProviderServer) -> None:
@@ -117,8 +117,10 @@ def test_a_server_without_tools_answers_all_the_same_and_the_page_says_so(provid
 def test_a_call_that_could_not_be_read_is_said_by_the_endpoints_test(provider: ProviderServer) -> None:
     state, message = tried(of_dialect(provider, "groq", "bad-call-9"))
     assert state == EndpointCheck.OK
-    assert message.startswith(
-        "It answered with a tool call that its provider could not read, as a model without a name"
+    assert message.startswith("It answered with a tool call, in ")
+    assert message.endswith(
+        " s. The provider could not read the tool call: “Failed to call a function. Please adjust your prompt. "
+        "See 'failed_generation' for more details”."
     )
 
 

@@ -133,9 +133,9 @@ def test_a_server_that_refuses_a_parameter_is_asked_with_the_other_one(
     code, _, errors = run(provider, "prose", *azure)
     assert code == 2
     assert errors == (
-        "Stopped: The provider refused the request (HTTP 400 unsupported_parameter). Choose the other “Name of the "
-        "output limit” on the endpoint’s form. The provider’s words: “Unsupported parameter: 'max_tokens' is not "
-        "supported with this model. Use 'max_completion_tokens' instead”.\n"
+        "Stopped: The provider refused the request (HTTP 400 unsupported_parameter). Choose the endpoint’s other "
+        "“Name of the output limit” (--output-limit). The provider’s words: “Unsupported parameter: 'max_tokens' is "
+        "not supported with this model. Use 'max_completion_tokens' instead”.\n"
     )
     code, said, errors = run(provider, "prose", *azure, "--output-limit", "max_completion_tokens", "--json")
     assert (code, errors, json.loads(said)["taken"]) == (0, "", "unparsable")

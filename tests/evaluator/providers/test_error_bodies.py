@@ -128,7 +128,7 @@ def test_the_words_of_every_form(error: dict[str, Any], words: str) -> None:
 def test_which_setting_a_refusal_names(error: dict[str, Any], setting: str) -> None:
     fault = faults.of_error(400, error, headers={}, key=KEY)
     assert (fault.setting, fault.kind) == (setting, FaultKind.REJECTED)
-    advice = {"output_limit": "Choose the other “Name of the output limit”", "omit_strict": "Tick “Leave out strict”"}
+    advice = {"output_limit": "(--output-limit).", "omit_strict": "(--omit-strict)."}
     assert advice.get(setting, "Check model id and sampling parameters.") in fault.message
 
 
