@@ -215,7 +215,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def fail(self, protocol: ModuleType, failure: Failure, received: Received) -> None:
         request_id = self.provider.ids("req_")
-        status, body = self.dialect.error(*protocol.error(failure, request_id), failure)
+        plain, told = protocol.error(failure, request_id)
+        status, body = self.dialect.error(plain, told, failure)
         received.answered = str(status)
         self.reply(status, body, {**self.dialect.headers(failure.headers), "request-id": request_id})
 
