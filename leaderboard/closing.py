@@ -1,4 +1,11 @@
-"""Hide what is known of an answer from whoever is labelling it. Every page that shows an answer's ratings asks here."""
+"""Decide what is hidden from a viewer who is labelling: every number of the submissions that she holds an answer of.
+
+The rule for pages, files, pictures, feeds and operations alike:
+
+- a row of such a submission is shown without numbers (``board.hidden_rows``), its pages are closed;
+- what is computed from rows for the viewer leaves it out (``board.visible_entries``);
+- what was computed before, over a whole board (rank bands, analysis reports, snapshots, files), is closed.
+"""
 
 from __future__ import annotations
 
@@ -19,31 +26,30 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import Suite, Task
     from reviews.models import Assignment
-    from submissions.models import Implementation, Submission
+    from submissions.models import Submission
 
 _Response = TypeVar("_Response", bound="HttpResponseBase")
 _ASKED = "_unlocked"
 
 
 class AnswerClosedError(Exception):
-    """Whoever asks is labelling the answer of ``closed`` and must not see this yet."""
+    """The viewer has the assignments ``closed`` and must not see this yet."""
 
     def __init__(self, closed: list[Assignment]) -> None:
-        super().__init__("An answer is hidden from whoever labels it.")
+        super().__init__("A submission is hidden from an annotator who labels one of its answers.")
         self.closed = closed
 
 
 def closed(
     request: HttpRequest,
     *,
-    answer: Implementation | None = None,
     submission: Submission | None = None,
     task: Task | None = None,
     suite: Suite | None = None,
 ) -> list[Assignment]:
-    """What whoever asks has to label of an answer, a submission, a task or a suite; all of it where none is named.
+    """Return what the viewer has to label of a submission, a task or a suite; all of it where none is named.
 
-    Empty where everything is open. One query a request, none for strangers.
+    Empty where everything is open. One query a request, none for visitors without an account.
     """
     known: list[Assignment] | None = getattr(request, _ASKED, None)
     if known is None:
@@ -52,36 +58,26 @@ def closed(
     return [
         each
         for each in known
-        if (answer is None or each.case.implementation_id == answer.pk)
-        and (submission is None or each.case.implementation.submission_id == submission.pk)
+        if (submission is None or each.case.implementation.submission_id == submission.pk)
         and (task is None or each.case.implementation.revision.task_id == task.pk)
         and (suite is None or each.case.implementation.revision.task.suite_id == suite.pk)
     ]
 
 
-def closed_answers(request: HttpRequest) -> frozenset[int]:
-    """Ids of the answers that lists leave out for whoever asks."""
-    return frozenset(each.case.implementation_id for each in closed(request))
-
-
 def closed_submissions(request: HttpRequest) -> frozenset[int]:
-    """Ids of the submissions of which whoever asks is labelling an answer."""
+    """Return the ids of the submissions whose numbers are hidden from the viewer."""
     return frozenset(each.case.implementation.submission_id for each in closed(request))
 
 
 def require_open(
     request: HttpRequest,
     *,
-    answer: Implementation | None = None,
     submission: Submission | None = None,
     task: Task | None = None,
     suite: Suite | None = None,
 ) -> None:
-    """Raise :class:`AnswerClosedError` where :func:`closed` finds something.
-
-    Counts that a list explains are closed with the whole suite: less what the list leaves out, they tell of it.
-    """
-    found = closed(request, answer=answer, submission=submission, task=task, suite=suite)
+    """Raise :class:`AnswerClosedError` where :func:`closed` finds something."""
+    found = closed(request, submission=submission, task=task, suite=suite)
     if found:
         raise AnswerClosedError(found)
 

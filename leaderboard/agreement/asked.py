@@ -19,7 +19,7 @@ from submissions.enums import Inputs, Kind
 from submissions.models import System
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from django.db.models import QuerySet
     from django.forms.renderers import BaseRenderer
@@ -99,11 +99,6 @@ class Asked:
     first: str = ""
     second: str = ""
 
-    @property
-    def narrowed(self) -> bool:
-        """Whether it is about a part of the suite, which may be a single answer."""
-        return bool(self.category or self.system or self.inputs)
-
 
 def raters() -> tuple[Rater, ...]:
     """Every rater that there is, annotators first, then tests, then judges: rows come before columns. One query."""
@@ -136,10 +131,13 @@ def suite_categories(suite: Suite) -> list[Category]:
     return list(Category.objects.filter(revisions__suite_versions__in=versions).distinct().order_by("position"))
 
 
-def asked_entries(*, suite: Suite, asked: Asked) -> QuerySet[Entry]:
-    """The published rows that are asked for; their answers may still have to be filtered by category. No query."""
+def asked_entries(*, suite: Suite, asked: Asked, hidden: Collection[int] = ()) -> QuerySet[Entry]:
+    """The published rows that are asked for; their answers may still have to be filtered by category. No query.
+
+    The submissions ``hidden`` from the viewer are left out.
+    """
     kind = Kind.CALIBRATION if asked.samples else Kind.RANKED
-    entries = visible_entries().filter(suite_version__suite=suite, kind=kind)
+    entries = visible_entries(hidden).filter(suite_version__suite=suite, kind=kind)
     if asked.system:
         entries = entries.filter(system__slug=asked.system)
     if asked.inputs:

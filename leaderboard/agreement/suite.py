@@ -26,7 +26,7 @@ from leaderboard.agreement.types import LABELS
 from submissions.enums import Inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from django.db.models import QuerySet
 
@@ -88,14 +88,18 @@ class Item:
     second: str
 
 
-def read_report(*, suite: Suite, asked: Asked) -> Report:
-    """The agreement on what everybody may see of a suite. Raises ``UnknownChoiceError``. Ten queries at most."""
+def read_report(*, suite: Suite, asked: Asked, hidden: Collection[int] = ()) -> Report:
+    """The agreement on what everybody may see of a suite. Raises ``UnknownChoiceError``. Ten queries at most.
+
+    The submissions ``hidden`` from the viewer count nowhere.
+    """
     # Loads numpy, which no page needs that shows something else.
     from leaderboard.agreement.trust import annotators_agreement, judge_trust
 
     known = raters()
     check_asked(suite=suite, asked=asked, known=known)
-    labels = count_labels(entries=asked_entries(suite=suite, asked=asked), category=asked.category, raters=known)
+    entries = asked_entries(suite=suite, asked=asked, hidden=hidden)
+    labels = count_labels(entries=entries, category=asked.category, raters=known)
     judges = [rater for rater in known if rater.judge and _says_anything(labels, rater)]
     return Report(
         pairs=tuple(rater_pairs(labels, asked, known)),
@@ -151,9 +155,17 @@ def _binary(label: str) -> str:
     return label if label == Label.CC.value else REST
 
 
-def items_of_cell(*, suite: Suite, asked: Asked, pair: RaterPair, cell: tuple[str, str], most: int) -> list[Item]:
+def items_of_cell(
+    *,
+    suite: Suite,
+    asked: Asked,
+    pair: RaterPair,
+    cell: tuple[str, str],
+    most: int,
+    hidden: Collection[int] = (),
+) -> list[Item]:
     """The first answers in a cell of a pair's table, by task, system and trial. Two queries."""
-    entries, both = asked_entries(suite=suite, asked=asked), (pair.first, pair.second)
+    entries, both = asked_entries(suite=suite, asked=asked, hidden=hidden), (pair.first, pair.second)
     rows: QuerySet[Any]
     if pair.first in REPORTED:
         task, entry, no_case = "task", "run__entry", Value(None, output_field=IntegerField())

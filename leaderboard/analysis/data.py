@@ -19,7 +19,7 @@ from leaderboard.models import AnalysisReport, EntryMetric, ReportedAggregate
 from submissions.enums import Inputs, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 METHOD: Final = 1
 """Raise it when something is computed otherwise: the sweep then has every report computed again."""
+_CLOSED: Final = "This counts every published answer, so it is hidden until you submit your label."
 
 
 class CategoryTasks(NamedTuple):
@@ -59,8 +60,7 @@ class Report(NamedTuple):
 class SuiteResults:
     """The results on a suite version, each part read when it is first asked for.
 
-    ``most`` limits the rows of long tables (None: all). ``hidden`` are the submissions of which whoever
-    asks is labelling an answer.
+    ``most`` limits the rows of long tables (None: all). The submissions ``hidden`` from the viewer are left out.
     """
 
     version: SuiteVersion
@@ -72,7 +72,7 @@ class SuiteResults:
         """Every ranked row without its labels, the best tests first, those without tests last. One query."""
         overall = FilteredRelation("metrics", condition=Q(metrics__category__isnull=True))
         found = (
-            ranked_entries(self.version)
+            ranked_entries(self.version, self.hidden)
             .annotate(overall=overall, labelled=ExpressionWrapper(~Q(overall__labels={}), output_field=BooleanField()))
             .order_by(F("overall__tests_rate").desc(nulls_last=True), "system__name", "pk")
             .values_list(
@@ -107,7 +107,7 @@ class SuiteResults:
 
     def _entries(self, rows: Sequence[ScoreRow]) -> QuerySet[Entry] | list[int]:
         """Ids of a page's rows; of all rows a subquery, since databases limit how many values a query may hold."""
-        return ranked_entries(self.version) if self.most is None else [row.entry for row in rows]
+        return ranked_entries(self.version, self.hidden) if self.most is None else [row.entry for row in rows]
 
     @cached_property
     def categories(self) -> list[CategoryTasks]:
@@ -142,7 +142,9 @@ class SuiteResults:
 
     @cached_property
     def report(self) -> Report:
-        """What the newest job computed; withheld where it counts something that is not visible any more."""
+        """What the newest job computed; withheld where it counts something that the viewer may not see."""
+        if self.hidden:
+            return Report(None, _CLOSED)
         stored = AnalysisReport.objects.filter(suite_version=self.version).first()
         visible = set(visible_entries().filter(suite_version=self.version).values_list("pk", flat=True))
         if not visible:
@@ -155,9 +157,9 @@ class SuiteResults:
         return Report(stored.data, "", note)
 
 
-def ranked_entries(version: SuiteVersion) -> QuerySet[Entry]:
-    """The rows of a version's board that everybody may see, without calibration samples."""
-    return visible_entries().filter(suite_version=version, kind=Kind.RANKED)
+def ranked_entries(version: SuiteVersion, hidden: Collection[int] = ()) -> QuerySet[Entry]:
+    """The rows of a version's board that everybody may see, without calibration samples and what is ``hidden``."""
+    return visible_entries(hidden).filter(suite_version=version, kind=Kind.RANKED)
 
 
 def inputs_digest(version: SuiteVersion) -> str:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from django.urls import reverse
-
-from leaderboard.agreement.types import LEAST_ITEMS
 from leaderboard.analysis import charts
 from leaderboard.analysis.charts import Part, Series
 from leaderboard.analysis.paper import FIGURE_7, SUITE, TABLE_5
@@ -124,9 +121,7 @@ def binary_confusion(results: SuiteResults) -> Figure:
 
 
 def _confusion(results: SuiteResults, kind: str, labels: tuple[str, ...]) -> Figure:
-    known = (results.report.data or {}).get(kind, [])
-    # A table of few answers would tell the labels of the one in hand.
-    pairs = [pair for pair in known if not results.hidden or pair["n"] >= LEAST_ITEMS]
+    pairs = (results.report.data or {}).get(kind, [])
     rows = [
         (pair["first"], pair["second"], label, *counts, sum(counts), _percent(pair["agreement"]), pair["kappa"])
         for pair in pairs
@@ -143,15 +138,10 @@ def _confusion(results: SuiteResults, kind: str, labels: tuple[str, ...]) -> Fig
             Column("kappa", "Pair's κ", 3),
         ),
         rows=tuple(rows),
-        notes=(*([_HIDDEN] if len(pairs) < len(known) else []), *_computed(results)),
+        notes=_computed(results),
         missing=results.report.missing or ("" if rows else "No two raters labelled the same published answer."),
         chart=partial(_confusion_chart, rows, labels) if rows else None,
     )
-
-
-_HIDDEN: Final = (
-    f"Numbers of fewer than {LEAST_ITEMS} answers are hidden until you submit your label, so that it stays blind."
-)
 
 
 def _confusion_chart(rows: Sequence[tuple[Any, ...]], labels: Sequence[str]) -> charts.Chart:
@@ -183,8 +173,7 @@ def outcomes(results: SuiteResults) -> Figure:
 
 def _actions(results: SuiteResults, kind: str, title: str, missing: str) -> Figure:
     percent = kind == "shares"
-    known = (results.report.data or {}).get(kind, [])
-    every = _unless_labelling(results, known, percent=percent)
+    every = (results.report.data or {}).get(kind, [])
     bars = every[: results.most]
     return Figure(
         columns=(
@@ -201,18 +190,9 @@ def _actions(results: SuiteResults, kind: str, title: str, missing: str) -> Figu
             *_computed(results),
         ),
         differences=(_NO_STEPS,) if results.version.suite.slug == SUITE else (),
-        missing=results.report.missing or ("" if bars else _HIDDEN if known else missing),
+        missing=results.report.missing or ("" if bars else missing),
         chart=partial(_actions_chart, bars[: charts.MOST_ROWS], title) if bars else None,
     )
-
-
-def _unless_labelling(results: SuiteResults, bars: list[Any], *, percent: bool) -> list[Any]:
-    """Without what tells of the answer in hand: its submission's own bar, and means over few answers."""
-    if not percent:
-        few = sum(bar["answers"] for bar in bars) < LEAST_ITEMS
-        return [] if results.hidden and few else bars
-    closed = {reverse("submission", args=[pk]) for pk in results.hidden}
-    return [bar for bar in bars if bar["address"] not in closed]
 
 
 _NO_STEPS: Final = "Reported runs come without their agents' steps, so the paper's own bars cannot be drawn again."
@@ -235,9 +215,6 @@ def errors(results: SuiteResults) -> Figure:
     """Figure 7: what went wrong in answers, as annotators mark it."""
     data = results.report.data or {}
     counts, marked = data.get("errors", {}), data.get("marked", 0)
-    hidden = results.hidden and 0 < marked < LEAST_ITEMS
-    if hidden:
-        counts = {}
     total = sum(counts.values())
     printed = FIGURE_7 if results.version.suite.slug == SUITE else {}
     rows = [
@@ -259,7 +236,7 @@ def errors(results: SuiteResults) -> Figure:
             *_computed(results),
         ),
         differences=(_NO_ERROR_FILES,) if printed else (),
-        missing=results.report.missing or (_HIDDEN if hidden else "" if total else _NO_MARKS),
+        missing=results.report.missing or ("" if total else _NO_MARKS),
         chart=partial(_errors_chart, rows) if shown else None,
     )
 

@@ -160,8 +160,7 @@ def categories(results: SuiteResults) -> Figure:
     best = every[: results.most]
     passed = results.by_category(best)
     totals = sum(row.entry not in passed for row in best)
-    # With one task in a category, its number tells the outcome of the answer that somebody is labelling.
-    rows = [row for row in best if row.entry in passed and row.submission not in results.hidden]
+    rows = [row for row in best if row.entry in passed]
     here = results.categories
     return Figure(
         columns=(_SYSTEM, _SOURCE, *(Column(f"category_{number}", each.title) for number, each in enumerate(here, 1))),

@@ -13,7 +13,7 @@ from benchmark_tasks.models import Suite
 from leaderboard.agreement.asked import JUDGE_PREFIX, Asked, UnknownChoiceError
 from leaderboard.agreement.suite import read_report
 from leaderboard.agreement.types import ClassAccuracy, Coefficient
-from leaderboard.closing import closed
+from leaderboard.closing import closed_submissions
 from leaderboard.views import agreement as pages
 from submissions.enums import Inputs
 
@@ -143,10 +143,7 @@ class CellAnswerOut(Schema):
 
 
 class CellOut(Schema):
-    """A cell of the table of two raters: ``count`` answers, of which the first 500 are listed.
-
-    What one is labelling is not in the list.
-    """
+    """A cell of the table of two raters: ``count`` answers; the first 500 are listed."""
 
     first: str
     second: str
@@ -178,12 +175,11 @@ class WantedCell(WantedAgreement):
 def get_agreement(request: HttpRequest, suite: str, asked: Query[WantedAgreement]) -> dict[str, Any]:
     """How far the raters of a suite agree on its published answers."""
     shown, wanted = get_object_or_404(Suite, slug=suite), Asked(**asked.model_dump())
-    hidden = bool(closed(request, suite=shown))
-    report = _report(shown, wanted)
-    annotators, judges = pages.open_raters(report, asked=wanted, hidden=hidden)
+    report = _report(request, shown, wanted)
+    annotators, judges = pages.all_raters(report, asked=wanted)
     return {
         "suite": shown.slug,
-        "pairs": [_pair(each) for each in pages.open_pairs(report, hidden=hidden)],
+        "pairs": [_pair(each) for each in report.pairs],
         "annotators": _numbers(annotators) if annotators else None,
         "judges": [{"judge": _slug(judge), "name": judge.name, **_numbers(trust)} for judge, trust in judges],
         "reported_annotators": report.reported_annotators,
@@ -193,10 +189,10 @@ def get_agreement(request: HttpRequest, suite: str, asked: Query[WantedAgreement
 
 @router.get("/suites/{slug:suite}/agreement/cell", response=CellOut)
 def get_agreement_cell(request: HttpRequest, suite: str, asked: Query[WantedCell]) -> dict[str, Any]:
-    """The answers in one cell of the table of two raters. Closed to whoever is labelling an answer of the suite."""
+    """The answers in one cell of the table of two raters."""
     shown = get_object_or_404(Suite, slug=suite)
     wanted = Asked(**asked.model_dump(exclude={"cell"}))
-    found = pages.cell_of(request, _report(shown, wanted).pairs, shown, wanted)
+    found = pages.cell_of(request, _report(request, shown, wanted).pairs, shown, wanted)
     if found is None:
         raise Http404
     return {
@@ -217,9 +213,9 @@ def get_agreement_cell(request: HttpRequest, suite: str, asked: Query[WantedCell
     }
 
 
-def _report(suite: Suite, asked: Asked) -> Report:
+def _report(request: HttpRequest, suite: Suite, asked: Asked) -> Report:
     try:
-        return read_report(suite=suite, asked=asked)
+        return read_report(suite=suite, asked=asked, hidden=closed_submissions(request))
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
 

@@ -15,12 +15,13 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import valid
 from leaderboard.board.board import board_metrics, board_rows
 from leaderboard.board.columns import DEFAULT_SORT, SORT_KEYS, sorted_metrics
+from leaderboard.board.hidden_rows import without_numbers
 from leaderboard.board.matrix import arranged, said_of
 from leaderboard.board.states import state_of
 from leaderboard.board.surroundings import filter_choices, published_on, surroundings
+from leaderboard.closing import closed_submissions
 from leaderboard.filters import BoardFilter
 from leaderboard.http import asked_version
-from leaderboard.views.board import without_closed
 from submissions.enums import Inputs, Kind, Weights
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class LabelsOut(Schema):
 class RowOut(Schema):
     """One row. A rater that said nothing is null, never zero. ``calibration`` samples are not ranked.
 
+    While you label an answer of the submission (``hidden_while_you_label``) its numbers are null; so is every ``rank``.
+
     ``key`` names the row in comparisons. ``rank`` is the first and the last rank that resampling cannot exclude.
     ``spread`` is the fewest and the most tasks that one of several trials passes, ``pass_at_trials`` pass@k for all of
     them in per cent; both are of the whole board. ``cost`` (US $) and ``tokens`` are of all tasks in one trial.
@@ -97,6 +100,7 @@ class RowOut(Schema):
     remarks: list[str]
     left_out: list[LeftOut]
     flagged: list[str]
+    hidden_while_you_label: bool
     page: str
 
 
@@ -123,7 +127,7 @@ class MarksOut(Schema):
 
 
 class TaskRowOut(Schema):
-    """A row with its marks; none where only totals were published, or while one is labelling an answer of it."""
+    """A row with its marks; none where only totals were published, or while you label an answer of it."""
 
     key: str
     system: str
@@ -140,7 +144,7 @@ def list_rows(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Qu
     version, category, metrics = found
 
     def shown(part: Any) -> Iterable[dict[str, Any]]:
-        return map(row_out, without_closed(request, board_rows(part, version, category), category))
+        return map(row_out, without_numbers(board_rows(part, version, category), closed_submissions(request)))
 
     return paged(request, metrics, paging, shown)
 
@@ -155,7 +159,7 @@ def list_marks(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Q
     tasks = arranged(surroundings(version, state_of(version)).tasks, [], category=category.slug if category else "")
 
     def shown(part: Any) -> list[dict[str, Any]]:
-        rows = without_closed(request, board_rows(part, version, category), category)
+        rows = without_numbers(board_rows(part, version, category), closed_submissions(request))
         return [
             {"key": row.key, "system": row.system, "inputs": row.inputs, "marks": _marks(row, tasks)} for row in rows
         ]
@@ -180,7 +184,7 @@ def _found(
     found = BoardFilter(request.GET, queryset=metrics, facets=facets)
     if found.is_bound:
         valid(found.form)
-    return version, category, sorted_metrics(found.qs, asked.sort)
+    return version, category, sorted_metrics(found.qs, asked.sort, hidden=closed_submissions(request))
 
 
 def _marks(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[dict[str, Any]]:
@@ -203,6 +207,7 @@ def row_out(row: BoardRow) -> dict[str, Any]:
         "pass_at_trials": _rounded(row.pass_at_trials),
         "tests": tests_out(row.tests),
         **{rater: labels_out(getattr(row, rater)) for rater in ("judge", "human", "final")},
+        "hidden_while_you_label": row.closed,
         "page": row.address,
     }
 

@@ -100,7 +100,7 @@ def get_call(request: HttpRequest, pk: int, number: int) -> dict[str, Any]:
     found = ModelCall.objects.select_related("answer_request__implementation__revision")
     call = get_object_or_404(found, pk=number, answer_request__implementation__submission=shown)
     assert call.answer_request is not None  # noqa: S101 - for the type checker: the filter has seen to it
-    require_open(request, answer=call.answer_request.implementation)
+    require_open(request, submission=shown)
     return {**_call(shown, call), "request": call.request, "response": call.response}
 
 

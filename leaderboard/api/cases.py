@@ -12,7 +12,7 @@ from ninja import Field, Query, Router, Schema
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import valid
 from leaderboard.cases.case_pages import case_page, case_rows, disagreements, public_cases, reported_rows
-from leaderboard.closing import closed_answers, require_open
+from leaderboard.closing import closed_submissions, require_open
 from leaderboard.filters import CaseFilter
 from leaderboard.runs.submission_pages import may_see_code
 from reviews.enums import FinalSource, ReasonCode
@@ -122,7 +122,8 @@ class WantedReportedCases(Schema):
 
 def _found(request: HttpRequest) -> CaseFilter:
     """The page's filter. What is hidden is left out before anything is filtered: filters must not tell of it."""
-    found = CaseFilter(request.GET, queryset=public_cases().exclude(implementation__in=closed_answers(request)))
+    shown = public_cases().exclude(implementation__submission__in=closed_submissions(request))
+    found = CaseFilter(request.GET, queryset=shown)
     valid(found.form)
     return found
 
@@ -166,7 +167,7 @@ def get_case(request: HttpRequest, pk: int) -> dict[str, Any]:
     )
     case = get_object_or_404(found, pk=pk)
     answer = case.implementation
-    require_open(request, answer=answer)
+    require_open(request, submission=answer.submission)
     page = case_page(case, sees_code=may_see_code(request.user, answer.submission))
     decision, sees_code = page["decision"], page["sees_code"]
     return {

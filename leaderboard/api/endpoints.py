@@ -15,6 +15,7 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError, valid
 from leaderboard.api.submissions import managed, visible
 from leaderboard.api.uploads import Licence, SubmittedOut
+from leaderboard.closing import require_open
 from leaderboard.generation_forms import LimitsForm, RunForm, open_versions
 from leaderboard.runs.generation_pages import generation_of
 from leaderboard.views.endpoints import own_endpoint
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from django.http import QueryDict
 
     from evaluator.models import Generation
+    from submissions.models import Submission
 
 router = Router(tags=["Endpoints"])
 
@@ -216,13 +218,13 @@ def _form(endpoint: Endpoint, order: Order) -> RunForm:
 @router.get("/submissions/{int:pk}/run", response=RunOut)
 def get_run(request: HttpRequest, pk: int) -> dict[str, Any]:
     """How far the asking is, of a submission that this site asks a model for."""
-    return _run(_generation(generation_of(visible(request, pk))))
+    return _run(_generation(request, visible(request, pk)))
 
 
 @router.post("/submissions/{int:pk}/run/pause", response=RunOut, auth=ENDPOINTS)
 def pause_run(request: HttpRequest, pk: int) -> dict[str, Any]:
     """Ask nothing more for now. What was answered is kept."""
-    generation = _generation(generation_of(managed(request, pk)))
+    generation = _generation(request, managed(request, pk))
     generating.pause(generation=generation, actor=user_of(request))
     return _run(generation)
 
@@ -230,7 +232,7 @@ def pause_run(request: HttpRequest, pk: int) -> dict[str, Any]:
 @router.post("/submissions/{int:pk}/run/resume", response=RunOut, auth=ENDPOINTS)
 def resume_run(request: HttpRequest, pk: int, limits: Limits) -> dict[str, Any]:
     """Go on with a paused or held run. Only its owner raises limits: it is their account that pays."""
-    generation = _generation(generation_of(managed(request, pk)))
+    generation = _generation(request, managed(request, pk))
     given = limits.model_dump()
     asked = LimitsForm(
         {name: getattr(generation, name) if given[name] is None else given[name] for name in _MONEY_OR_TOKENS}
@@ -241,7 +243,9 @@ def resume_run(request: HttpRequest, pk: int, limits: Limits) -> dict[str, Any]:
     return _run(generation)
 
 
-def _generation(found: Generation | None) -> Generation:
+def _generation(request: HttpRequest, shown: Submission) -> Generation:
+    require_open(request, submission=shown)
+    found = generation_of(shown)
     if found is None:
         raise Http404
     return found

@@ -16,7 +16,7 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.board.judge_differences import compare
 from leaderboard.board.judge_pages import judge_facts, list_judges
 from leaderboard.board.labels import COUNTED, shown_judge
-from leaderboard.closing import require_open
+from leaderboard.closing import closed_submissions, require_open
 from leaderboard.http import asked_version
 from leaderboard.views import judges as pages
 
@@ -166,14 +166,14 @@ def list_all_judges(request: HttpRequest, paging: Query[Paging]) -> dict[str, An
             for each in part
         ]
 
-    return paged(request, list_judges(), paging, shown)
+    return paged(request, list_judges(closed_submissions(request)), paging, shown)
 
 
 @router.get("/judges/{slug:slug}", response=JudgeDetail)
 def get_judge(request: HttpRequest, slug: str) -> dict[str, Any]:
     """One judge."""
     config = get_object_or_404(JudgeConfig, slug=slug)
-    facts = judge_facts(config)
+    facts = judge_facts(config, closed_submissions(request))
     fixed = ("api", "effort", "temperature", "max_output_tokens", "output_limit", "omit_strict", "sdk")
     return {
         **_of_config(config),

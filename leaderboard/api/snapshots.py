@@ -14,12 +14,13 @@ from leaderboard.api.boards import RowOut, row_out
 from leaderboard.api.catalogue import Versioned, file_of
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError
+from leaderboard.board.hidden_rows import without_numbers
 from leaderboard.board.matrix import tasks_of
+from leaderboard.closing import closed, closed_submissions
 from leaderboard.http import asked_version
 from leaderboard.snapshots.changes import Changes, changes_since, gone_since
 from leaderboard.snapshots.document import rows_of
-from leaderboard.views.board import without_closed
-from leaderboard.views.snapshots import archive_response, asked_snapshot, in_hand
+from leaderboard.views.snapshots import archive_response, asked_snapshot
 
 if TYPE_CHECKING:
     from leaderboard.comparing.systems import Compared
@@ -29,7 +30,10 @@ router = Router(tags=["Boards"])
 
 
 class SnapshotOut(Schema):
-    """A frozen board. ``superseded_by`` is the number of the one that should be cited instead."""
+    """A frozen board. ``superseded_by`` is the number of the one that should be cited instead.
+
+    ``archive_sha256`` is empty while you label an answer to the suite.
+    """
 
     number: int
     title: str
@@ -122,7 +126,7 @@ def compare_rows(request: HttpRequest, suite: str, asked: Query[Named]) -> dict[
     version = asked_version(request, get_object_or_404(Suite, slug=suite))
     if version is None:
         raise Http404
-    rows = without_closed(request, rows_named(version, asked.row))
+    rows = without_numbers(rows_named(version, asked.row), closed_submissions(request))
     if len(rows) < FEWEST:
         raise ProblemError(Kind.NOT_FOUND, "Fewer than two of these rows are on the board.")
     pairs = compared(rows, tasks_of(version))
@@ -142,16 +146,18 @@ def list_snapshots(request: HttpRequest, suite: str, paging: Query[Paging]) -> d
     """The snapshots of a suite's board, newest first."""
     shown = get_object_or_404(Suite, slug=suite)
     listed = shown.snapshots.defer("document").select_related("suite", "suite_version", "superseded_by")
-    return paged(request, listed, paging, lambda part: map(_snapshot, part))
+    # One of the digests may be of numbers that are hidden from the viewer.
+    hidden = {"archive_sha256": ""} if closed(request, suite=shown) else {}
+    return paged(request, listed, paging, lambda part: (_snapshot(each) | hidden for each in part))
 
 
 @router.get("/suites/{slug:suite}/snapshots/{int:number}", response=SnapshotDetail)
 def get_snapshot(request: HttpRequest, suite: str, number: int) -> dict[str, Any]:
     """One frozen board, without what was withdrawn since."""
-    shown = asked_snapshot(suite, number)
+    shown = asked_snapshot(request, suite, number)
     gone = gone_since(shown)
     away = {each.key for each in gone}
-    frozen, hidden = shown.document, {each.case.implementation.submission_id for each in in_hand(request, shown)}
+    frozen = shown.document
     return {
         **_snapshot(shown),
         "suite_digest": frozen["suite"]["digest"],
@@ -159,14 +165,14 @@ def get_snapshot(request: HttpRequest, suite: str, number: int) -> dict[str, Any
         "guidelines_digest": frozen["guidelines"] and frozen["guidelines"]["digest"],
         "counting": frozen["counting"],
         "rows": [row_out(row) for row in rows_of(frozen) if row.key not in away],
-        **_changes(changes_since(shown, gone), hidden),
+        **_changes(changes_since(shown, gone)),
     }
 
 
 @router.get("/suites/{slug:suite}/snapshots/{int:number}/archive", openapi_extra=file_of("application/zip"))
 def get_snapshot_archive(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     """A snapshot's data as a zip, without what was withdrawn since."""
-    return archive_response(request, asked_snapshot(suite, number))
+    return archive_response(asked_snapshot(request, suite, number))
 
 
 def _snapshot(shown: Snapshot) -> dict[str, Any]:
@@ -180,7 +186,7 @@ def _snapshot(shown: Snapshot) -> dict[str, Any]:
     }
 
 
-def _changes(found: Changes, hidden: set[int]) -> dict[str, Any]:
+def _changes(found: Changes) -> dict[str, Any]:
     return {
         "corrected": [
             {
@@ -190,7 +196,6 @@ def _changes(found: Changes, hidden: set[int]) -> dict[str, Any]:
                 "moved_to_version": each.moved_to,
             }
             for each in found.corrected
-            if each.row.submission not in hidden
         ],
         "gone": [{"key": each.key, "what": each.what, "reason": each.reason} for each in found.gone],
         "around": [{"what": what, "was": was, "now": now} for what, was, now in found.around],

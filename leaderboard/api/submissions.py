@@ -294,7 +294,7 @@ def answer_out(row: TaskRow) -> dict[str, Any]:
         "reason": run.reason if run else "",
         "seconds": run.seconds if run else None,
         "tokens": row.tokens,
-        "dollars": answer.usage.get("cost_usd"),
+        "dollars": row.dollars,
         "page": answer.get_absolute_url(),
     }
 

@@ -13,13 +13,12 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.board.board import board_row, visible_entries
 from leaderboard.board.neighbours import neighbours_of
 from leaderboard.board.results import runs_of_system
-from leaderboard.views.board import without_closed
+from leaderboard.closing import closed_submissions
 from submissions.models import System
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
-    from leaderboard.board.board import BoardRow
     from leaderboard.board.results import SystemRun
     from leaderboard.models import Entry, ReportedRun
 
@@ -50,7 +49,7 @@ class CategoryOut(Schema):
 
 
 class SystemRunOut(RowOut):
-    """A published row of a system, with its numbers per category; none while one is labelling an answer of it."""
+    """A published row of a system, with its numbers per category; none while you label an answer of it."""
 
     suite: str
     suite_version: int
@@ -122,15 +121,15 @@ def list_systems(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
 def get_system(request: HttpRequest, slug: str) -> dict[str, Any]:
     """One system, and its rows on every suite. Without any it is shown to its owner and to maintainers only."""
     system = get_object_or_404(System, slug=slug)
-    runs = runs_of_system(system)
+    hidden = closed_submissions(request)
+    runs = runs_of_system(system, hidden)
     is_own = request.user.is_authenticated and (request.user.is_staff or system.owner_id == request.user.pk)
     if not runs and not is_own:
         raise Http404
-    rows = without_closed(request, [run.row for run in runs])
     return {
         **system_out(system),
-        "runs": [_run(run, row) for run, row in zip(runs, rows, strict=True)],
-        "neighbours": list(_neighbours(runs)),
+        "runs": [_run(run) for run in runs],
+        "neighbours": list(_neighbours(runs, hidden)),
     }
 
 
@@ -181,17 +180,17 @@ def _reported(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _neighbours(runs: list[SystemRun]) -> Iterator[dict[str, Any]]:
+def _neighbours(runs: list[SystemRun], hidden: Collection[int]) -> Iterator[dict[str, Any]]:
     versions = {run.entry.suite_version_id: run.entry.suite_version for run in runs}
-    for pk, found in neighbours_of(runs).items():
+    for pk, found in neighbours_of(runs, hidden).items():
         suite, number = versions[pk].suite.slug, versions[pk].number
         for word, row, compare in found:
             yield {"suite": suite, "suite_version": number, "place": word, "row": row_out(row), "compare": compare}
 
 
-def _run(run: SystemRun, row: BoardRow) -> dict[str, Any]:
+def _run(run: SystemRun) -> dict[str, Any]:
     return {
-        **row_out(row),
+        **row_out(run.row),
         "suite": run.entry.suite_version.suite.slug,
         "suite_version": run.entry.suite_version.number,
         "categories": [
@@ -201,7 +200,6 @@ def _run(run: SystemRun, row: BoardRow) -> dict[str, Any]:
                 "judge": labels_out(each["judge"]),
                 "human": labels_out(each["human"]),
             }
-            # In a category of a few tasks the numbers say what single answers did.
-            for each in (() if row.closed else run.categories)
+            for each in run.categories
         ],
     }

@@ -27,8 +27,8 @@ Sort = Literal[*SORTS, *(f"-{key}" for key in SORTS)]  # type: ignore[valid-type
 class TaskResultOut(Schema):
     """A published result on one task: ``outcomes`` by trial where it was measured here, else what was ``reported``.
 
-    Labels are those of the board's marks (``A`` abstained, ``M`` mixed). Nothing but where ``answers`` are is told of a
-    submission of which one is labelling an answer (``hidden_while_you_label``).
+    Labels are those of the board's marks (``A`` abstained, ``M`` mixed). A submission that you are labelling an answer
+    of has only the addresses of its ``answers`` (``hidden_while_you_label``).
     """
 
     key: str
@@ -94,12 +94,10 @@ def list_task_results(
 
 @router.get(f"{_TASK}/difficulty", response=DifficultyOut)
 def get_difficulty(request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned]) -> dict[str, Any]:
-    """How many of a version's ranked rows pass a task, and which labels they have. Closed to whoever is labelling."""
+    """How many of a version's ranked rows pass a task, and which labels they have."""
     revision = _open_revision(request, suite, paper, index)
-    # How many pass a task tells of few rows what each does.
-    require_open(request, suite=revision.task.suite)
     answered = pages.answered_on(request, revision)
-    told = difficulty_of(answered[2], answered[1]) if answered else None
+    told = difficulty_of(answered[2], answered[1], hidden=closed_submissions(request)) if answered else None
     return {
         "task": revision.task.slug,
         "suite_version": answered[0].number if answered else None,

@@ -115,7 +115,7 @@ class BoardRow:
     first and the last rank that resampling cannot exclude, ``cost`` (US $) and ``tokens`` are of all tasks once,
     ``marks`` what each rater says of each task, ``trial_passes`` how many tasks each trial passes (of
     the whole board only).
-    ``closed`` rows hide their marks from whoever is labelling one of the answers. ``metric`` is the number of its
+    ``closed`` rows have no numbers, since the viewer is labelling one of the answers. ``metric`` is the number of its
     ``EntryMetric``; what ``kept_rows`` returns has a ``stamp``.
     """
 
@@ -226,20 +226,23 @@ class BoardRow:
         return tuple(remark for remark in self.remarks if remark.startswith(axis.remark_prefix))
 
 
-def is_visible(entry: str = "") -> Q:
+def is_visible(entry: str = "", *, hidden: Collection[int] = ()) -> Q:
     """What everybody may see, of entries, or of rows that lead to theirs by the lookup ``entry`` (``"entry__"``).
 
+    The submissions ``hidden`` from one viewer (``leaderboard.closing``) are left out.
     The submission's own visibility is asked as well as the entry's flag: the flag is recomputed by a job, and what
     was hidden or withdrawn a moment ago must not wait for it.
     """
     submission = {"visibility": Visibility.PUBLISHED, "state": SubmissionState.SCORED}
     measured = Q(**{f"{entry}submission__{name}": value for name, value in submission.items()})
+    if hidden:
+        measured &= ~Q(**{f"{entry}submission__in": hidden})
     return Q(**{f"{entry}published": True}) & (Q(**{f"{entry}reported_run__isnull": False}) | measured)
 
 
-def visible_entries() -> QuerySet[Entry]:
-    """Entries that everybody may see."""
-    return Entry.objects.filter(is_visible())
+def visible_entries(hidden: Collection[int] = ()) -> QuerySet[Entry]:
+    """Entries that everybody may see, without those of the submissions ``hidden`` from the viewer."""
+    return Entry.objects.filter(is_visible(hidden=hidden))
 
 
 def board_metrics(

@@ -75,14 +75,24 @@ _ASCENDING: Final = {
     "source",
 }
 """What starts at A, or at the least; everything else starts at the largest."""
+_NO_NUMBERS: Final = {
+    *("system", "agent", "backbone", "organisation", "weights", "cutoff", "inputs", "trials", "date", "source")
+}
+"""Columns that say nothing about how a row did."""
 
 
-def sorted_metrics(metrics: QuerySet[EntryMetric], sort: str) -> QuerySet[EntryMetric]:
-    """Rows by one of :data:`SORT_KEYS`, descending after "-"; without a value last either way, ties by name."""
+def sorted_metrics(metrics: QuerySet[EntryMetric], sort: str, *, hidden: Collection[int] = ()) -> QuerySet[EntryMetric]:
+    """Rows by one of :data:`SORT_KEYS`, descending after "-"; without a value last either way, ties by name.
+
+    The numbers of the submissions ``hidden`` from the viewer decide no place; ranks, which depend on them, none at all.
+    """
     descends = sort.startswith("-")
-    if sort == DEFAULT_SORT:
+    if sort == DEFAULT_SORT and not hidden:
         return metrics.order_by("-tests_order", "name", "entry_id")
-    values = _values(sort.removeprefix("-"))
+    key = sort.removeprefix("-")
+    values = [] if hidden and key == "rank" else _values(key)
+    if hidden and key not in _NO_NUMBERS:
+        values = [Case(When(entry__submission__in=hidden, then=None), default=value) for value in values]
     order = [value.desc(nulls_last=True) if descends else value.asc(nulls_last=True) for value in values]
     return metrics.order_by(*order, "name", "entry_id")
 

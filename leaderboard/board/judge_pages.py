@@ -14,6 +14,8 @@ from submissions.enums import SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, System
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from django.db.models import QuerySet
 
 HEALTH_SHOWN: Final = 10
@@ -28,10 +30,14 @@ _RATES: Final = (
 )
 
 
-def public_verdicts(path: str = "") -> Q:
-    """What everybody may know of: decided verdicts on published answers; ``path`` leads to them."""
+def public_verdicts(path: str = "", *, hidden: Collection[int] = ()) -> Q:
+    """What everybody may know of: decided verdicts on published answers; ``path`` leads to them.
+
+    Those on the submissions ``hidden`` from the viewer are left out.
+    """
     submission = f"{path}implementation__submission__"
-    return Q(
+    shown = ~Q(**{f"{submission}in": hidden}) if hidden else Q()
+    return shown & Q(
         **{
             f"{submission}visibility": Visibility.PUBLISHED,
             f"{submission}state": SubmissionState.SCORED,
@@ -40,13 +46,13 @@ def public_verdicts(path: str = "") -> Q:
     )
 
 
-def list_judges() -> list[dict[str, Any]]:
+def list_judges(hidden: Collection[int] = ()) -> list[dict[str, Any]]:
     """Every judge, active ones first, with its newest health check. The number of queries is constant.
 
-    ``judged`` counts published answers, ``dollars`` is the mean cost of one.
+    ``judged`` counts published answers, but those ``hidden`` from the viewer; ``dollars`` is the mean cost of one.
     """
     newest = JudgeHealth.objects.filter(config=OuterRef("pk")).order_by("-finished", "-pk").values("pk")[:1]
-    public = public_verdicts("judgements__")
+    public = public_verdicts("judgements__", hidden=hidden)
     configs = list(
         JudgeConfig.objects.annotate(
             newest_health=Subquery(newest),
@@ -101,13 +107,13 @@ def shown_health(row: JudgeHealth) -> dict[str, Any]:
     }
 
 
-def judge_facts(config: JudgeConfig) -> dict[str, Any]:
+def judge_facts(config: JudgeConfig, hidden: Collection[int] = ()) -> dict[str, Any]:
     """Everything that everybody may know about a judge. The number of queries is constant.
 
-    ``labels`` counts its labels of published answers, ``splits`` how its votes on them fell, ``chosen`` is when boards
-    began or ceased to show it.
+    ``labels`` counts its labels of published answers, but those ``hidden`` from the viewer, ``splits`` how its votes on
+    them fell, ``chosen`` is when boards began or ceased to show it.
     """
-    done = Judgement.objects.filter(public_verdicts(), config=config).order_by()
+    done = Judgement.objects.filter(public_verdicts(hidden=hidden), config=config).order_by()
     numbers = done.aggregate(
         judged=Count("pk"),
         dollars=Avg("dollars"),

@@ -64,7 +64,7 @@ def sorted_on(
 ) -> list[int]:
     """The metrics of ``listed`` by what ``sort`` names on ``tasks``, or as they are. One query.
 
-    Submissions in ``hidden`` stand last, as those without results do: on one task their place would tell its mark.
+    Submissions in ``hidden`` are last, as those without results are.
     """
     found = list(listed.values_list("pk", "entry__marks", "entry__submission", "entry__left_out"))
     rater, _, label = sort.removeprefix("-").partition("-")

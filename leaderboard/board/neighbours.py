@@ -9,11 +9,12 @@ from django.db.models import OuterRef, Subquery
 from django.urls import reverse
 
 from leaderboard.board.board import board_metrics, board_row, is_visible
+from leaderboard.board.hidden_rows import without_numbers
 from leaderboard.models import EntryMetric
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from leaderboard.board.board import BoardRow
     from leaderboard.board.results import SystemRun
@@ -29,15 +30,20 @@ class Neighbour(NamedTuple):
     compare: str
 
 
-def neighbours_of(runs: Iterable[SystemRun]) -> dict[int, list[Neighbour]]:
-    """For each suite version the rows of other systems beside the best of ``runs`` on its board. Two queries."""
+def neighbours_of(runs: Iterable[SystemRun], hidden: Collection[int] = ()) -> dict[int, list[Neighbour]]:
+    """For each suite version the rows of other systems beside the best of ``runs`` on its board. Two queries.
+
+    Submissions ``hidden`` from the viewer are no neighbours, and no row has a rank then.
+    """
     best: dict[int, SystemRun] = {}
     for run in runs:
         there = best.get(run.entry.suite_version_id)
         if run.row.tests and not run.row.calibration and (there is None or _percent(run) > _percent(there)):
             best[run.entry.suite_version_id] = run
     own = EntryMetric.objects.filter(category=None, entry__in=[run.entry.pk for run in best.values()])
-    others = board_metrics(OuterRef("entry__suite_version"), kind=Kind.RANKED).filter(is_visible("entry__"))
+    others = board_metrics(OuterRef("entry__suite_version"), kind=Kind.RANKED).filter(
+        is_visible("entry__", hidden=hidden)
+    )
     others = others.exclude(entry__system=OuterRef("entry__system"))
     above = others.filter(tests_rate__gte=OuterRef("tests_rate")).order_by("tests_rate", "pk").values("pk")[:1]
     below = others.filter(tests_rate__lt=OuterRef("tests_rate")).order_by("-tests_rate", "pk").values("pk")[:1]
@@ -47,15 +53,17 @@ def neighbours_of(runs: Iterable[SystemRun]) -> dict[int, list[Neighbour]]:
     beside = {version: [pk for pk in pair if pk] for version, *pair in pairs}
     listed = EntryMetric.objects.select_related("entry__system", "entry__submission", "entry__reported_run")
     metrics = listed.in_bulk([pk for found in beside.values() for pk in found])
-    return {version: [_neighbour(best[version], metrics[pk]) for pk in found] for version, found in beside.items()}
+    return {
+        version: [_neighbour(best[version], metrics[pk], hidden) for pk in found] for version, found in beside.items()
+    }
 
 
 def _percent(run: SystemRun) -> float:
     return run.row.tests.percent if run.row.tests else -1.0
 
 
-def _neighbour(best: SystemRun, metric: EntryMetric) -> Neighbour:
-    row = board_row(metric.entry, metric, 0)
+def _neighbour(best: SystemRun, metric: EntryMetric, hidden: Collection[int]) -> Neighbour:
+    (row,) = without_numbers([board_row(metric.entry, metric, 0)], hidden)
     difference = 100 * (metric.tests_rate or 0) - _percent(best)
     word = "next above" if difference > _CLOSE else "next below" if difference < -_CLOSE else "level with it"
     version = best.entry.suite_version

@@ -17,11 +17,12 @@ from leaderboard.board.board import (
     unpublished_of,
     visible_entries,
 )
+from leaderboard.board.hidden_rows import without_numbers
 from leaderboard.enums import RaterAxis
 from leaderboard.models import Entry, ReportedResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from leaderboard.models import EntryMetric
     from submissions.models import Submission, System
@@ -35,8 +36,11 @@ class SystemRun(NamedTuple):
     categories: list[dict[str, Any]]
 
 
-def runs_of_system(system: System) -> list[SystemRun]:
-    """Every published row of ``system``, suite by suite, newest version first, with its numbers per category."""
+def runs_of_system(system: System, hidden: Collection[int] = ()) -> list[SystemRun]:
+    """Every published row of ``system``, suite by suite, newest version first, with its numbers per category.
+
+    Rows of the submissions ``hidden`` from the viewer have no numbers.
+    """
     entries = (
         visible_entries()
         .filter(system=system)
@@ -49,13 +53,9 @@ def runs_of_system(system: System) -> list[SystemRun]:
     for entry in entries:
         metrics = list(entry.metrics.all())
         overall = next((metric for metric in metrics if metric.category_id is None), None)
-        found.append(
-            SystemRun(
-                entry,
-                board_row(entry, overall, unpublished.get((system.pk, entry.suite_version.suite_id), 0)),
-                category_numbers(metrics),
-            )
-        )
+        row = board_row(entry, overall, unpublished.get((system.pk, entry.suite_version.suite_id), 0))
+        (row,) = without_numbers([row], hidden)
+        found.append(SystemRun(entry, row, [] if row.closed else category_numbers(metrics)))
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.db.models import Case, Exists, F, FloatField, OuterRef, Q, TextField, Value, When
@@ -14,10 +14,10 @@ from django.urls import reverse
 from evaluator.enums import RunState
 from evaluator.models import TestRun
 from evaluator.testing.types import Outcome
-from leaderboard.board.board import TestsCell, board_row, visible_entries
+from leaderboard.board.board import TestsCell, board_row, is_visible, visible_entries
+from leaderboard.board.hidden_rows import without_numbers
 from leaderboard.board.matrix import cells, said_of
 from leaderboard.models import Entry, ReportedResult
-from leaderboard.models.board import Marks
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
@@ -120,9 +120,7 @@ def task_answers(
     reported = {each.run_id: each for each in told}
     found = []
     for entry in listed:
-        row = board_row(entry, None, 0)
-        if row.submission in hidden:
-            row = replace(row, marks=Marks(), closed=True)
+        (row,) = without_numbers([board_row(entry, None, 0)], hidden)
         marked = cells(row, [place])
         _, judge, human = said_of(row, place)
         result = reported.get(entry.reported_run_id or 0)
@@ -154,10 +152,11 @@ def _outcomes(task: Task, submissions: Collection[int]) -> dict[int, list[TrialO
     return found
 
 
-def difficulty_of(entries: QuerySet[Entry], place: MatrixTask) -> Difficulty:
-    """How hard the task is for the ranked ones of ``entries``. One query."""
+def difficulty_of(entries: QuerySet[Entry], place: MatrixTask, *, hidden: Collection[int] = ()) -> Difficulty:
+    """How hard the task is for the ranked ones of ``entries`` that are not ``hidden`` from the viewer. One query."""
     keys = [f"marks__{rater}__{place.place}" for rater in ("tests", "judge", "human")]
-    said = list(entries.filter(kind=Kind.RANKED).order_by().values_list(*keys))
+    shown = entries.filter(is_visible(hidden=hidden), kind=Kind.RANKED)
+    said = list(shown.order_by().values_list(*keys))
     shares = [share for share, _, _ in said if share is not None]
     cell = TestsCell.counted(sum(shares), len(shares)) if shares else None
     return Difficulty(cell, _shares(judge for _, judge, _ in said), _shares(human for _, _, human in said))

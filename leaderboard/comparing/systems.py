@@ -18,7 +18,7 @@ from leaderboard.comparing.paired import Pair, compare, holm
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from django.utils.safestring import SafeString
 
@@ -53,6 +53,8 @@ class Compared:
     def words(self) -> str:
         """What the numbers mean, in a sentence."""
         names = self.first.title_with_inputs, self.second.title_with_inputs
+        if self.first.closed or self.second.closed:
+            return f"{names[0]} and {names[1]} cannot be compared while you label an answer of one of them."
         if self.pair is None or self.adjusted is None:
             return f"{names[0]} and {names[1]} cannot be compared: no task has a published result of both."
         tasks = "the one task that both have" if self.pair.tasks == 1 else f"these {self.pair.tasks} tasks"
@@ -88,14 +90,17 @@ def rows_named(version: SuiteVersion, keys: Sequence[str]) -> list[BoardRow]:
     return [found[key] for key in dict.fromkeys(keys) if key in found]
 
 
-def offered(version: SuiteVersion) -> list[tuple[str, str]]:
-    """The best rows of a board as choices: key, and name with inputs and score. One query."""
-    listed = sorted_metrics(board_metrics(version, kind=Kind.RANKED), DEFAULT_SORT)[:LISTED]
+def offered(version: SuiteVersion, hidden: Collection[int] = ()) -> list[tuple[str, str]]:
+    """The best rows of a board as choices: key, and name with inputs and score. One query.
+
+    Those of the submissions ``hidden`` from the viewer are last, without a score.
+    """
+    listed = sorted_metrics(board_metrics(version, kind=Kind.RANKED), DEFAULT_SORT, hidden=hidden)[:LISTED]
     fields = ("entry__submission", "entry__reported_run__slug", "entry__system__name", "entry__inputs", "tests_rate")
     return [
         (
             f"s{submission}" if submission else f"r-{run}",
-            title_with_inputs(name, inputs) + ("" if rate is None else f" ({100 * rate:.1f})"),
+            title_with_inputs(name, inputs) + ("" if rate is None or submission in hidden else f" ({100 * rate:.1f})"),
         )
         for submission, run, name, inputs, rate in shown_metrics(listed).values_list(*fields)
     ]

@@ -15,12 +15,11 @@ from submissions.models import Submission
 from submissions.trajectories.steps import Action
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import SuiteVersion
-    from leaderboard.models import Entry
     from submissions.models import Implementation
 
 ACTIONS: Final = tuple(action.value for action in Action)
@@ -52,16 +51,13 @@ class ActionCharts(NamedTuple):
 
 def has_trajectories(version: SuiteVersion) -> bool:
     """Whether anything published on a suite version has steps to draw. One query."""
-    return _counted().filter(implementation__submission__entry__in=_published(version)).exists()
+    shown = visible_entries().filter(suite_version=version)
+    return _counted().filter(implementation__submission__entry__in=shown).exists()
 
 
 def _counted() -> QuerySet[Trajectory]:
-    """Those whose steps are known: of a file that is not understood nothing is counted, which is not zero."""
+    """Trajectories whose steps are known: no steps are counted in a file that is not understood, which is not zero."""
     return Trajectory.objects.exclude(counts={})
-
-
-def _published(version: SuiteVersion) -> QuerySet[Entry]:
-    return visible_entries().filter(suite_version=version)
 
 
 def steps_of(answer: Implementation) -> Bar | None:
@@ -75,9 +71,12 @@ def of_submission(submission: Submission) -> ActionCharts:
     return _charts([submission])
 
 
-def of_board(version: SuiteVersion) -> ActionCharts:
-    """The charts of everything published on a suite version that has trajectories. Three queries."""
-    published = Submission.objects.filter(entry__in=_published(version))
+def of_board(version: SuiteVersion, hidden: Collection[int] = ()) -> ActionCharts:
+    """The charts of everything published on a suite version that has trajectories. Three queries.
+
+    The submissions ``hidden`` from the viewer are left out.
+    """
+    published = Submission.objects.filter(entry__in=visible_entries(hidden).filter(suite_version=version))
     return _charts(published.select_related("system").order_by("system__name", "pk"))
 
 

@@ -32,18 +32,27 @@ OPEN_STATES: Final = (SubmissionState.GENERATING, SubmissionState.QUEUED, Submis
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One answer in a submission's table, with its deciding run."""
+    """One answer in a submission's table, with its deciding run. Of a ``closed`` one the viewer sees no number."""
 
     implementation: Implementation
     run: TestRun | None
     badge: Badge
+    closed: bool = False
 
     @property
     def tokens(self) -> int | None:
         """Input and output tokens together, None when neither was declared."""
-        usage = self.implementation.usage
-        given = [usage[key] for key in ("input_tokens", "output_tokens") if key in usage]
+        given = [self._usage[key] for key in ("input_tokens", "output_tokens") if key in self._usage]
         return int(sum(given)) if given else None
+
+    @property
+    def dollars(self) -> float | None:
+        """What the answer cost in US $, None when that was not declared."""
+        return self._usage.get("cost_usd")
+
+    @property
+    def _usage(self) -> Mapping[str, Any]:
+        return {} if self.closed else self.implementation.usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +123,9 @@ def progress_of(rows: Iterable[TaskRow]) -> Progress:
 
 
 def without_outcomes(rows: Iterable[TaskRow], progress: Progress) -> tuple[list[TaskRow], Progress]:
-    """The same for somebody who labels one of them: without what passed, in rows and counts."""
+    """The same for an annotator who labels one of them: without what passed, in rows and counts, and what it cost."""
     hidden = Badge("hidden while you label", "pending")
-    return [TaskRow(row.implementation, None, hidden) for row in rows], replace(progress, passed=0)
+    return [TaskRow(row.implementation, None, hidden, closed=True) for row in rows], replace(progress, passed=0)
 
 
 @dataclass(frozen=True, slots=True)

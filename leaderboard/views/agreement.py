@@ -18,8 +18,7 @@ from leaderboard.agreement.texts import (
     sampling_sentence,
     statistic_lines,
 )
-from leaderboard.agreement.types import LEAST_ITEMS
-from leaderboard.closing import closed, closes, require_open
+from leaderboard.closing import closed, closed_submissions
 from leaderboard.http import query_with
 
 if TYPE_CHECKING:
@@ -34,26 +33,22 @@ LISTED: Final = 500
 
 
 @require_safe
-@closes
 def agreement(request: HttpRequest, suite: str) -> HttpResponse:
     """Every pair of raters of a suite, as ``?category=&system=&inputs=&binary=&samples=&first=&second=&cell=`` asks.
 
-    Whoever is labelling an answer of the suite sees large tables only, and no list of the answers in a cell.
+    The submissions that are hidden from a viewer who is labelling count nowhere.
     """
     shown = get_object_or_404(Suite, slug=suite)
     params = request.GET
     asked = _asked(params)
-    hidden = bool(closed(request, suite=shown))
     try:
-        report = read_report(suite=shown, asked=asked)
+        report = read_report(suite=shown, asked=asked, hidden=closed_submissions(request))
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
-    pairs = open_pairs(report, hidden=hidden)
-    annotators, judges = open_raters(report, asked=asked, hidden=hidden)
+    annotators, judges = all_raters(report, asked=asked)
     context = {
         "suite": shown,
-        "hidden": hidden,
-        "least": LEAST_ITEMS,
+        "closed": closed(request, suite=shown),
         "binary": asked.binary,
         "samples": asked.samples,
         "chosen": asked.first or asked.second,
@@ -62,7 +57,7 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
         "cell": cell_of(request, report.pairs, shown, asked),
         "reported_annotators": report.reported_annotators,
         "form": AgreementFilterForm(params, suite=shown),
-        "pairs": [_shown_pair(params, pair, hidden=hidden) for pair in pairs],
+        "pairs": [_shown_pair(params, pair) for pair in report.pairs],
         "annotators": annotators,
         "annotators_lines": annotators_lines(report.annotators),
         "judges": [
@@ -79,19 +74,11 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
     return render(request, "leaderboard/agreement.html", context)
 
 
-def open_pairs(report: Report, *, hidden: bool) -> list[RaterPair]:
-    """The pairs to show, to somebody from whom an answer is ``hidden``.
-
-    A table of few answers would tell the labels of the one in hand.
-    """
-    return [pair for pair in report.pairs if not hidden or pair.result.n >= LEAST_ITEMS]
-
-
-def open_raters(
-    report: Report, *, asked: Asked, hidden: bool
+def all_raters(
+    report: Report, *, asked: Asked
 ) -> tuple[AnnotatorsAgreement | None, tuple[tuple[Rater, JudgeTrust], ...]]:
     """The annotators together (None without any) and each judge against them, where these are about all labels."""
-    if asked.binary or asked.first or asked.second or (hidden and asked.narrowed):
+    if asked.binary or asked.first or asked.second:
         return None, ()
     return (report.annotators if report.annotators.number else None), report.judges
 
@@ -108,7 +95,7 @@ def _asked(params: QueryDict) -> Asked:
     )
 
 
-def _shown_pair(params: QueryDict, pair: RaterPair, *, hidden: bool) -> dict[str, Any]:
+def _shown_pair(params: QueryDict, pair: RaterPair) -> dict[str, Any]:
     result = pair.result
     address = {"first": pair.first.slug, "second": pair.second.slug}
     rows = [
@@ -118,7 +105,7 @@ def _shown_pair(params: QueryDict, pair: RaterPair, *, hidden: bool) -> dict[str
                 {
                     "label": column,
                     "count": count,
-                    "query": "" if hidden else query_with(params, **address, cell=f"{row},{column}"),
+                    "query": query_with(params, **address, cell=f"{row},{column}"),
                     "agrees": row == column,
                 }
                 for column, count in zip(result.labels, counts, strict=True)
@@ -143,14 +130,10 @@ def _shown_pair(params: QueryDict, pair: RaterPair, *, hidden: bool) -> dict[str
 
 
 def cell_of(request: HttpRequest, pairs: Sequence[RaterPair], suite: Suite, asked: Asked) -> dict[str, Any] | None:
-    """The answers in the asked cell of the one pair that is shown.
-
-    Raises Http404 for a cell that it has not, ``AnswerClosedError`` for whoever is labelling an answer of the suite.
-    """
+    """The answers in the asked cell of the one pair that is shown. Raises Http404 for a cell that it has not."""
     given = request.GET.get("cell", "")
     if not given:
         return None
-    require_open(request, suite=suite)
     row, _, column = given.partition(",")
     pair = pairs[0] if len(pairs) == 1 else None
     if pair is None or not {row, column} <= set(pair.result.labels):
@@ -161,7 +144,14 @@ def cell_of(request: HttpRequest, pairs: Sequence[RaterPair], suite: Suite, aske
         "column": column,
         "first": pair.first,
         "second": pair.second,
-        "items": items_of_cell(suite=suite, asked=asked, pair=pair, cell=(row, column), most=LISTED),
+        "items": items_of_cell(
+            suite=suite,
+            asked=asked,
+            pair=pair,
+            cell=(row, column),
+            most=LISTED,
+            hidden=closed_submissions(request),
+        ),
         "count": pair.result.matrix[labels.index(row)][labels.index(column)],
         "close": query_with(request.GET, cell=None),
     }

@@ -13,7 +13,7 @@ from benchmark_tasks.models import Suite
 from leaderboard.analysis.charts import MOST_ROWS
 from leaderboard.analysis.data import SuiteResults
 from leaderboard.analysis.figures import BY_SLUG, SECTIONS
-from leaderboard.closing import closed_submissions
+from leaderboard.closing import closed, closed_submissions
 from leaderboard.http import asked_version, query_with
 from leaderboard.models import AnalysisReport
 from leaderboard.page_cache import kept_by
@@ -75,6 +75,7 @@ def _analysis(request: HttpRequest, suite: Suite) -> HttpResponse:
         "suite": suite,
         "version": version,
         "asked": asked,
+        "closed": closed(request),
         "all_figures": query_with(request.GET, figure=None),
         "sections": [_shown(request, section, section.make(results), listed) for section in shown],
     }

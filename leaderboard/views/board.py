@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from django.core.cache import caches
@@ -28,6 +27,7 @@ from leaderboard.board.columns import (
     headings,
     sorted_metrics,
 )
+from leaderboard.board.hidden_rows import without_numbers
 from leaderboard.board.kept_rows import kept_rows
 from leaderboard.board.later_papers import counted_on, later, sorted_on
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
@@ -38,7 +38,6 @@ from leaderboard.closing import closed, closed_submissions
 from leaderboard.filters import BoardFilter
 from leaderboard.http import asked_sort, asked_version, query_with
 from leaderboard.models import EntryMetric
-from leaderboard.models.board import Marks
 from leaderboard.page_cache import PAGES, WRITTEN, build, kept_by
 from leaderboard.tables import file_asked, table_file
 from submissions.enums import Kind
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse, QueryDict
 
-    from benchmark_tasks.models import Category
     from leaderboard.board.board import BoardRow
     from leaderboard.board.columns import Column
     from leaderboard.board.matrix import MatrixTask
@@ -107,18 +105,18 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     found = BoardFilter(request.GET, queryset=board_metrics(version, category, Kind.RANKED), facets=facets)
     sort = asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
     order = "difficulty" if request.GET.get("tasks") == "difficulty" else "category"
-    # How many pass a task tells of few rows what each does.
-    rates = [] if closed(request) else state.pass_rates
+    hidden = closed_submissions(request)
+    # With few rows, the pass rate shows each row's result.
+    rates = [] if hidden else state.pass_rates
     tasks = arranged(around.tasks, rates, category=category.slug if category else "", order=order)
     month = found.form.cleaned_data.get("papers", "") if found.is_bound and found.form.is_valid() else ""
     tasks = later(tasks, month) if month else tasks
-    listed = sorted_metrics(found.qs, sort)
-    hidden = closed_submissions(request)
+    listed = sorted_metrics(found.qs, sort, hidden=hidden)
     in_order = sorted_on(listed[:MOST_FILE_ROWS], tasks, sort, hidden=hidden) if month else listed
 
     def read(part: QuerySet[EntryMetric] | list[int]) -> list[BoardRow]:
         some = EntryMetric.objects.filter(pk__in=part) if isinstance(part, list) else part
-        rows = without_closed(request, kept_rows(some, state, category), category)
+        rows = without_numbers(kept_rows(some, state, category), hidden)
         return counted_on(rows, tasks, month, part if isinstance(part, list) else []) if month else rows
 
     if file_asked(request):
@@ -130,7 +128,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         paginator.count = cast("int", caches[PAGES].get_or_set(number, listed.count))
     page = paginator.get_page(request.GET.get("page"))
     rows = read(cast("QuerySet[EntryMetric]", page.object_list))
-    calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort)
+    calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort, hidden=hidden)
     samples = read(calibration) if published.has_samples else []
     columns = asked_columns(request.GET, without=unused_columns([*rows, *samples]))
     shown = {
@@ -149,6 +147,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         "narrowed": found.narrowed,
         "category": category,
         "month": month,
+        "closed": closed(request),
         "page": page,
         "rows": _written(rows, shown, matrix=template == MATRIX),
         "samples": _written(samples, shown, matrix=template == MATRIX),
@@ -210,22 +209,6 @@ def _controls(
 
 def _key(*made_from: object) -> str:
     return hashlib.sha256(repr((build(), *made_from)).encode()).hexdigest()
-
-
-def without_closed(request: HttpRequest, rows: list[BoardRow], category: Category | None = None) -> list[BoardRow]:
-    """The rows, without the marks of submissions of which whoever asks is labelling an answer.
-
-    Not only that answer's: it is what the total has more than the others show. Of a category, where a total may be of
-    one task, not the numbers either; and such rows stand last, since their places would tell them.
-    """
-    hidden = closed_submissions(request)
-    rows = [replace(row, marks=Marks(), closed=True) if row.submission in hidden else row for row in rows]
-    if category is None:
-        return rows
-    closed_ones = [
-        replace(row, tests=None, judge=None, human=None, final=None, rank=None) for row in rows if row.closed
-    ]
-    return [*(row for row in rows if not row.closed), *closed_ones]
 
 
 def _file(

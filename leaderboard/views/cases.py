@@ -20,7 +20,7 @@ from leaderboard.cases.case_pages import (
     public_cases,
     reported_rows,
 )
-from leaderboard.closing import closed_answers, closes, require_open
+from leaderboard.closing import closed_submissions, closes, require_open
 from leaderboard.filters import CaseFilter
 from leaderboard.forms import AppealForm
 from leaderboard.models import ReportedResult
@@ -40,9 +40,9 @@ PAGE_SIZE = 25
 @require_safe
 def cases(request: HttpRequest) -> HttpResponse:
     """Closed cases and reported disagreements, as ``?what=&suite=&category=&reason=&source=&page=`` asks."""
-    hidden = closed_answers(request)
+    hidden = closed_submissions(request)
     # What is hidden is left out before anything is filtered: filters must not tell what a row would not.
-    found = CaseFilter(request.GET, queryset=public_cases().exclude(implementation__in=hidden))
+    found = CaseFilter(request.GET, queryset=public_cases().exclude(implementation__submission__in=hidden))
     own = found.qs.order_by("-closed", "-pk")
     reported = found.reported.order_by("run__suite__position", "run__slug", "task__paper__folder_name", "task__index")
     # One list of both: what was decided here, newest first, then what others reported.
@@ -75,7 +75,7 @@ def case(request: HttpRequest, pk: int) -> HttpResponse:
     )
     shown = get_object_or_404(found, pk=pk)
     submission = shown.implementation.submission
-    require_open(request, answer=shown.implementation)
+    require_open(request, submission=submission)
     context = {
         "page": case_page(shown, sees_code=may_see_code(request.user, submission)),
         "case": shown,

@@ -124,7 +124,6 @@ def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
         return {"closed": closed(request, task=task), "answers": [], "difficulty": None, "version": version}
     version, place, entries = answered
     sort = asked_sort(request.GET, SORTS, DEFAULT_SORT)
-    # What a submission passes elsewhere tells, with its total, what it does here: who labels it sees none of it.
     hidden = closed_submissions(request)
     page = Paginator(in_order(entries, place, sort, hidden=hidden), PAGE_SIZE).get_page(request.GET.get("page"))
     return {
@@ -133,8 +132,7 @@ def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
         "answers": task_answers(page.object_list, place, task, hidden=hidden),
         "page": page,
         "columns": sort_columns(request.GET, SORTS, DEFAULT_SORT, ascending=("system", "inputs", "judge", "human")),
-        # How many pass a task tells of few rows what each does.
-        "difficulty": None if closed(request, suite=task.suite) else difficulty_of(entries, place),
+        "difficulty": difficulty_of(entries, place, hidden=hidden),
     }
 
 

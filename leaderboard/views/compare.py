@@ -10,13 +10,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
+from leaderboard.board.hidden_rows import without_numbers
 from leaderboard.board.matrix import FILE_COLUMNS, cells, file_rows, tasks_of
-from leaderboard.closing import closes, require_open
+from leaderboard.closing import closed, closed_submissions, closes, require_open
 from leaderboard.http import asked_version
 from leaderboard.page_cache import kept_by
 from leaderboard.runs.submission_pages import may_see_code
 from leaderboard.tables import file_asked, table_file
-from leaderboard.views.board import data_version, without_closed
+from leaderboard.views.board import data_version
 from reviews.comparison import side_by_side
 from submissions.highlighting import code_with_visible_marks
 from submissions.models import Implementation
@@ -43,7 +44,8 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
     if version is None:
         raise Http404("This suite has no version yet.")
     keys = request.GET.getlist("row")
-    rows = without_closed(request, rows_named(version, keys[: MOST * 2])[:MOST])
+    hidden = closed_submissions(request)
+    rows = without_numbers(rows_named(version, keys[: MOST * 2])[:MOST], hidden)
     tasks = tasks_of(version)
     enough = len(rows) >= FEWEST
     pairs = compared(rows, tasks) if enough else []
@@ -53,12 +55,13 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
     context = {
         "suite": shown,
         "version": version,
+        "closed": closed(request),
         "rows": rows,
         "pairs": pairs,
         "lines": lines,
         "discordant": sum(line.discordant for line in lines),
         "with_code": [row for row in rows if row.submission],
-        "offered": offered(version),
+        "offered": offered(version, hidden),
         "keys": [row.key for row in rows],
         "query": "&".join([*(f"row={row.key}" for row in rows), f"version={version.number}"]),
         "places": range(MOST),
@@ -103,7 +106,7 @@ def _answer(request: HttpRequest, row: BoardRow, paper: str, index: int) -> Impl
         revision__task__index=index,
         trial=1,
     )
-    require_open(request, answer=answer)
+    require_open(request, submission=answer.submission)
     if not may_see_code(request.user, answer.submission):
         raise Http404("The code of this answer is not public.")
     return answer

@@ -88,9 +88,11 @@ def _estimated(endpoint: Endpoint, form: RunForm) -> dict[str, Any]:
 
 @never_cache
 @require_safe
+@closes
 def generation_progress(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of a submission's page that changes while the model is asked. ``?seen=`` is what the browser shows."""
     shown = visible_submission(request, pk)
+    require_open(request, submission=shown)
     context = generation_pages.generation_context(request.user, shown)
     if not context:
         raise Http404
@@ -157,7 +159,7 @@ def answer_calls(request: HttpRequest, pk: int, paper: str, index: int, trial: i
         trial=trial,
         request__isnull=False,
     )
-    require_open(request, answer=answer)
+    require_open(request, submission=shown)
     context = {
         "submission": shown,
         "answer": answer,
@@ -181,7 +183,7 @@ def model_call(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     )
     assert call.answer_request is not None  # noqa: S101 - for the type checker: the filter has seen to it
     answer = call.answer_request.implementation
-    require_open(request, answer=answer)
+    require_open(request, submission=shown)
     raw = request.GET.get("raw", "")
     if raw in {"request", "response"}:
         return _raw(call, raw)

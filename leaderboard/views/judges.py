@@ -22,7 +22,7 @@ from evaluator.models import JudgeConfig
 from leaderboard.board.judge_differences import compare
 from leaderboard.board.judge_pages import TABLE_HEADS, judge_facts, list_judges, shown_health
 from leaderboard.board.labels import COUNTED, judge_suite, show_judge, shown_judge
-from leaderboard.closing import closes, require_open
+from leaderboard.closing import closed, closed_submissions, closes, require_open
 from leaderboard.forms import NONE_SHOWN, AddJudgeForm, ShowForm, SuiteForm
 from leaderboard.http import asked_version
 from reviews.views.guards import maintainers_only, user_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @require_safe
 def judges(request: HttpRequest) -> HttpResponse:
     """All judges, with the newest health check of each."""
-    return render(request, "leaderboard/judges.html", {"judges": list_judges()})
+    return render(request, "leaderboard/judges.html", {"judges": list_judges(closed_submissions(request))})
 
 
 @require_safe
@@ -46,7 +46,8 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
     maintains = request.user.is_staff
     waiting = list(suites_to_judge(config)) if maintains and config.active else []
     context = {
-        "facts": judge_facts(config),
+        "facts": judge_facts(config, closed_submissions(request)),
+        "closed": closed(request),
         "config": config,
         "heads": TABLE_HEADS,
         "prompt": PROMPT if config.prompt_hash == PROMPT_HASH else "",

@@ -15,8 +15,10 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from leaderboard.board.board import board_metrics, board_rows
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
+from leaderboard.board.hidden_rows import without_numbers
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.results import runs_of_system
+from leaderboard.closing import closed_submissions, closes
 from leaderboard.counted import in_this_minute
 from leaderboard.http import asked_version, client_address
 from leaderboard.models import BoardState
@@ -25,7 +27,7 @@ from leaderboard.pictures.cards import MOST_BARS, board_card, compare_card, syst
 from leaderboard.pictures.drawing import draw
 from leaderboard.snapshots.changes import gone_since
 from leaderboard.snapshots.document import rows_of
-from leaderboard.views.board import data_version, without_closed
+from leaderboard.views.board import data_version
 from leaderboard.views.snapshots import asked_snapshot
 from submissions.enums import Kind
 from submissions.models import System
@@ -57,17 +59,20 @@ def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
     if version is None:
         raise Http404("This suite has no version yet.")
     ranked = board_metrics(version, kind=Kind.RANKED)
-    best = board_rows(sorted_metrics(ranked, DEFAULT_SORT)[:MOST_BARS], version, None)
+    hidden = closed_submissions(request)
+    best = board_rows(sorted_metrics(ranked, DEFAULT_SORT, hidden=hidden)[:MOST_BARS], version, None)
+    best = without_numbers(best, hidden)
     tasks = version.revisions.count()
     card = board_card(f"{shown.title} board", best, number=ranked.count(), tasks=tasks)
     return _counted(request, lambda: card) if request.GET.get("version") else _picture(request, card)
 
 
 @require_safe
+@closes
 @kept_by(data_version, parameters=[])
 def snapshot_picture(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     """The best rows of a frozen board that are still public."""
-    shown = asked_snapshot(suite, number)
+    shown = asked_snapshot(request, suite, number)
     away = {each.key for each in gone_since(shown)}
     rows = [row for row in rows_of(shown.document) if row.key not in away and not row.calibration]
     title, tasks = f"{shown.suite.title}, snapshot {shown.number}", len(shown.document["tasks"])
@@ -80,7 +85,7 @@ def snapshot_picture(request: HttpRequest, suite: str, number: int) -> HttpRespo
 def system_picture(request: HttpRequest, slug: str) -> HttpResponse:
     """A system's published rows."""
     system = get_object_or_404(System, slug=slug)
-    runs = [run for run in runs_of_system(system) if not run.row.calibration]
+    runs = [run for run in runs_of_system(system, closed_submissions(request)) if not run.row.calibration]
     if not runs:
         raise Http404("Nothing of this system is published.")
     named = [(run.entry.suite_version.suite.title, run.row) for run in runs]
@@ -100,7 +105,7 @@ def compare_picture(request: HttpRequest, suite: str) -> HttpResponse:
     found = rows_named(version, request.GET.getlist("row")[: MOST * 2])[:MOST]
     if len(found) < FEWEST:
         raise Http404("Name two to four published rows: ?row=s12&row=s15.")
-    rows, tasks = without_closed(request, found), tasks_of(version)
+    rows, tasks = without_numbers(found, closed_submissions(request)), tasks_of(version)
     return _counted(request, lambda: compare_card(version.suite.title, rows, compared(rows, tasks)))
 
 

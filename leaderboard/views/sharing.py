@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.contrib.syndication.views import Feed
 from django.http import Http404, HttpResponse
@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
 from leaderboard.board.board import tests_cell, visible_entries
+from leaderboard.closing import closed_submissions
 from submissions.enums import Inputs, Kind
 from submissions.models import System
 
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
+    from leaderboard.board.board import TestsCell
     from leaderboard.models import Entry
 
-    _Rows: TypeAlias = Feed[Entry, Suite]
+    _Rows: TypeAlias = Feed[Entry, "AskedFeed"]
 else:
     _Rows = Feed
 
@@ -51,9 +53,8 @@ def badge(request: HttpRequest, slug: str) -> HttpResponse:
     cell = tests_cell(entry.metrics.filter(category=None).first()) if entry else None
     if entry is None or cell is None:
         raise Http404("No unit tests of this system are published there.")
-    number = f"{cell.passed:g}/{cell.tasks}" if cell.few else f"{cell.percent:.1f} %"
-    interval = "" if cell.few or cell.low is None or cell.high is None else f" [{cell.low:.1f}, {cell.high:.1f}]"
-    label, value = entry.suite_version.suite.title, f"{number}{interval}"
+    label = entry.suite_version.suite.title
+    value = "hidden while you label" if entry.submission_id in closed_submissions(request) else _standing(cell)
     left, right = (round(len(text) * _CHARACTER) + 14 for text in (label, value))
     context = {
         "label": label,
@@ -63,8 +64,17 @@ def badge(request: HttpRequest, slug: str) -> HttpResponse:
         "middles": (left / 2, left + right / 2),
     }
     response = render(request, "leaderboard/badge.svg", context, content_type="image/svg+xml")
-    response["Cache-Control"] = "public, max-age=300"
+    # What an annotator sees is hers alone; caches keep what everybody sees.
+    response["Cache-Control"] = "private, no-cache" if request.user.is_authenticated else "public, max-age=300"
     return response
+
+
+def _standing(cell: TestsCell) -> str:
+    """Unit tests with their interval, or as passed of all where they are few."""
+    if cell.few:
+        return f"{cell.passed:g}/{cell.tasks}"
+    interval = "" if cell.low is None or cell.high is None else f" [{cell.low:.1f}, {cell.high:.1f}]"
+    return f"{cell.percent:.1f} %{interval}"
 
 
 def _inputs(request: HttpRequest) -> str:
@@ -74,30 +84,39 @@ def _inputs(request: HttpRequest) -> str:
     return asked
 
 
+class AskedFeed(NamedTuple):
+    """A suite, and the submissions that are ``hidden`` from the viewer of its feed."""
+
+    suite: Suite
+    hidden: frozenset[int]
+
+
 class NewRows(_Rows):
-    """The newest rows of a suite's board that this site measured."""
+    """The newest rows of a suite's board that this site measured, without what is hidden from the viewer."""
 
     feed_type = Atom1Feed
 
-    def get_object(self, request: HttpRequest, suite: str) -> Suite:  # noqa: ARG002
-        """The suite."""
-        return get_object_or_404(Suite, slug=suite)
+    def get_object(self, request: HttpRequest, suite: str) -> AskedFeed:
+        """The suite, and what is hidden from the viewer."""
+        return AskedFeed(get_object_or_404(Suite, slug=suite), closed_submissions(request))
 
-    def title(self, suite: Suite) -> str:
+    def title(self, asked: AskedFeed) -> str:
         """Its board's name."""
-        return f"{suite.title} board"
+        return f"{asked.suite.title} board"
 
-    def subtitle(self, suite: Suite) -> str:
+    def subtitle(self, asked: AskedFeed) -> str:
         """What is in it."""
-        return f"New rows of the {suite.title} board"
+        return f"New rows of the {asked.suite.title} board"
 
-    def link(self, suite: Suite) -> str:
+    def link(self, asked: AskedFeed) -> str:
         """The board."""
-        return reverse("board", args=[suite.slug])
+        return reverse("board", args=[asked.suite.slug])
 
-    def items(self, suite: Suite) -> list[Entry]:
+    def items(self, asked: AskedFeed) -> list[Entry]:
         """The newest rows, with what :meth:`item_title` says of each."""
-        rows = visible_entries().filter(suite_version__suite=suite, kind=Kind.RANKED, date__isnull=False)
+        rows = visible_entries(asked.hidden).filter(
+            suite_version__suite=asked.suite, kind=Kind.RANKED, date__isnull=False
+        )
         return list(
             rows.select_related("system", "suite_version", "submission", "reported_run")
             .prefetch_related("metrics")

@@ -19,7 +19,6 @@ from benchmark_tasks.domain.content import file_path
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite
 from evaluator.judging.labels import Label
-from leaderboard.agreement.types import LEAST_ITEMS
 from leaderboard.board.board import board_metrics
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.matrix import cells
@@ -33,7 +32,7 @@ from leaderboard.snapshots.changes import changes_since, gone_since
 from leaderboard.snapshots.citation import citation
 from leaderboard.snapshots.document import rows_of, tasks_of
 from leaderboard.snapshots.freezing import freeze
-from leaderboard.views.board import data_version, used_columns, without_closed
+from leaderboard.views.board import data_version, used_columns
 from reviews.models import GuidelineRevision
 from reviews.views.guards import maintainers_only, user_of
 from submissions.enums import Kind
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-    from reviews.models import Assignment
 
 ROWS: Final = 50
 MOST_CORRECTED: Final = 100
@@ -105,18 +103,16 @@ def snapshot_freeze(request: HttpRequest, suite: str) -> HttpResponse:
 
 
 @require_safe
+@closes
 @kept_by(_version)
 def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     """One frozen board: its rows, how to cite it, its data, and what was corrected since."""
-    shown = asked_snapshot(suite, number)
+    shown = asked_snapshot(request, suite, number)
     gone = gone_since(shown)
     away = {each.key for each in gone}
     changes = changes_since(shown, gone)
-    held = in_hand(request, shown)
-    hidden = {each.case.implementation.submission_id for each in held}
-    rows = without_closed(request, [row for row in rows_of(shown.document) if row.key not in away])
+    rows = [row for row in rows_of(shown.document) if row.key not in away]
     tasks = tasks_of(shown.document)
-    corrected = [each for each in changes.corrected if each.row.submission not in hidden]
     heads = used_columns(_SHOWN, rows)
     page = Paginator(rows, ROWS).get_page(request.GET.get("page"))
     address = request.build_absolute_uri(shown.get_absolute_url())
@@ -133,14 +129,10 @@ def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
         "tasks": tasks,
         "left_out": next((row.not_counted for row in rows if row.not_counted), ()),
         "changes": changes,
-        "corrected": corrected[:MOST_CORRECTED],
-        "more_corrected": len(corrected[MOST_CORRECTED:]),
-        "closed": held,
+        "corrected": changes.corrected[:MOST_CORRECTED],
+        "more_corrected": len(changes.corrected[MOST_CORRECTED:]),
         "withdrawn": gone,
-        "agreement": []
-        if gone
-        # A table of few answers would say the label of the one in hand.
-        else [each for each in shown.document["agreement"] if not hidden or each["data"]["n"] >= LEAST_ITEMS],
+        "agreement": [] if gone else shown.document["agreement"],
         "citation": citation(shown, address=address, site=settings.SITE_NAME),
         "address": address,
         "archive_digest": hashlib.sha256(archive_bytes(shown, away)).hexdigest() if gone else shown.archive,
@@ -152,25 +144,17 @@ def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
 @closes
 def snapshot_archive(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     """A snapshot's data: what was stored when it was frozen, without the rows that were withdrawn since."""
-    return archive_response(request, asked_snapshot(suite, number))
+    return archive_response(asked_snapshot(request, suite, number))
 
 
-def archive_response(request: HttpRequest, shown: Snapshot) -> HttpResponse:
-    """The archive as a file. Raises :class:`AnswerClosedError` for whoever labels an answer of one of its rows."""
-    if found := in_hand(request, shown):
-        raise AnswerClosedError(found)
+def archive_response(shown: Snapshot) -> HttpResponse:
+    """The archive as a file."""
     response = HttpResponse(
         archive_bytes(shown, {each.key for each in gone_since(shown)}), content_type="application/zip"
     )
     response["Content-Disposition"] = f'attachment; filename="{shown.suite.slug}-snapshot-{shown.number}.zip"'
     response["Cache-Control"] = "private, no-cache"
     return response
-
-
-def in_hand(request: HttpRequest, shown: Snapshot) -> list[Assignment]:
-    """What whoever asks has to label of the submissions in a snapshot."""
-    inside = {row.submission for row in rows_of(shown.document)} | set(shown.document["agreement_of"])
-    return [each for each in closed(request) if each.case.implementation.submission_id in inside]
 
 
 def archive_bytes(shown: Snapshot, gone: Collection[str]) -> bytes:
@@ -181,7 +165,16 @@ def archive_bytes(shown: Snapshot, gone: Collection[str]) -> bytes:
     return cast("bytes", caches[PAGES].get_or_set(key, lambda: archive_of(shown, without=gone)))
 
 
-def asked_snapshot(suite: str, number: int) -> Snapshot:
-    """The snapshot of that number. Raises Http404."""
+def asked_snapshot(request: HttpRequest, suite: str, number: int) -> Snapshot:
+    """The snapshot of that number.
+
+    Raises Http404, and :class:`AnswerClosedError` where it holds a submission that is hidden from the viewer: a frozen
+    board, its agreement and its digests cannot leave one out.
+    """
     stored = Snapshot.objects.select_related("suite", "suite_version", "superseded_by", "supersedes")
-    return get_object_or_404(stored, suite__slug=suite, number=number)
+    shown = get_object_or_404(stored, suite__slug=suite, number=number)
+    held = closed(request)
+    inside = {row.submission for row in rows_of(shown.document)} | set(shown.document["agreement_of"]) if held else ()
+    if found := [each for each in held if each.case.implementation.submission_id in inside]:
+        raise AnswerClosedError(found)
+    return shown

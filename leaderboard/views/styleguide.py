@@ -68,7 +68,7 @@ def _rows() -> list[BoardRow]:
         _row("Several trials", **full | {"trials": 3, "trial_passes": (5, 6, 7)}),
         _row("Few tasks", tests=TestsCell(50, 9.5, 90.5, 1, 2), marks=_MARKS),
         _row("Totals only, with a remark", tests=tests, reported=True, remarks=("Unit tests: a remark.",)),
-        _row("Being labelled by whoever looks", tests=tests, closed=True),
+        _row("Being labelled by the viewer", closed=True),
         _row("A task in doubt, two unpublished", tests=tests, flagged=("paper/1",), unpublished=2),
     ]
 

@@ -101,7 +101,7 @@ def submission_page(request: HttpRequest, shown: Submission, *, status: int = 20
     live = live_context(request, shown)
     context = (
         live
-        | generation_context(request.user, shown)
+        | ({} if live["closed"] else generation_context(request.user, shown))
         | {
             "trace": public_trace(shown, outcomes=not live["closed"]),
             "withdraw": WithdrawForm() if manages and shown.visibility == Visibility.PUBLISHED else None,
@@ -181,7 +181,7 @@ def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial:
 
 
 def open_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> tuple[Submission, Implementation]:
-    """A submission and its answer. Raises Http404, AnswerClosedError for whoever is labelling it."""
+    """A submission and its answer. Raises Http404, AnswerClosedError where its numbers are hidden from the viewer."""
     shown = visible_submission(request, pk)
     answer = get_object_or_404(
         Implementation.objects.select_related("revision__task__paper", "revision__task__suite", "revision__category"),
@@ -190,7 +190,7 @@ def open_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: in
         revision__task__index=index,
         trial=trial,
     )
-    require_open(request, answer=answer)
+    require_open(request, submission=shown)
     answer.submission = shown
     return shown, answer
 

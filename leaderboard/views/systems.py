@@ -19,8 +19,9 @@ from leaderboard.board.results import (
     confusion,
     runs_of_system,
 )
+from leaderboard.closing import closed, closed_submissions
 from leaderboard.models import ReportedRun
-from leaderboard.views.board import used_columns, without_closed
+from leaderboard.views.board import used_columns
 from submissions.models import System
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class SuiteRuns(NamedTuple):
 def system(request: HttpRequest, slug: str) -> HttpResponse:
     """One system: all its published rows. A system without any is shown to its owner and to maintainers only."""
     shown = get_object_or_404(System, slug=slug)
-    runs = runs_of_system(shown)
+    hidden = closed_submissions(request)
+    runs = runs_of_system(shown, hidden)
     is_own = request.user.is_authenticated and (request.user.is_staff or shown.owner_id == request.user.pk)
     if not runs and not is_own:
         # As for a system that does not exist: its name is not public before something of it is.
@@ -78,24 +80,22 @@ def system(request: HttpRequest, slug: str) -> HttpResponse:
         )
     ]
     tasks = tasks_by_version({run.entry.suite_version_id for run in runs})
-    neighbours = neighbours_of(runs)
-    groups = [_on_suite(request, group, tasks[group[0].entry.suite_version_id], neighbours) for group in by_version]
+    neighbours = neighbours_of(runs, hidden)
+    groups = [_on_suite(group, tasks[group[0].entry.suite_version_id], neighbours) for group in by_version]
     context = {
         "system": shown,
         "groups": groups,
+        "closed": closed(request) if any(run.row.closed for run in runs) else [],
         "is_own": is_own,
         "ranked": any(not run.row.calibration for run in runs),
     }
     return render(request, "leaderboard/system.html", context)
 
 
-def _on_suite(
-    request: HttpRequest, runs: list[SystemRun], tasks: list[MatrixTask], neighbours: Mapping[int, list[Neighbour]]
-) -> SuiteRuns:
+def _on_suite(runs: list[SystemRun], tasks: list[MatrixTask], neighbours: Mapping[int, list[Neighbour]]) -> SuiteRuns:
     version = runs[0].entry.suite_version
-    rows = without_closed(request, [run.row for run in runs])
-    # In a category of a few tasks the numbers say what single answers did.
-    told = [(row, cells(row, tasks), [] if row.closed else run.categories) for row, run in zip(rows, runs, strict=True)]
+    rows = [run.row for run in runs]
+    told = [(run.row, cells(run.row, tasks), run.categories) for run in runs]
     told.sort(key=lambda each: (each[0].date is not None, each[0].date), reverse=True)
     return SuiteRuns(
         version=version,

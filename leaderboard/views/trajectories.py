@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
 from evaluator.models import Trajectory
-from leaderboard.closing import closes, require_open
+from leaderboard.closing import closed, closed_submissions, closes, require_open
 from leaderboard.http import asked_version, query_with
 from leaderboard.runs import action_charts
 from leaderboard.runs.submission_pages import may_see_code
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def _trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> tuple[Submission, Trajectory]:
     """The stored trajectory, for whoever may see the answer's code: it holds that code. Raises Http404 otherwise.
 
-    Raises AnswerClosedError for whoever is labelling the answer.
+    Raises AnswerClosedError where the submission is hidden from the viewer.
     """
     shown = visible_submission(request, pk)
     if not may_see_code(request.user, shown):
@@ -41,7 +41,7 @@ def _trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: in
         "implementation__revision__task__paper", "implementation__revision__task__suite"
     ).defer(*(f"implementation__{name}" for name in texts))
     stored = get_object_or_404(found, implementation__in=answers)
-    require_open(request, answer=stored.implementation)
+    require_open(request, submission=shown)
     return shown, stored
 
 
@@ -127,7 +127,8 @@ def board_actions(request: HttpRequest, suite: str) -> HttpResponse:
     context = {
         "suite": found,
         "version": version,
-        "charts": action_charts.of_board(version),
+        "charts": action_charts.of_board(version, closed_submissions(request)),
+        "closed": closed(request),
         "actions": action_charts.ACTIONS,
     }
     return render(request, "leaderboard/actions.html", context)

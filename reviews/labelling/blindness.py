@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def unlocked(user: User | AnonymousUser) -> QuerySet[Assignment]:
     """What ``user`` has to label, or may take up again after it expired or was handed back. Practice is not in it.
 
-    Everything known of these answers is hidden from ``user``: outcomes, judgements, labels, and their other cases.
+    Every number of their submissions is hidden from ``user``: see :func:`hidden_submissions`.
     """
     if not isinstance(user, User):
         return Assignment.objects.none()
@@ -32,6 +32,9 @@ def unlocked(user: User | AnonymousUser) -> QuerySet[Assignment]:
     )
 
 
-def unlocked_answers(user: User | AnonymousUser) -> frozenset[int]:
-    """Ids of the answers of :func:`unlocked`."""
-    return frozenset(unlocked(user).values_list("case__implementation", flat=True))
+def hidden_submissions(user: User | AnonymousUser) -> frozenset[int]:
+    """Return the ids of the submissions that ``user`` has an answer of to label, by :func:`unlocked`.
+
+    Outcomes, labels, totals and costs of all their answers are hidden: a total less the others shows the one at hand.
+    """
+    return frozenset(unlocked(user).values_list("case__implementation__submission", flat=True))

@@ -1,7 +1,7 @@
 """How reviewing goes: what waits, what happens to each case, and how steady annotators are.
 
-Nothing here shows what somebody said of a case that is not closed, nor the cases of an answer that the viewer is
-labelling (:func:`reviews.labelling.blindness.unlocked_answers`).
+Nothing here shows what somebody said of a case that is not closed, nor the cases of a submission that is
+hidden from the viewer (:func:`reviews.labelling.blindness.hidden_submissions`).
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def _lines(rows: Iterable[Any], kind: type[TextChoices]) -> list[Line]:
 
 
 def visible_cases(closed: Collection[int]) -> QuerySet[Case]:
-    """Every case but practice, and but those of answers with ids in ``closed``."""
-    return Case.objects.exclude(kind=CaseKind.PRACTICE).exclude(implementation__in=closed)
+    """Every case but practice, and but those of submissions with ids in ``closed``."""
+    return Case.objects.exclude(kind=CaseKind.PRACTICE).exclude(implementation__submission__in=closed)
 
 
 def cases(*, closed: Collection[int], viewer: Reviewer | None, state: str = "") -> QuerySet[Case]:
@@ -138,15 +138,20 @@ def cases(*, closed: Collection[int], viewer: Reviewer | None, state: str = "") 
     return found.select_related(suite).prefetch_related(Prefetch("events", events)).order_by("-pk")
 
 
-def work(reviewers: Iterable[Reviewer]) -> list[Work]:
-    """What each of ``reviewers`` has done, in their order. Four queries, however many they are."""
+def work(reviewers: Iterable[Reviewer], *, closed: Collection[int] = ()) -> list[Work]:
+    """Count what each of ``reviewers`` has done, in their order. Four queries, however many they are.
+
+    Labels on the submissions ``closed`` are compared with no others.
+    """
     rows = {reviewer.pk: Work(reviewer) for reviewer in reviewers}
     # With what is compared and nothing else: notes and findings may be long.
-    columns = ("case__kind", "case__implementation_id", "case__state", "reviewer_id", "role", "label")
-    said = Review.objects.exclude(case__kind=CaseKind.PRACTICE).select_related("case").order_by("locked", "pk")
+    columns = ("case__kind", "case__implementation__submission_id", "case__state", "reviewer_id", "role", "label")
+    said = Review.objects.exclude(case__kind=CaseKind.PRACTICE).select_related("case__implementation")
+    said = said.order_by("locked", "pk")
     labels = list(said.only(*columns, "active_seconds", "locked"))
     _count(rows, labels)
-    _compare(rows, [each for each in labels if each.role == Role.ANNOTATOR and each.case.state in CLOSED])
+    shown = (each for each in labels if each.case.implementation.submission_id not in closed)
+    _compare(rows, [each for each in shown if each.role == Role.ANNOTATOR and each.case.state in CLOSED])
     for person, number in Decision.objects.order_by().values_list("adjudicator").annotate(Count("pk")):
         if person in rows:
             rows[person].decisions = number

@@ -46,11 +46,11 @@ COLUMNS: Final = (
 
 
 def export(*, form: Format, suite: Suite | None = None, without: Collection[int] = ()) -> Iterator[str]:
-    """The file in pieces, read from the database as they are taken; ``without`` are ids of answers to leave out.
+    """The file in pieces, read from the database as they are taken; ``without`` are ids of submissions to leave out.
 
     Open, void and practice cases are left out. Cases come in the order in which they were closed.
     """
-    cases = _closed_cases().exclude(implementation__in=without)
+    cases = _closed_cases().exclude(implementation__submission__in=without)
     if suite is not None:
         cases = cases.filter(implementation__submission__suite_version__suite=suite)
     rows = (row for case in cases.iterator(chunk_size=_AT_A_TIME) for row in _rows_of(case))

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from reviews.enums import CLOSED
 from reviews.forms import ExportForm, StateForm
-from reviews.labelling.blindness import unlocked_answers
+from reviews.labelling.blindness import hidden_submissions
 from reviews.people.reviewers import reviewer_of
 from reviews.record import dashboards
 from reviews.record.exporting import export
@@ -38,13 +38,13 @@ def review_dashboard(request: HttpRequest) -> HttpResponse:
     user, reviewer = user_of(request), reviewer_of(request.user)
     if reviewer is None and not user.is_staff:
         raise Http404
-    closed = unlocked_answers(user)
+    closed = hidden_submissions(user)
     listed = dashboards.everybody_at_work() if user.is_staff else [reviewer] if reviewer else []
     context: dict[str, Any] = {
         # Of a single waiting case its urgency, and why it is there, would tell something.
         "queue": dashboards.queue(closed=closed, by_severity=reviewer is None),
         "reasons": dashboards.reasons(closed=closed) if reviewer is None else [],
-        "work": dashboards.work(listed),
+        "work": dashboards.work(listed, closed=closed),
         "reviewer": reviewer,
         "closed": bool(closed),
     }
@@ -80,7 +80,7 @@ def labels_export(request: HttpRequest) -> HttpResponse:
     form_name = form.cleaned_data["format"]
     name = f"labels-{suite.slug if suite else 'all'}-{timezone.now():%Y%m%d}.{form_name}"
     streamed = StreamingHttpResponse(
-        export(form=form_name, suite=suite, without=unlocked_answers(request.user)),
+        export(form=form_name, suite=suite, without=hidden_submissions(request.user)),
         content_type=_TYPES[form_name],
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )

@@ -217,8 +217,8 @@ def test_whoever_labels_sees_nothing_of_the_answer_in_hand(client: Client, versi
     assert [bool(table(client, figure)) for figure in figures] == [True] * 5
     assigned(case_of(answers[0], state=CaseState.LEASED, round=2), reviewer)
     assert [table(client, figure) for figure in figures] == [[]] * 5
-    for figure in ("tests-confusion", "errors", "outcomes"):
-        assert "Numbers of fewer than 10 answers are hidden until you submit your label" in section(client, figure)
+    for figure in ("tests-confusion", "errors", "actions", "outcomes"):
+        assert "so it is hidden until you submit your label" in section(client, figure)
 
 
 def test_a_report_that_is_not_there_yet_says_so(client: Client, version: SuiteVersion) -> None:

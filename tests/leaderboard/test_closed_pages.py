@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 
-FORBIDDEN = HTTPStatus.FORBIDDEN
+FORBIDDEN, MISSING = HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND
 MAINTAINERS_PAGES = ("bundle", "reevaluate")
 
 
@@ -113,7 +113,7 @@ def _own_pages(answer: Implementation, submission: Submission, judge: str) -> di
         "progress": Page(reverse("submission_progress", args=at), "because wrong_output"),
         "actions": Page(reverse("submission_actions", args=at), "those that did not", FORBIDDEN),
         "bundle": Page(reverse("submission_bundle", args=at), "marked", FORBIDDEN),
-        "cell": Page(reverse("agreement", args=[suite.slug]) + f"{cell}&binary=1&cell=rest,rest", listed, FORBIDDEN),
+        "cell": Page(reverse("agreement", args=[suite.slug]) + f"{cell}&binary=1&cell=rest,rest", listed, MISSING),
         "cases": Page(reverse("cases"), f'href="{earlier}"'),
         "case": Page(earlier, "A marked note of the decision.", FORBIDDEN),
         "judge_differences": Page(compared, f"{one}#judges", FORBIDDEN),
@@ -245,30 +245,17 @@ def test_numbers_of_a_category_are_hidden_from_whoever_labels_an_answer_in_it(
         assert said in body(client, address, UserFactory())[1]
 
 
-def test_counts_that_a_list_explains_are_closed_with_their_suite_alone(
+def test_judges_are_compared_with_whoever_labels_on_other_suites_alone(
     client: Client, suite_world: World, annotator: Reviewer
 ) -> None:
-    """A table less the answers that are listed would tell of the one in hand, however many there are."""
     suite = suite_world.answer.submission.suite_version.suite
-    addresses = [suite_world.pages[name].address for name in ("cell", "judge_differences")]
+    address = suite_world.pages["judge_differences"].address
     question = suite_world.waiting[1]
     assert question.implementation.submission.suite_version.suite != suite
     assigned(question, annotator)
-    assert [body(client, address, annotator.user)[0] for address in addresses] == [HTTPStatus.OK] * 2
+    assert body(client, address, annotator.user)[0] == HTTPStatus.OK
     assigned(suite_world.waiting[0], annotator)
-    assert [body(client, address, annotator.user)[0] for address in addresses] == [FORBIDDEN] * 2
-
-
-def test_counts_lead_to_no_list_for_whoever_labels(
-    client: Client, suite_world: World, annotator: Reviewer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("leaderboard.views.agreement.LEAST_ITEMS", 2)
-    slug = suite_world.answer.submission.suite_version.suite.slug
-    address = reverse("agreement", args=[slug]) + "?binary=1"
-    assert "#answers" in body(client, address, annotator.user)[1]
-    suite_world.hold(annotator)
-    text = body(client, address, annotator.user)[1]
-    assert ("#answers" in text, '<td class="number agrees">1</td>' in text) == (False, True)
+    assert body(client, address, annotator.user)[0] == FORBIDDEN
 
 
 def test_whoever_labels_cannot_show_another_judge_either(client: Client, suite_world: World) -> None:
@@ -282,27 +269,36 @@ def test_whoever_labels_cannot_show_another_judge_either(client: Client, suite_w
     assert (response.status_code, "Hidden until you submit" in response.content.decode()) == (FORBIDDEN, True)
 
 
-def test_everything_else_stays_open(client: Client, suite_world: World, annotator: Reviewer) -> None:
+def test_the_rest_of_the_submission_is_closed_and_everything_else_is_open(
+    client: Client, suite_world: World, annotator: Reviewer
+) -> None:
     suite_world.hold(annotator)
     submission, other = suite_world.answer.submission, suite_world.other
     suite = submission.suite_version.suite
+    beside = scored(UserFactory(), "passed", "passed", published=True, suite_version=submission.suite_version)
+    passing = beside.implementations.order_by("pk")[0]
+    walked(passing, Action.MESSAGE)
     run = reported(submission.suite_version).reported_run
     assert run is not None
     result = ReportedResultFactory(run=run, task=suite_world.answer.revision.task, human_comment="a marked word")
     case = other.cases.get()
+    for page in (other.get_absolute_url(), case.get_absolute_url()):
+        assert body(client, page, annotator.user)[0] == FORBIDDEN, page
+    assert f'href="{case.get_absolute_url()}"' not in body(client, reverse("cases"), annotator.user)[1]
     for address, marker in (
-        (other.get_absolute_url(), '<span class="outcome big passed">'),
-        (case.get_absolute_url(), "A marked note of the decision."),
-        (reverse("cases"), f'href="{case.get_absolute_url()}"'),
+        (beside.get_absolute_url(), "2 of 4 tasks pass"),
+        (passing.get_absolute_url(), '<span class="outcome big passed">'),
         (other.revision.task.get_absolute_url(), f'href="{other.get_absolute_url()}"'),
-        (reverse("board", args=[suite.slug]), ">1/2<"),
-        (reverse("board_actions", args=[suite.slug]), "those that did not"),
-        (submission.system.get_absolute_url(), ">1/2<"),
+        (reverse("board", args=[suite.slug]), ">2/4<"),
+        (reverse("board_actions", args=[suite.slug]), "Answers that passed"),
+        (beside.system.get_absolute_url(), ">2/4<"),
         (reverse("reported_run", args=[run.slug]), result.task.slug),
         (reverse("reported_case", args=[run.slug, result.task.paper.slug, result.task.index]), "a marked word"),
     ):
         status, text = body(client, address, annotator.user)
         assert (status, marker in text) == (HTTPStatus.OK, True), address
+    for address in (reverse("board", args=[suite.slug]), submission.system.get_absolute_url()):
+        assert ">1/2<" not in body(client, address, annotator.user)[1]
 
 
 def test_the_page_says_why_and_where_to_go_back(client: Client, suite_world: World, annotator: Reviewer) -> None:

@@ -48,8 +48,9 @@ def test_whoever_labels_an_answer_learns_nothing_from_other_tasks(submission: Su
     (told,) = Program(bob).get(of(other))["items"]
     assert (told["outcomes"], told["passed"], told["judge_label"], told["annotators_label"]) == ([], None, "", "")
     assert Program(bob).problem("GET", of(held))["type"] == "/docs/api/#blind"
-    for address in (of(held, "difficulty"), of(other, "difficulty")):
-        assert Program(bob).problem("GET", address)["type"] == "/docs/api/#blind"
+    assert Program(bob).problem("GET", of(held, "difficulty"))["type"] == "/docs/api/#blind"
+    everybody, holder = (program.get(of(other, "difficulty"))["tests"] for program in (Program(), Program(bob)))
+    assert ((everybody["passed"], everybody["tasks"]), holder) == ((1, 1), None)
 
 
 ALPHA = "/suites/small/tasks/alpha/1"
