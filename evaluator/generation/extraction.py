@@ -1,6 +1,7 @@
 """Find the answer in what a model wrote: the last fenced block that defines the goal, or a diff that applies.
 
-A block is applied as an uploaded ``answer.py`` or ``answer.diff`` is, by the same code. Nothing in it is repaired.
+What the model marks as reasoning is not its answer. A block is applied as an uploaded ``answer.py`` or ``answer.diff``
+is, by the same code. Nothing in it is repaired.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmark_tasks.domain.goals import Goal
+from evaluator.generation.reply_text import FENCE, closes, without_reasoning
 from submissions.answers.answer_source import defines_goal
 from submissions.answers.check import apply_answer
 from submissions.answers.types import AnswerError, AnswerKind, AppliedAnswer, RawAnswer, SetAside, TaskFiles
@@ -28,7 +30,6 @@ MAX_TEXT: Final = 400_000
 # A diff is tried in a copy of the repository, in which long files are holes.
 LIMITS: Final = ChildLimits(cpu_seconds=20, wall_seconds=60.0, file_bytes=8 * 1024**3)
 
-_FENCE: Final = re.compile(r"^(?P<indent> *)(?P<mark>`{3,}+|~{3,}+)(?P<info>[^`\n]*+)$")
 _DIFF: Final = re.compile(r"^(?:diff --git |--- |\+\+\+ |@@ )", re.MULTILINE)
 _FILE: Final = "the model's answer"
 _MOST_REASONS: Final = 3
@@ -93,7 +94,13 @@ def extract(text: str, task: TaskFiles) -> Extracted:
 
     Run it where a deadline can end it: it parses, and applies diffs, as long as the reply makes it.
     """
-    blocks = _blocks(text)
+    # JSON can hold halves of characters, which cannot be written as UTF-8.
+    text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode("utf-8", "replace").decode("utf-8")
+    text = text.replace("\r\n", "\n")
+    answer_text = text if _is_code(text, task.goal) else without_reasoning(text)
+    if text.strip() and not answer_text.strip():
+        raise NoAnswerError("The reply is only what the model marked as its reasoning, which is not its answer.")
+    blocks = _blocks(answer_text)
     reasons: list[str] = []
     for block in reversed(blocks):
         try:
@@ -129,6 +136,14 @@ def _extract(data: bytes) -> dict[str, Any]:
         return {"nothing": "Reading the reply took too much time or memory."}
 
 
+def _is_code(text: str, goal: Goal) -> bool:
+    """Whether the whole reply is an answer's code: then a mark of reasoning in it is part of that code."""
+    try:
+        return defines_goal(text.encode(), goal)
+    except AnswerError:
+        return False
+
+
 def _kind(block: _Block, goal: Goal) -> AnswerKind:
     """What the block can be taken for. Raises AnswerError where it is neither."""
     try:
@@ -148,19 +163,16 @@ def _raw(block: _Block, kind: AnswerKind, goal: Goal) -> RawAnswer:
 
 def _blocks(text: str) -> Sequence[_Block]:
     """The fenced blocks as Markdown has them, in their order; a reply without any fence is one block."""
-    # JSON can hold halves of characters, which cannot be written as UTF-8.
-    text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode("utf-8", "replace").decode("utf-8")
-    text = text.replace("\r\n", "\n")
     lines = text.split("\n")
     found: list[tuple[int, list[str]]] = []
     opened: re.Match[str] | None = None
     for number, line in enumerate(lines, start=1):
-        fence = _FENCE.match(line)
+        fence = FENCE.match(line)
         if opened is None:
             if fence is not None:
                 opened = fence
                 found.append((number, []))
-        elif fence is not None and _closes(fence, opened):
+        elif fence is not None and closes(fence, opened):
             opened = None
         else:
             indent = len(opened["indent"])
@@ -173,11 +185,6 @@ def _blocks(text: str) -> Sequence[_Block]:
         _Block(f"block {place} of {len(found)}", above, "\n".join(content) + "\n")
         for place, (above, content) in enumerate(found, start=1)
     ]
-
-
-def _closes(fence: re.Match[str], opened: re.Match[str]) -> bool:
-    mark = fence["mark"]
-    return not fence["info"].strip() and mark[0] == opened["mark"][0] and len(mark) >= len(opened["mark"])
 
 
 def _said(block: _Block, error: AnswerError) -> str:
