@@ -8,3 +8,8 @@ from django.dispatch import Signal
 
 suite_imported: Final = Signal()
 """A new suite version exists. Sent after commit by SuiteVersion, with ``suite_version`` and ``actor`` (or None)."""
+
+paper_found: Final = Signal()
+"""A paper's ``file`` is imported. A receiver returns why models cannot read it, or "". ``content_hash`` is that of the
+file, and empty in a dry run, which stores nothing.
+"""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from django.db import transaction
 from django.dispatch import receiver
 
-from benchmark_tasks.signals import suite_imported
+from benchmark_tasks.signals import paper_found, suite_imported
 from evaluator.generation.generating import cancel_generation
+from evaluator.generation.papers import PaperError, read_paper_limited
+from evaluator.generation.prompt_tasks import stored_paper
 from evaluator.judging.judgements import cancel as cancel_judgements
 from evaluator.judging.judgements import plan_for_submission
 from evaluator.queue.queueing import UPLOADS, plan, push_audit, top_up
@@ -53,6 +56,19 @@ def read_its_trajectories(submission: Submission, **_: Any) -> None:
     from evaluator.generation.reading_trajectories import read_uploaded
 
     read_uploaded(submission.pk)
+
+
+@receiver(paper_found)
+def why_models_cannot_read(*, content_hash: str, file: Path, **_: Any) -> str:
+    """Read an imported paper as prompts do, and keep it for them. It works at once: the import reports the result."""
+    try:
+        if content_hash:
+            stored_paper(content_hash, file)
+        else:
+            read_paper_limited(file)
+    except (PaperError, OSError) as error:
+        return str(error)
+    return ""
 
 
 @receiver(suite_imported)

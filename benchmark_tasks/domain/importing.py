@@ -24,9 +24,10 @@ from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.domain.repository_metrics import repository_metrics
 from benchmark_tasks.domain.revisions import store_papers
 from benchmark_tasks.models import Category, Paper, Suite, Task, TaskRevision
+from benchmark_tasks.signals import paper_found
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from benchmark_tasks.domain.content import Content
@@ -69,13 +70,15 @@ def import_suite(
     strict: bool = False,
     dry_run: bool = False,
     with_overlays: bool = True,
+    read_papers: bool = False,
 ) -> ImportReport:
     """Import a suite folder as the suite ``slug``, made if there is none; same content changes nothing.
 
     The overlays that are shipped for the suite are applied unless ``with_overlays`` is false. Tasks with missing or
     unusable files are stored as not runnable, papers with errors of form are left out. ``actor`` is handed to the
     ``suite_imported`` signal; a dry run stores nothing. Raises ImportRefusedError with every problem for errors that
-    concern the whole folder (see SuiteFolder.refused), and with ``strict`` for any error of form.
+    concern the whole folder (see SuiteFolder.refused), and with ``strict`` for any error of form. ``read_papers`` reads
+    every paper, some seconds each, and adds a problem for each that models cannot read.
     """
     # Here, since pages import this module for what is shipped, and need pydantic for nothing.
     from benchmark_tasks.domain.overlays import NO_OVERLAYS, Overlays
@@ -91,6 +94,8 @@ def import_suite(
     # Files first: should the transaction fail, the store merely holds content that no row names.
     papers = _stored(read, _Keeper(dry_run=dry_run))
     _refuse_faulty(read, strict=strict)
+    if read_papers:
+        read.problems.extend(_unreadable(read, dry_run=dry_run))
     with transaction.atomic():
         ensure_categories()
         if slug == FACTS_SUITE:
@@ -123,6 +128,18 @@ def _stored(read: SuiteFolder, keeper: _Keeper) -> list[NewPaper]:
             read.left_out[paper.info.slug] = folder
             read.papers.remove(paper)
     return found
+
+
+def _unreadable(read: SuiteFolder, *, dry_run: bool) -> Iterator[ImportProblem]:
+    """A problem for each paper whose file models and judges cannot read."""
+    for paper in read.papers:
+        if paper.paper_file is None:
+            continue
+        content_hash = "" if dry_run else file_hash(paper.paper_file)
+        for _, why in paper_found.send(sender=ImportReport, file=paper.paper_file, content_hash=content_hash):
+            if why:
+                where = f"{paper.info.folder_name}/{paper.paper_file.relative_to(paper.path)}"
+                yield ImportProblem(where, f"{why} Models and judges do not get it.", fatal=False)
 
 
 def _inside(filename: object, folder: Path, shown: str) -> str:

@@ -15,7 +15,7 @@ from evaluator.generation.agent import OutOfContextError, run_agent
 from evaluator.generation.agent_box import AgentLimits
 from evaluator.generation.agent_workspace import AgentTask
 from evaluator.generation.answers import Answer, dollars_of, order_for
-from evaluator.generation.prompt_tasks import paper_of
+from evaluator.generation.prompt_tasks import paper_of, why_unreadable
 from evaluator.providers.calling import CallRejectedError, call
 from evaluator.queue.claims import job_label
 from evaluator.sandbox.configuration import configured_sandbox, environment_list, scratch_folder
@@ -163,7 +163,9 @@ def _remarks(aside: dict[str, str], changes: Changes, task: TaskFiles) -> list[d
 def agent_task(revision: TaskRevision, *, inputs: str, environment: str) -> AgentTask:
     """``revision`` as an agent gets it. Raises ``ContentMissingError``."""
     paper = paper_of(revision)
-    paper_file = file_path(revision.paper_hash) if revision.paper_hash else None
+    # An agent could make no more of a PDF without readable text.
+    has_file = revision.paper_hash and not why_unreadable(revision)
+    paper_file = file_path(revision.paper_hash) if has_file else None
     return AgentTask(
         goal=goal_of(revision),
         instruction=revision.instruction,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmark_tasks.domain.queries import runnable_revisions_of
-from evaluator.generation.prompt_tasks import prompt_task
+from evaluator.generation.prompt_tasks import prompt_task, why_unreadable
 from evaluator.generation.prompting import NO_PAPER, PromptTooLongError, build_prompt, input_budget
 from evaluator.generation.tokens import counted_with
 from evaluator.providers.types import EndpointSettings
@@ -29,7 +29,8 @@ STEP_TOKENS: Final = 600
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
     """One task, all trials: ``output_tokens`` is a bound where the model is asked once. ``problem`` says why it is
-    not asked, ``cuts`` how many parts do not fit the model and are left out; ``without_paper``: none is available.
+    not asked, ``cuts`` how many parts do not fit the model and are left out; ``without_paper``: none is available,
+    and ``paper_problem`` says why if there is a file.
     """
 
     task: str
@@ -39,6 +40,7 @@ class EstimateRow:
     cuts: int = 0
     problem: str = ""
     without_paper: bool = False
+    paper_problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ def _prompt_row(endpoint: Endpoint, order: RunOrder, revision: TaskRevision) -> 
         endpoint.cost(tokens, bound),
         cuts=len(prompt.cuts) - without_paper,
         without_paper=without_paper,
+        paper_problem=why_unreadable(revision) if without_paper else "",
     )
 
 
@@ -115,5 +118,11 @@ def _agent_row(endpoint: Endpoint, order: RunOrder, revision: TaskRevision) -> E
     growth = STEP_TOKENS * AGENT_STEPS * (AGENT_STEPS - 1) // 2
     tokens = (first * AGENT_STEPS + growth) * order.trials
     output = min(endpoint.max_output_tokens, STEP_TOKENS) * AGENT_STEPS * order.trials
-    without_paper = not (task.paper_text or task.paper_pdf)
-    return EstimateRow(revision.task.slug, tokens, output, endpoint.cost(tokens, output), without_paper=without_paper)
+    return EstimateRow(
+        revision.task.slug,
+        tokens,
+        output,
+        endpoint.cost(tokens, output),
+        without_paper=not (task.paper_text or task.paper_pdf),
+        paper_problem=why_unreadable(revision),
+    )

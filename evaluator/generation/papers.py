@@ -15,12 +15,19 @@ from typing import Any, Final, Self
 
 from evaluator.generation.paper_layout import Page, in_reading_order, page_of, plain
 from evaluator.generation.paper_sections import Section, SectionKind, sections_of, title_of
+from evaluator.generation.readable_text import is_readable
 from submissions.limited_child import ChildError, ChildLimits, answer, ask
 
 MAX_BYTES: Final = 60 * 1024 * 1024
 MAX_PAGES: Final = 150
 MAX_CHARACTERS: Final = 1_500_000
 LEAST_CHARACTERS: Final = 200
+UNREADABLE: Final = (
+    "The {} has no readable text: it has few letters, or its words are words of no language. "
+    "A font of the PDF may not say which characters it shows; use another copy of the paper."
+)
+
+_DAMAGED: Final = (RuntimeError, ValueError, TypeError, KeyError, IndexError, MemoryError, OverflowError)
 
 LIMITS: Final = ChildLimits(answer_bytes=4 * MAX_CHARACTERS + 1024 * 1024)
 
@@ -57,7 +64,11 @@ class Paper:
 
 def read_paper(content: bytes) -> Paper:
     """The paper in a file. Raises PaperError. For foreign files use :func:`read_paper_limited`."""
-    return _read_json(content) if content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" else _read_pdf(content)
+    is_json = content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+    paper = _read_json(content) if is_json else _read_pdf(content)
+    if not is_readable("\n".join(section.text for section in paper.sections)):
+        raise PaperError(UNREADABLE.format("JSON" if is_json else "PDF"))
+    return paper
 
 
 def _read_json(content: bytes) -> Paper:
@@ -99,7 +110,7 @@ def _read_pdf(pdf: bytes) -> Paper:
             pages, cut = _pages(document, count)
             titles = [(level, title, page) for level, title, page, *_ in document.get_toc()]
             named = str((document.metadata or {}).get("title") or "")
-    except (RuntimeError, ValueError, TypeError, KeyError, IndexError, MemoryError, OverflowError) as error:
+    except (*_DAMAGED, pymupdf.mupdf.FzErrorBase) as error:
         raise PaperError(f"The PDF is damaged and cannot be read ({type(error).__name__}).") from None
     lines = in_reading_order(pages)
     if sum(len(line.text) for line in lines) < LEAST_CHARACTERS:

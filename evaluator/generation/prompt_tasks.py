@@ -16,7 +16,7 @@ from evaluator.generation.prompting import PromptTask
 if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
 
-PAPER_FORM: Final = "2"
+PAPER_FORM: Final = "3"
 """Changes when papers are read in another way, so that all are read anew."""
 
 # What the reader of papers could not read stays unreadable until the reader changes, so that is remembered as well.
@@ -47,17 +47,40 @@ def paper_of(revision: TaskRevision) -> Paper | None:
     """The revision's paper as sections, read once and then kept; ``None`` where there is none that can be read."""
     if not revision.paper_hash:
         return None
-    kept = Path(settings.DATA_DIR) / "papers" / f"{revision.paper_hash}-{PAPER_FORM}.json"
+    try:
+        return stored_paper(revision.paper_hash)
+    except PaperError:
+        return None
+
+
+def stored_paper(paper_hash: str, file: Path | None = None) -> Paper:
+    """Read the paper with this content hash, once, from ``file`` or the content store, and keep what was read.
+
+    Raises PaperError, and ContentMissingError or OSError where there is no file.
+    """
+    kept = _kept_at(paper_hash)
     data = _kept(kept)
     if data is None:
         try:
-            data = read_paper_limited(file_path(revision.paper_hash)).as_data()
+            data = read_paper_limited(file or file_path(paper_hash)).as_data()
         except PaperError as error:
             if error.late:  # the machine is busy: that says nothing about the paper
-                return None
+                raise
             data = {_UNREADABLE: str(error)}
         _keep(kept, data)
-    return None if _UNREADABLE in data else Paper.from_data(data)
+    if _UNREADABLE in data:
+        raise PaperError(data[_UNREADABLE])
+    return Paper.from_data(data)
+
+
+def why_unreadable(revision: TaskRevision) -> str:
+    """Why models and judges do not get the revision's paper, as found when it was read; empty where they do."""
+    data = _kept(_kept_at(revision.paper_hash)) or {}
+    return str(data.get(_UNREADABLE, ""))
+
+
+def _kept_at(paper_hash: str) -> Path:
+    return Path(settings.DATA_DIR) / "papers" / f"{paper_hash}-{PAPER_FORM}.json"
 
 
 def _kept(file: Path) -> dict[str, Any] | None:

@@ -92,7 +92,7 @@ class Start(Order):
 class EstimateRowOut(Schema):
     """One task: ``problem`` says why it is not asked, ``cuts`` how many parts do not fit the model.
 
-    ``without_paper``: none is available here.
+    ``without_paper``: none is available here; ``paper_problem`` says why its file cannot be read.
     """
 
     task: str
@@ -102,6 +102,7 @@ class EstimateRowOut(Schema):
     cuts: int
     problem: str
     without_paper: bool
+    paper_problem: str
 
 
 class EstimateOut(Schema):

@@ -20,6 +20,7 @@ from benchmark_tasks.domain.problems import general
 from benchmark_tasks.domain.queries import current_version, has_code, revisions_of, titles_told_apart
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite, Task, TaskRevision
+from evaluator.generation.prompt_tasks import why_unreadable
 from leaderboard.board.board import visible_entries
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.task_answers import DEFAULT_SORT, SORTS, answers_to, difficulty_of, in_order, task_answers
@@ -109,6 +110,7 @@ def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpRespon
         "revision": revision,
         "is_current": is_current,
         "audit": revision.audit,
+        "paper_problem": why_unreadable(revision) if revision.paper_hash else "",
         "audit_outdated": why_outdated(revision),
         "shows_reference": may_see_reference(revision, request.user),
         "environments": environment_states([revision], maintainer=request.user.is_staff),

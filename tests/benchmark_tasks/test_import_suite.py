@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 from django.core.management import call_command
 
-from benchmark_tasks.models import Suite
+from benchmark_tasks.domain.catalogue import SHIPPED_SUITES_FOLDER
+from benchmark_tasks.models import Suite, TaskRevision
+from evaluator.generation.papers import UNREADABLE
+from evaluator.generation.prompt_tasks import why_unreadable
 from tests.benchmark_tasks.factories import write_paper
+from tests.evaluator.generation.pdfs import pdf_without_readable_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.django_db
 
+READABLE = SHIPPED_SUITES_FOLDER / "lmr-mini" / "08-EDA" / "paper.pdf"
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
 
 
-def test_each_reason_is_told_once_with_its_tasks(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def readable(suite_folder: Path) -> Path:
+    """The suite's folder, with a paper that has text."""
+    shutil.copyfile(READABLE, suite_folder / "01-Alpha" / "paper.pdf")
+    return suite_folder
+
+
+def test_each_reason_is_told_once_with_its_tasks(readable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite_folder = readable
     (suite_folder / "01-Alpha/unit_test/run_2.py").unlink()
     (suite_folder / "01-Alpha/golden_files/core_golden_2.py").unlink()
     for number in range(1, 7):
@@ -69,9 +83,9 @@ def test_refused(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert not Suite.objects.exists()
 
 
-def test_json(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (suite_folder / "extra").mkdir()
-    call_command("import_suite", suite_folder, "--slug", "small", "--json")
+def test_json(readable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (readable / "extra").mkdir()
+    call_command("import_suite", readable, "--slug", "small", "--json")
     out, err = capsys.readouterr()
     assert err == ""
     assert json.loads(out) == {
@@ -105,3 +119,14 @@ def test_a_papers_own_folder_is_recognised(suite_folder: Path, capsys: pytest.Ca
         "01-Alpha: this is one paper's folder: give the folder above it",
         "Nothing was imported: 1 error. Correct it and run this again.",
     ]
+
+
+@pytest.mark.parametrize("arguments", [["--dry-run"], []])
+def test_a_paper_that_models_cannot_read_is_named(
+    suite_folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    (suite_folder / "01-Alpha" / "paper.pdf").write_bytes(pdf_without_readable_text())
+    call_command("import_suite", suite_folder, "--slug", "small", *arguments)
+    why = UNREADABLE.format("PDF")
+    assert capsys.readouterr().err == f"01-Alpha/paper.pdf: {why} Models and judges do not get it.\n"
+    assert [why_unreadable(each) for each in TaskRevision.objects.all()] == ([] if arguments else [why, why])

@@ -9,9 +9,12 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from benchmark_tasks.domain.content import put_file
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
+from evaluator.generation.papers import UNREADABLE
+from evaluator.generation.prompt_tasks import paper_of
 from evaluator.models import TestRun
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from reviews.cases.flags import flag_task
@@ -29,8 +32,9 @@ from tests.benchmark_tasks.factories import (
     TaskRevisionFactory,
     write_suite,
 )
+from tests.evaluator.generation.pdfs import pdf_without_readable_text
 from tests.leaderboard.factories import ReportedResultFactory, measured, measured_outcome, reported
-from tests.leaderboard.showing import rows_of, words
+from tests.leaderboard.showing import rows_of, words, words_of
 from tests.reviews.factories import ReviewerFactory, answers, case_of, decided
 from tests.submissions.factories import ImplementationFactory, SystemFactory, UserFactory
 
@@ -340,3 +344,12 @@ def test_packages_of_the_repository_that_upstreams_test_has_installed(client: Cl
 def test_a_sealed_task_of_its_authors_has_no_other_test(client: Client) -> None:
     one_task(protocol="sealed")
     assert "upstream’s own unit test" not in client.get(ADDRESS).content.decode()
+
+
+def test_a_paper_that_models_cannot_read_is_said(client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "paper.pdf"
+    file.write_bytes(pdf_without_readable_text())
+    revision = one_task(paper_hash=put_file(file)).revisions.get()
+    assert "Models and judges do not get it" not in words_of(client.get(ADDRESS))
+    assert paper_of(revision) is None
+    assert f"Models and judges do not get it. {UNREADABLE.format('PDF')}" in words_of(client.get(ADDRESS))

@@ -62,6 +62,7 @@ class Command(BaseCommand):
                 strict=strict,
                 dry_run=dry_run,
                 with_overlays=not options["without_overlays"],
+                read_papers=True,
             )
         except ImportRefusedError as refusal:
             self._refuse(refusal.problems, as_json=json)

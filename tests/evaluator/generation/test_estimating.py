@@ -6,17 +6,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmark_tasks.domain.content import put_file
 from benchmark_tasks.models import TaskRevision
 from evaluator.generation.agent import BASH, first_tokens, opening, system_text
 from evaluator.generation.agent_answers import agent_limits, agent_task
 from evaluator.generation.estimating import AGENT_STEPS, STEP_TOKENS, EstimateRow, estimate
 from evaluator.generation.generating import RunOrder
+from evaluator.generation.papers import UNREADABLE
 from evaluator.generation.tokens import count
 from evaluator.providers.types import EndpointSettings
 from submissions.enums import Scaffold
+from tests.evaluator.generation.pdfs import pdf_without_readable_text
 from tests.submissions.endpoints.factories import EndpointFactory
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from benchmark_tasks.models import SuiteVersion
     from submissions.models import Endpoint
 
@@ -56,3 +61,17 @@ def test_a_paper_that_is_not_here_is_said(lmr_mini: SuiteVersion, scaffold: str)
     TaskRevision.objects.filter(task__slug="dpo/1").update(paper_hash="")
     found = row(endpoint, lmr_mini, scaffold)
     assert (found.without_paper, found.cuts, found.problem) == (True, 0, "")
+
+
+@pytest.mark.parametrize("scaffold", [Scaffold.NONE, Scaffold.AGENT])
+def test_a_paper_without_readable_text_is_said_with_the_reason(
+    lmr_mini: SuiteVersion, scaffold: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "paper.pdf"
+    file.write_bytes(pdf_without_readable_text())
+    TaskRevision.objects.filter(task__slug="dpo/1").update(paper_hash=put_file(file))
+    for _ in range(2):
+        found = row(EndpointFactory(context_tokens=128_000), lmr_mini, scaffold)
+        assert (found.without_paper, found.paper_problem) == (True, UNREADABLE.format("PDF"))
+    task = agent_task(lmr_mini.revisions.get(task__slug="dpo/1"), inputs="full", environment="numpy")
+    assert (task.paper_text, task.paper_pdf) == ("", None)
