@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
-from django.db.models import Sum
 
 from evaluator.enums import AnswerTaken, CallPurpose
 from evaluator.generation.extraction import RULE, NoAnswerError, extract_limited
@@ -16,6 +15,7 @@ from evaluator.generation.prompting import PromptTooLongError, build_prompt, inp
 from evaluator.generation.reading_trajectories import columns_of
 from evaluator.models import AnswerRequest, ModelCall, Trajectory
 from evaluator.providers.calling import CallRejectedError, Order, call, call_key
+from evaluator.providers.spending import spent
 from evaluator.providers.types import Finish
 from evaluator.queue import leases
 from evaluator.queue.database import storable, storable_text
@@ -158,24 +158,24 @@ def store_answer(request: AnswerRequest, token: uuid.UUID, answer: Answer) -> bo
 
 
 def usage_of(request: AnswerRequest, seconds: float) -> dict[str, float]:
-    """Tokens and cost of all calls for an answer, as the provider counted them, and the time it took."""
-    calls = ModelCall.objects.filter(answer_request=request)
-    tokens = calls.aggregate(input=Sum("input_tokens", default=0), output=Sum("output_tokens", default=0))
-    usage: dict[str, float] = {
-        "input_tokens": tokens["input"],
-        "output_tokens": tokens["output"],
+    """Tokens and cost of all calls for an answer, as the provider counted them, and the time it took.
+
+    What is unknown of one call is left out.
+    """
+    used = spent(ModelCall.objects.filter(answer_request=request))
+    usage = {
+        "input_tokens": used.input_tokens,
+        "output_tokens": used.output_tokens,
         "seconds": round(seconds, 3),
+        "cost_usd": dollars_of(request),
     }
-    dollars = dollars_of(request)
-    if dollars is not None:
-        usage["cost_usd"] = dollars
-    return usage
+    return {name: value for name, value in usage.items() if value is not None}
 
 
 def dollars_of(request: AnswerRequest) -> float | None:
-    """What all calls for an answer cost, in US dollars; ``None`` where none of them has a price."""
-    total = ModelCall.objects.filter(answer_request=request).aggregate(total=Sum("dollars"))["total"]
-    return None if total is None else float(total)
+    """What all calls for an answer cost, in US dollars; ``None`` where the cost of one is unknown."""
+    dollars = spent(ModelCall.objects.filter(answer_request=request)).dollars
+    return None if dollars is None else float(dollars)
 
 
 def _nothing(taken: AnswerTaken, note: str, text: str = "") -> Answer:

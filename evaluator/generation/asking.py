@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
-from django.db.models import Min, Sum
+from django.db.models import Min
 from django.utils import timezone
 
 from benchmark_tasks.domain.content import ContentMissingError
@@ -24,6 +24,7 @@ from evaluator.providers.calling import (
     CallRejectedError,
     StoppedError,
 )
+from evaluator.providers.spending import spent
 from evaluator.providers.stored_clients import ClientUnavailableError, generation_client
 from evaluator.queue import leases
 from evaluator.queue.database import retry
@@ -158,20 +159,23 @@ def _by_scaffold(
 
 
 def require_within_limits(generation: Generation) -> None:
-    """Raise :class:`LimitReachedError` where a limit of the run is used up; asked before every call."""
-    spent = ModelCall.objects.filter(answer_request__generation=generation).aggregate(
-        tokens=Sum("input_tokens", default=0) + Sum("output_tokens", default=0), dollars=Sum("dollars", default=0)
-    )
+    """Raise :class:`LimitReachedError` where a limit of the run is used up; asked before every call.
+
+    What a provider does not report is estimated for this.
+    """
+    used = spent(ModelCall.objects.filter(answer_request__generation=generation))
     limits = Generation.objects.only("created", "run_tokens", "run_dollars", "run_seconds", "stood_still_seconds").get(
         pk=generation.pk
     )
     reached = ""
-    if limits.run_tokens is not None and spent["tokens"] >= limits.run_tokens:
+    if limits.run_tokens is not None and used.limited_tokens >= limits.run_tokens:
         reached = f"its {limits.run_tokens:,} tokens"
-    elif limits.run_dollars is not None and spent["dollars"] >= limits.run_dollars:
+    elif limits.run_dollars is not None and used.limited_dollars >= limits.run_dollars:
         reached = f"its US $ {limits.run_dollars.normalize():f}"
     elif time_is_up(limits):
         reached = f"its {limits.run_seconds // 60} minutes"
     if reached:
-        msg = f"The run has used up {reached}. Raise that limit and let it go on; what was answered is kept."
+        estimate = " by this site's estimate, since the provider reports no token usage"
+        how = estimate if used.estimated and not time_is_up(limits) else ""
+        msg = f"The run has used up {reached}{how}. Raise that limit and let it go on; what was answered is kept."
         raise LimitReachedError(msg)

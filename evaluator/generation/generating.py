@@ -10,13 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from benchmark_tasks.domain.queries import revisions_of
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.generation.prompting import prompt_version
 from evaluator.models import AnswerRequest, Generation, ModelCall
+from evaluator.providers.spending import Spent, spent
 from evaluator.providers.types import EndpointSettings
 from evaluator.queue.queueing import MODELS, plan, push
 from submissions.answers.types import Manifest
@@ -301,7 +302,7 @@ def _text(value: Decimal | None) -> str | None:
 class Progress:
     """``answered`` of ``total`` questions are decided, ``code`` of them with code in them.
 
-    ``dollars`` is ``None`` where no call has a price, ``wait_until`` is when the provider wants to be asked again.
+    ``used`` is what its calls used, ``wait_until`` when the provider wants to be asked again.
     """
 
     total: int
@@ -312,9 +313,7 @@ class Progress:
     calls: int
     in_doubt: int
     failed: int
-    input_tokens: int
-    output_tokens: int
-    dollars: Decimal | None
+    used: Spent
     wait_until: datetime | None
 
     @property
@@ -322,26 +321,19 @@ class Progress:
         """The decided part, from 0 to 1."""
         return self.answered / self.total if self.total else 0.0
 
-    @property
-    def tokens(self) -> int:
-        """Input and output together, as the limit counts them."""
-        return self.input_tokens + self.output_tokens
-
 
 def progress(generation: Generation) -> Progress:
-    """Two queries, however many questions there are, and one for the endpoint where it is not at hand."""
+    """Three queries, however many questions there are, and one for the endpoint where it is not at hand."""
     states: Counter[str] = Counter()
     code = 0
     for state, taken, count in generation.requests.order_by().values_list("state", "taken").annotate(n=Count("pk")):
         states[state] += count
         code += count if taken == AnswerTaken.CODE else 0
-    calls = ModelCall.objects.filter(answer_request__generation=generation).aggregate(
+    calls = ModelCall.objects.filter(answer_request__generation=generation)
+    sent = calls.aggregate(
         calls=Count("pk"),
         in_doubt=Count("pk", filter=Q(state=CallState.IN_DOUBT)),
         failed=Count("pk", filter=Q(state=CallState.FAILED)),
-        input_tokens=Sum("input_tokens", default=0),
-        output_tokens=Sum("output_tokens", default=0),
-        dollars=Sum("dollars"),
     )
     not_before = generation.endpoint.not_before if generation.endpoint else None
     return Progress(
@@ -351,5 +343,6 @@ def progress(generation: Generation) -> Progress:
         running=states[WorkState.RUNNING],
         held=states[WorkState.HELD],
         wait_until=not_before if not_before and not_before > timezone.now() else None,
-        **calls,
+        used=spent(calls),
+        **sent,
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from evaluator.generation.paper_sections import LATER_PAGES, Section, cutting_order
 from evaluator.generation.papers import Paper
-from evaluator.generation.tokens import count
+from evaluator.providers.tokens import count
 from evaluator.providers.types import Message, ModelRequest
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def input_budget(settings_: EndpointSettings) -> int:
 
 
 def build_prompt(task: PromptTask, *, inputs: str, input_budget: int) -> Prompt:
-    """The prompt for ``task`` in at most ``input_budget`` tokens (:func:`evaluator.generation.tokens.count`).
+    """The prompt for ``task`` in at most ``input_budget`` tokens (:func:`evaluator.providers.tokens.count`).
 
     ``inputs`` follows the paper's Table 3: ``full`` has the paper as JSON, the goal's whole file and the other files
     that the task names; ``paper_goal_file`` leaves those out; ``paper_only`` has no code but the definition's

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
 from django.conf import settings
-from django.db.models import Sum
 from django.utils import timezone
 
 from evaluator.enums import CallPurpose
 from evaluator.models import ModelCall
+from evaluator.providers.spending import spent
 
 
 class BudgetSpentError(Exception):
@@ -31,13 +31,16 @@ class Budget:
 
 
 def today() -> Budget:
-    """How today's budget stands. A limit of 0 switches judging off. Unpriced calls cost no dollars."""
+    """How today's budget stands. A limit of 0 switches judging off. Unpriced calls cost no dollars.
+
+    Tokens that a provider does not report are estimated for this.
+    """
     calls = ModelCall.objects.filter(purpose__in=[CallPurpose.JUDGE, CallPurpose.HEALTH], started__gte=_midnight())
-    spent = calls.aggregate(dollars=Sum("dollars"), input=Sum("input_tokens"), output=Sum("output_tokens"))
+    used = spent(calls)
     limits = settings.ENVIRONMENT
     return Budget(
-        dollars_left=max(Decimal(str(limits.judge_daily_dollars)) - (spent["dollars"] or 0), Decimal(0)),
-        tokens_left=max(limits.judge_daily_tokens - (spent["input"] or 0) - (spent["output"] or 0), 0),
+        dollars_left=max(Decimal(str(limits.judge_daily_dollars)) - used.limited_dollars, Decimal(0)),
+        tokens_left=max(limits.judge_daily_tokens - used.limited_tokens, 0),
     )
 
 

@@ -72,7 +72,9 @@ class ModelCall(models.Model):
     the sendings under one key. ``endpoint`` is whose limit it counts against. ``token`` is that of the work that sent
     it, ``sender`` its process: a call that is still ``sending`` when its sender is gone is in doubt, since its answer
     may have been lost on the way, and is repeated at most once. ``request`` and ``response`` hold bodies, without
-    headers and so without keys. ``error`` is a class and a status, ``message`` what people read.
+    headers and so without keys. Tokens and ``dollars`` are unknown (``None``) where the provider reported no usage;
+    ``estimated_tokens`` and ``estimated_dollars`` are then what limits count in their place. ``error`` is a class and a
+    status, ``message`` what people read.
     """
 
     purpose = models.CharField(max_length=10, choices=CallPurpose)
@@ -95,10 +97,12 @@ class ModelCall(models.Model):
     message = models.TextField(blank=True)
     request_id = models.CharField(max_length=120, blank=True)
     returned_model = models.CharField(max_length=120, blank=True)
-    input_tokens = models.PositiveIntegerField(default=0)
-    output_tokens = models.PositiveIntegerField(default=0)
+    input_tokens = models.PositiveIntegerField(default=0, null=True, blank=True)
+    output_tokens = models.PositiveIntegerField(default=0, null=True, blank=True)
     cached_tokens = models.PositiveIntegerField(default=0)
     dollars = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    estimated_tokens = models.PositiveIntegerField(default=0)
+    estimated_dollars = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     started = models.DateTimeField(auto_now_add=True)
     ended = models.DateTimeField(null=True, blank=True)
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.providers import error_bodies
-from evaluator.providers.bodies import EMPTY, count, items, short, text, tool_use
+from evaluator.providers.bodies import EMPTY, count, items, short, text, tool_use, usage_of
 from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
-from evaluator.providers.types import Finish, Message, ModelReply, TokenUsage
+from evaluator.providers.types import Finish, Message, ModelReply
 from submissions.endpoints.addresses import canonical
 
 if TYPE_CHECKING:
     import httpx2
 
-    from evaluator.providers.types import ModelRequest
+    from evaluator.providers.types import ModelRequest, TokenUsage
 
 FINISHES: Final = {
     "end_turn": Finish.STOPPED,
@@ -123,9 +123,11 @@ def _within(name: str, value: Any) -> Any:
 
 
 def _usage(usage: Any) -> TokenUsage:
-    cached = count(usage.get("cache_read_input_tokens"))
-    written = count(usage.get("cache_creation_input_tokens"))
-    return TokenUsage(count(usage.get("input_tokens")) + cached + written, count(usage.get("output_tokens")), cached)
+    """Anthropic's ``input_tokens`` are those that neither came from the cache nor went into it."""
+    fresh, cached = count(usage.get("input_tokens")), count(usage.get("cache_read_input_tokens")) or 0
+    created = count(usage.get("cache_creation_input_tokens")) or 0
+    read = None if fresh is None else fresh + cached + created
+    return usage_of(read=read, written=count(usage.get("output_tokens")), cached=cached)
 
 
 def _turns(messages: tuple[Message, ...]) -> list[dict[str, Any]]:

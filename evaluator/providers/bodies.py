@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from evaluator.providers.faults import hostile
-from evaluator.providers.types import ToolUse
+from evaluator.providers.types import TokenUsage, ToolUse
 
 DEEPEST: Final = 60
 LONGEST_ID: Final = 200
@@ -55,9 +55,14 @@ def short(value: Any) -> str:
     return text(value)[:LONGEST_ID]
 
 
-def count(value: Any) -> int:
-    """A number of tokens, 0 where it cannot be one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else 0
+def count(value: Any) -> int | None:
+    """A number of tokens, ``None`` where it cannot be one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
+
+
+def usage_of(*, read: int | None, written: int | None, cached: int | None) -> TokenUsage:
+    """A reply's usage. No prompt has 0 tokens: servers that count nothing send that."""
+    return TokenUsage(read or None, written, min(cached or 0, read or 0))
 
 
 def tool_use(*, use_id: Any, name: Any, arguments: Any) -> ToolUse:

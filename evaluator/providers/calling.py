@@ -19,7 +19,8 @@ from django.utils import timezone
 
 from evaluator.enums import CallState
 from evaluator.models import ModelCall
-from evaluator.providers.types import BUSY_STATUSES, FaultKind, ProviderFault
+from evaluator.providers.spending import MOST_DOLLARS, estimated
+from evaluator.providers.types import BUSY_STATUSES, FaultKind, Finish, ProviderFault
 from evaluator.queue.database import retry, storable, storable_text
 from evaluator.sandbox.ownership import Owner
 from submissions.models import Endpoint
@@ -27,7 +28,7 @@ from submissions.models.endpoints import cost_of
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from evaluator.enums import CallPurpose
@@ -42,8 +43,7 @@ DOUBTS: Final = 2
 """How often a request may get lost: the first time and its one repetition."""
 
 MOST_TOKENS: Final = 10**8
-MOST_DOLLARS: Final = Decimal(99_999)
-"""No call uses or costs more; what a hostile server says beyond it must not break the storing of its answer."""
+"""No call uses more; what a hostile server says beyond it must not break the storing of its answer."""
 
 LONGEST_PAUSE_SECONDS: Final = 300.0
 KEPT_REFUSALS: Final = 5
@@ -186,12 +186,26 @@ def _send(client: ModelClient, order: Order) -> tuple[ModelCall, ModelReply]:
         raise
     cost = cost_of(reply.usage.input_tokens, reply.usage.output_tokens, *order.prices)
     # Paid for: it must not be lost because the database is away for a moment.
-    if not retry(lambda: _store_reply(row, reply, cost)):
+    estimates = estimated(row.request, reply, order.prices)
+    if not retry(lambda: _store_reply(row, reply, cost, estimates)):
         msg = "Another worker had the same answered at this moment."
         raise CallBusyError(msg, until=timezone.now())
+    note_usage(order.endpoint_id, reply)
     row.refresh_from_db()
     log.info("model_answered", call=row.pk, seconds=round(time.monotonic() - started, 2), finish=reply.finish.value)
     return row, reply
+
+
+def note_usage(endpoint_id: int | None, reply: ModelReply) -> None:
+    """Note on the endpoint whether its provider reports token usage: limits of runs depend on it."""
+    if reply.finish is Finish.BAD_CALL:
+        return  # an error's body never has usage
+    reports = reply.usage.input_tokens is not None and reply.usage.output_tokens is not None
+    Endpoint.objects.filter(pk=endpoint_id or 0).exclude(reports_usage=reports).update(reports_usage=reports)
+
+
+def _most(counted: int | None) -> int | None:
+    return None if counted is None else min(counted, MOST_TOKENS)
 
 
 def _write_down(client: ModelClient, order: Order) -> ModelCall:
@@ -217,7 +231,7 @@ def _write_down(client: ModelClient, order: Order) -> ModelCall:
         raise CallBusyError(msg, until=timezone.now() + timedelta(seconds=2)) from None
 
 
-def _store_reply(row: ModelCall, reply: ModelReply, cost: Decimal | None) -> bool:
+def _store_reply(row: ModelCall, reply: ModelReply, cost: Decimal | None, estimates: Mapping[str, Any]) -> bool:
     """Store the answer; false where the same was answered by another call meanwhile, whose answer counts."""
     # Also when the claim was lost, or the call is in doubt by now: an answer that is there is worth having.
     facts: dict[str, Any] = {
@@ -225,10 +239,11 @@ def _store_reply(row: ModelCall, reply: ModelReply, cost: Decimal | None) -> boo
         "status": reply.status,
         "request_id": storable_text(reply.request_id)[:120],
         "returned_model": storable_text(reply.model)[:120],
-        "input_tokens": min(reply.usage.input_tokens, MOST_TOKENS),
-        "output_tokens": min(reply.usage.output_tokens, MOST_TOKENS),
+        "input_tokens": _most(reply.usage.input_tokens),
+        "output_tokens": _most(reply.usage.output_tokens),
         "cached_tokens": min(reply.usage.cached_tokens, MOST_TOKENS),
         "dollars": None if cost is None else min(cost, MOST_DOLLARS),
+        **estimates,
         "ended": timezone.now(),
     }
     open_call = ModelCall.objects.filter(pk=row.pk).exclude(state=CallState.ANSWERED)

@@ -95,6 +95,9 @@ def _try(endpoint: Endpoint) -> _Found:
 
     Each setting is tried in one other way at most, and tools are left out at most once, so four requests are the most.
     """
+    # Workers make calls; the page that asks for one needs no client.
+    from evaluator.providers.calling import note_usage
+
     corrected: dict[str, Any] = {}
     request, notes = _TINY, ""
     started = time.monotonic()
@@ -112,6 +115,7 @@ def _try(endpoint: Endpoint) -> _Found:
             else:
                 return _Found(EndpointCheck.FAILED, str(error))
         else:
+            note_usage(endpoint.pk, reply)
             found = f"{_summary(reply, time.monotonic() - started)}{_changed(corrected)}{notes}"
             return _Found(EndpointCheck.OK, found, corrected)
 
@@ -156,7 +160,10 @@ def _summary(reply: ModelReply, seconds: float) -> str:
         words = f"{words if said else 'It answered'} with a tool call"
     if reply.finish is Finish.BAD_CALL:
         return f"It answered with a tool call, in {seconds:.1f} s. {reply.problem}"
-    tokens = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
+    usage = reply.usage
+    tokens = f"{usage.input_tokens} tokens in, {usage.output_tokens} out"
+    if usage.input_tokens is None or usage.output_tokens is None:
+        tokens = "the provider reports no token usage"
     return f"{words}, as {reply.model or 'a model without a name'}, in {seconds:.1f} s ({tokens})."
 
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.providers import error_bodies
-from evaluator.providers.bodies import EMPTY, count, items, mapping, short, text, tool_use
+from evaluator.providers.bodies import EMPTY, count, items, mapping, short, text, tool_use, usage_of
 from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
-from evaluator.providers.types import Finish, Message, ModelReply, TokenUsage
+from evaluator.providers.types import Finish, Message, ModelReply
 from submissions.endpoints.addresses import AddressError, canonical, origin
 
 if TYPE_CHECKING:
     import httpx2
 
-    from evaluator.providers.types import ModelRequest, ToolUse
+    from evaluator.providers.types import ModelRequest, TokenUsage, ToolUse
 
 OPENAI_HOST: Final = "api.openai.com"
 AZURE_HOSTS: Final = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
@@ -230,7 +230,7 @@ def _finish(*, truncated: bool, refused: bool, tools: bool) -> Finish:
 def _usage(usage: Any, read: str, written: str) -> TokenUsage:
     details = usage.get(f"{read}_details")
     cached = count(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
-    return TokenUsage(count(usage.get(read)), count(usage.get(written)), min(cached, count(usage.get(read))))
+    return usage_of(read=count(usage.get(read)), written=count(usage.get(written)), cached=cached)
 
 
 def _arguments(use: ToolUse) -> str:

@@ -110,10 +110,10 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens as the provider counts them. ``cached`` ones are part of ``input_tokens``."""
+    """Tokens as the provider counts them, ``None`` where it does not. ``cached`` ones are part of ``input_tokens``."""
 
-    input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
     cached_tokens: int = 0
 
 

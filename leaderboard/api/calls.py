@@ -36,8 +36,8 @@ class CallOut(Schema):
     message: str
     model: str
     returned_model: str
-    input_tokens: int
-    output_tokens: int
+    input_tokens: int | None
+    output_tokens: int | None
     cached_tokens: int
     dollars: Decimal | None
     started: datetime

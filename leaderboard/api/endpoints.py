@@ -37,7 +37,11 @@ _MONEY_OR_TOKENS = ("run_tokens", "run_dollars", "run_seconds")
 
 
 class EndpointOut(Schema):
-    """A model that you may have asked. Limits are for one run, prices US dollars per million tokens."""
+    """A model that you may have asked. Limits are for one run, prices US dollars per million tokens.
+
+    ``reports_usage`` is false where the provider reports no token usage: tokens and cost are then unknown, and limits
+    act on an estimate. It is null before the first reply.
+    """
 
     id: int
     name: str
@@ -55,6 +59,7 @@ class EndpointOut(Schema):
     run_seconds: int
     price_input: Decimal | None
     price_output: Decimal | None
+    reports_usage: bool | None
     page: str
 
 
@@ -106,17 +111,24 @@ class EstimateRowOut(Schema):
 
 
 class EstimateOut(Schema):
-    """What an order is expected to cost; ``dollars`` is null without prices. Send ``estimate`` to start it."""
+    """What an order is expected to cost; ``dollars`` is null without prices. Send ``estimate`` to start it.
+
+    ``limits_by_estimate``: the provider reports no token usage, so limits in tokens and dollars act on an estimate.
+    """
 
     rows: list[EstimateRowOut]
     input_tokens: int
     output_tokens: int
     dollars: Decimal | None
+    limits_by_estimate: bool
     estimate: str
 
 
 class RunOut(Schema):
-    """How far a run is: ``answered`` of ``total`` questions, what it has used, and its limits."""
+    """How far a run is: ``answered`` of ``total`` questions, what it has used, and its limits.
+
+    Tokens and ``dollars`` are null where the provider did not report them with every reply.
+    """
 
     submission: int
     state: str
@@ -130,8 +142,8 @@ class RunOut(Schema):
     held: int
     calls: int
     failed: int
-    input_tokens: int
-    output_tokens: int
+    input_tokens: int | None
+    output_tokens: int | None
     dollars: Decimal | None
     run_tokens: int | None
     run_dollars: Decimal | None
@@ -180,6 +192,7 @@ def estimate_run(request: HttpRequest, pk: int, order: Order) -> dict[str, Any]:
     return {
         "rows": [{name: getattr(row, name) for name in EstimateRowOut.model_fields} for row in found.rows],
         **{name: getattr(found, name) for name in ("input_tokens", "output_tokens", "dollars")},
+        "limits_by_estimate": endpoint.limits_by_estimate,
         "estimate": form.signed(found),
     }
 
@@ -254,12 +267,11 @@ def _generation(request: HttpRequest, shown: Submission) -> Generation:
 
 def _run(generation: Generation) -> dict[str, Any]:
     done = generating.progress(generation)
-    used = ("total", "answered", "code", "running", "held", "calls", "failed", "input_tokens", "output_tokens")
+    counted = ("total", "answered", "code", "running", "held", "calls", "failed", "wait_until")
     told = ("state", "reason", "inputs", "scaffold", *_MONEY_OR_TOKENS, "created", "ended")
     return {
         "submission": generation.submission_id,
         **{name: getattr(generation, name) for name in told},
-        **{name: getattr(done, name) for name in (*used, "wait_until")},
-        # SQLite adds decimals as floating point numbers.
-        "dollars": None if done.dollars is None else round(done.dollars, 6),
+        **{name: getattr(done, name) for name in counted},
+        **{name: getattr(done.used, name) for name in ("input_tokens", "output_tokens", "dollars")},
     }

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from submissions.models import System
 
 OVERALL: int | None = None
-COUNTING: Final = 2
+COUNTING: Final = 3
 """Raise it when something else is counted: the sweep then counts every row again."""
 NOT_REPORTED: Final = "not in the publication"
 """Why a reported row leaves out a task."""
@@ -111,15 +111,14 @@ def recompute_submission(submission_id: int) -> Entry | None:
 
 
 def _declared_usage(submission: Submission) -> dict[str, float | int | None]:
-    """``cost`` and ``tokens`` of one trial; None unless every answer that was attempted declares it."""
-    answers = submission.implementations.filter(attempted=True).values_list("usage", flat=True)
-    usages = list(answers)
-    costs = [usage.get("cost_usd") for usage in usages]
-    tokens = [usage.get("input_tokens", 0) + usage.get("output_tokens", 0) for usage in usages]
-    known = bool(usages)
+    """``cost`` and ``tokens`` of one trial; None unless they are known of every answer that was attempted."""
+    answers = list(submission.implementations.filter(attempted=True).only("usage"))
+    costs = [answer.usage.get("cost_usd") for answer in answers]
+    tokens = [answer.tokens for answer in answers]
+    known = bool(answers)
     return {
         "cost": sum(costs) / submission.trials if known and None not in costs else None,
-        "tokens": round(sum(tokens) / submission.trials) if known and all(tokens) else None,
+        "tokens": round(sum(filter(None, tokens)) / submission.trials) if known and all(tokens) else None,
     }
 
 

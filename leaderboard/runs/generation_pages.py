@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db.models import Count, Exists, OuterRef, Q, Sum
@@ -19,7 +19,8 @@ from submissions.domain.access import may_manage
 from submissions.enums import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from decimal import Decimal
 
     from django.contrib.auth.models import AnonymousUser
     from django.db.models import QuerySet
@@ -81,7 +82,10 @@ def generation_context(user: User | AnonymousUser, shown: Submission) -> dict[st
 
 
 def asked_rows(generation: Generation) -> QuerySet[AnswerRequest]:
-    """The run's questions in the benchmark's order, with their calls (``in_doubt`` of them), tokens and dollars."""
+    """The run's questions in the benchmark's order, with their calls (``in_doubt`` of them), tokens and dollars.
+
+    ``unreported`` and ``unpriced`` count the calls of unknown tokens or dollars: then the sum is unknown too.
+    """
     answer = "implementation"
     return (
         generation.requests.select_related(f"{answer}__revision__task__paper")
@@ -94,6 +98,8 @@ def asked_rows(generation: Generation) -> QuerySet[AnswerRequest]:
             in_doubt=Count("calls", filter=Q(calls__state=CallState.IN_DOUBT)),
             tokens=Coalesce(Sum("calls__input_tokens"), 0) + Coalesce(Sum("calls__output_tokens"), 0),
             dollars=Sum("calls__dollars"),
+            unreported=Count("calls", filter=Q(calls__input_tokens=None) | Q(calls__output_tokens=None)),
+            unpriced=Count("calls", filter=Q(calls__response__isnull=False, calls__dollars=None)),
         )
         .order_by(
             f"{answer}__revision__task__paper__folder_name", f"{answer}__revision__task__index", f"{answer}__trial"
@@ -102,17 +108,34 @@ def asked_rows(generation: Generation) -> QuerySet[AnswerRequest]:
 
 
 def _meters(generation: Generation, done: Progress) -> list[Meter]:
+    used, is_open = done.used, generation.state in OPEN_GENERATIONS
+    counted = partial(_spent, is_open=is_open)
     meters = [
-        _meter("Tokens", f"{done.tokens:,}", generation.run_tokens, f"{generation.run_tokens or 0:,}", done.tokens)
+        counted("Tokens", used.limited_tokens, generation.run_tokens, "{:,}".format, is_known=not used.estimated),
     ]
-    priced = generation.settings.get("price_input") is not None and generation.settings.get("price_output") is not None
-    if priced or done.dollars is not None:
-        spent, limit = done.dollars or Decimal(0), generation.run_dollars
-        meters.append(_meter("US $", money(spent), limit, money(limit or 0), spent))
+    if generation.settings.get("price_input") is not None and generation.settings.get("price_output") is not None:
+        meters.append(
+            counted("US $", used.limited_dollars, generation.run_dollars, money, is_known=used.dollars is not None)
+        )
     seconds = ((generation.ended or timezone.now()) - generation.created).total_seconds()
     most = generation.run_seconds
     meters.append(_meter("Time", duration(seconds), most, duration(most), seconds))
     return meters
+
+
+def _spent(
+    label: str,
+    amount: float | Decimal,
+    limit: float | Decimal | None,
+    written: Callable[[object], str],
+    *,
+    is_known: bool,
+    is_open: bool,
+) -> Meter:
+    """A meter of tokens or dollars. Of what is not reported the estimate is shown, as long as limits act on it."""
+    if not is_known and not is_open:
+        return Meter(label, "not reported by the provider", None)
+    return _meter(label, f"{written(amount)}{'' if is_known else ' (estimated)'}", limit, written(limit or 0), amount)
 
 
 def _meter(label: str, used: str, limit: float | Decimal | None, most: str, amount: float | Decimal) -> Meter:

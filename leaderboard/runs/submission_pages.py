@@ -41,18 +41,13 @@ class TaskRow:
 
     @property
     def tokens(self) -> int | None:
-        """Input and output tokens together, None when neither was declared."""
-        given = [self._usage[key] for key in ("input_tokens", "output_tokens") if key in self._usage]
-        return int(sum(given)) if given else None
+        """Input and output tokens together, None where one of them is unknown or hidden."""
+        return None if self.closed else self.implementation.tokens
 
     @property
     def dollars(self) -> float | None:
-        """What the answer cost in US $, None when that was not declared."""
-        return self._usage.get("cost_usd")
-
-    @property
-    def _usage(self) -> Mapping[str, Any]:
-        return {} if self.closed else self.implementation.usage
+        """Cost of the answer in US $, None where it is unknown or hidden."""
+        return None if self.closed else self.implementation.usage.get("cost_usd")
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,8 @@ def _facts(endpoint: Endpoint) -> list[tuple[str, str]]:
     if endpoint.price_input is not None and endpoint.price_output is not None:
         prices = f"US $ {money(endpoint.price_input)} in, {money(endpoint.price_output)} out, per million tokens"
         facts.append(("Prices", prices))
+    if endpoint.limits_by_estimate:
+        facts.append(("Token usage", "not reported: tokens and cost are unknown, and limits act on an estimate"))
     return [(label, text) for label, text in facts if text]
 
 

@@ -41,7 +41,12 @@ _ASKED_WITH: Final = {
 }
 """A test's result says nothing any more once one of these has changed."""
 
-_UNTESTED: Final[dict[str, Any]] = {"check_state": EndpointCheck.NONE, "check_message": "", "checked": None}
+_UNTESTED: Final[dict[str, Any]] = {
+    "check_state": EndpointCheck.NONE,
+    "check_message": "",
+    "checked": None,
+    "reports_usage": None,
+}
 
 # States of evaluator.enums.GenerationState, which this lower room cannot import.
 _ENDED_GENERATIONS: Final = ("done", "cancelled")

@@ -14,6 +14,8 @@ from submissions.enums import Api, EndpointCheck, OutputLimit, Provider
 class Endpoint(models.Model):
     """A model that one person may ask. Prices are US dollars per million tokens, limits are for one run.
 
+    ``reports_usage`` says whether the provider reported token usage with its newest reply; ``None`` before the first.
+
     ``sealed_key`` is the key, encrypted for this row and this origin (``submissions.endpoints.sealing``); it is never
     shown again. ``not_before`` is when the provider wants to be asked again (``Retry-After``), for every run on it.
     ``context_tokens`` is how much the model reads at most, answer included. ``output_limit`` and ``omit_strict`` say
@@ -42,6 +44,7 @@ class Endpoint(models.Model):
     run_seconds = models.PositiveIntegerField(default=6 * 3600)
     price_input = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
     price_output = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
+    reports_usage = models.BooleanField(null=True, blank=True, editable=False)
     not_before = models.DateTimeField(null=True, blank=True)
     check_state = models.CharField(max_length=8, choices=EndpointCheck, default=EndpointCheck.NONE)
     check_message = models.TextField(blank=True)
@@ -63,15 +66,28 @@ class Endpoint(models.Model):
         """Whether a key is stored; local models often need none."""
         return bool(self.sealed_key)
 
+    @property
+    def limits_by_estimate(self) -> bool:
+        """Whether limits in tokens and dollars act on an estimate, since the provider reports no usage."""
+        return self.reports_usage is False
+
     def cost(self, input_tokens: int, output_tokens: int) -> Decimal | None:
         """What so many tokens cost, in US dollars; ``None`` where the prices are not known."""
         return cost_of(input_tokens, output_tokens, self.price_input, self.price_output)
 
 
 def cost_of(
-    input_tokens: int, output_tokens: int, price_input: Decimal | None, price_output: Decimal | None
+    input_tokens: int | None, output_tokens: int | None, price_input: Decimal | None, price_output: Decimal | None
 ) -> Decimal | None:
-    """US dollars for so many tokens at prices per million; ``None`` where a price is not known."""
-    if price_input is None or price_output is None:
+    """US dollars for so many tokens at prices per million; ``None`` where a price, or what it is for, is not known.
+
+    At a price of 0 the number of tokens does not matter.
+    """
+    read, written = _part(input_tokens, price_input), _part(output_tokens, price_output)
+    return None if read is None or written is None else (read + written) / Decimal(1_000_000)
+
+
+def _part(tokens: int | None, price: Decimal | None) -> Decimal | None:
+    if price is None or (tokens is None and price):
         return None
-    return (input_tokens * price_input + output_tokens * price_output) / Decimal(1_000_000)
+    return (tokens or 0) * price

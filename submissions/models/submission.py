@@ -179,6 +179,12 @@ class Implementation(models.Model):
         code = {"files": self.files or {}, "deleted": sorted(self.deleted)}
         return hashlib.sha256(json.dumps(code, sort_keys=True).encode()).hexdigest()
 
+    @property
+    def tokens(self) -> int | None:
+        """Input and output tokens together, as declared or counted; ``None`` where one of them is unknown."""
+        read, written = self.usage.get("input_tokens"), self.usage.get("output_tokens")
+        return None if read is None or written is None else int(read + written)
+
     def take(self, applied: AppliedAnswer) -> None:
         """Set the code, and whether it is the reference's. Does not save."""
         self.files = applied.files

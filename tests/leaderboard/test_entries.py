@@ -98,6 +98,36 @@ def test_a_row_follows_its_submission() -> None:
     assert not entry.published
 
 
+FULL = {"input_tokens": 3, "output_tokens": 2, "cost_usd": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("second", "cost", "tokens"),
+    [
+        (FULL, 0.5, 10),
+        (FULL | {"cost_usd": 0}, 0.25, 10),
+        ({"seconds": 2.0}, None, None),
+        ({"input_tokens": 3, "cost_usd": 0.25}, 0.5, None),
+        ({"input_tokens": 3, "output_tokens": 2}, None, 10),
+    ],
+)
+def test_a_total_with_an_unknown_part_is_unknown(
+    client: Client, second: dict[str, float], cost: float | None, tokens: int | None
+) -> None:
+    submission = counted(SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=2), "passed", "passed")
+    for answer, usage in zip(submission.implementations.all(), (FULL, second), strict=True):
+        answer.usage = usage
+        answer.save()
+    Submission.objects.update(visibility=Visibility.PUBLISHED)
+    entry = recompute_submission(submission.pk)
+    assert entry is not None
+    assert (entry.cost, entry.tokens) == (cost, tokens)
+    (row,) = client.get("/board/small/?format=json").json()["rows"]
+    assert (row["cost_usd"], row["tokens"]) == (cost, tokens)
+    (line,) = csv.DictReader(StringIO(client.get("/board/small/?format=csv").content.decode()))
+    assert (line["cost_usd"], line["tokens"]) == tuple("" if each is None else str(each) for each in (cost, tokens))
+
+
 def version_with(*states: AuditState, **fields: object) -> SuiteVersion:
     """One task a state, in two categories by turns."""
     suite = SuiteFactory()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,30 @@ def test_progress_says_how_far_it_is_and_what_it_used(as_alice: Client, alice: U
     assert "Calls 2 " in text
     meters = part(as_alice, run).context["meters"]
     assert [(meter.label, meter.percent) for meter in meters[:2]] == [("Tokens", 30.0), ("US $", 0.96)]
+
+
+UNREPORTED: dict[str, Any] = {
+    "input_tokens": None, "output_tokens": None, "dollars": None,
+    "estimated_tokens": 2000, "estimated_dollars": Decimal("0.01"),
+}  # fmt: skip
+
+
+def test_what_the_provider_does_not_report_is_unknown_and_estimated_for_limits(as_alice: Client, alice: User) -> None:
+    run = asked(alice, DONE, DONE, run_tokens=10_000, run_dollars=Decimal(1))
+    for request, facts in zip(requests(run), ({}, UNREPORTED), strict=True):
+        called(request, **facts)
+    response = part(as_alice, run)
+    assert "Tokens 3,500 (estimated) of 10,000" in words_of(response)
+    assert "US $ 0.0148 (estimated) of 1.00" in words_of(response)
+    assert re.findall(r"1 call ([\d,–]+) ([\d.–]+)", words_of(response)) == [("1,500", "0.0048"), ("–", "–")]
+    Generation.objects.update(state=GenerationState.DONE)
+    assert "Tokens not reported by the provider US $ not reported by the provider Time" in words_of(part(as_alice, run))
+    second = requests(run)[1].implementation
+    listed = words_of(as_alice.get(address_of(second, "answer_calls")))
+    assert "answered – – –" in listed
+    assert "Tokens – in, – out" in words_of(
+        as_alice.get(f"{run.submission.get_absolute_url()}calls/{second.request.calls.get().pk}/")
+    )
 
 
 def test_it_is_polled_while_it_asks_and_answers_only_what_is_new(as_alice: Client, alice: User) -> None:

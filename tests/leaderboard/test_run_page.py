@@ -104,7 +104,9 @@ def test_the_estimate_comes_before_anything_is_made(
     response = as_alice.post(page(endpoint), {**TYPED, "tasks": ["alpha/1"], "scaffold": "agent"})
     text = words_of(response)
     assert "about US $ 0.09 12,345 tokens in, about 8,192 out" in text
-    assert "alpha/1 12,345 8,192 0.0902 The paper is not available here. 2 parts left out: more than the model" in text
+    assert (
+        "alpha/1 12,345 8,192 0.0902 No paper: it is not available here. 2 parts left out: more than the model" in text
+    )
     assert "Its file does not fit." in text
     assert "What an agent is told at first, counted with a test's counter. It reads the paper and the code from" in text
     assert not Submission.objects.exists()
@@ -130,6 +132,20 @@ def test_starting_makes_what_was_estimated(as_alice: Client, endpoint: Endpoint,
     asked = run.requests.values_list("implementation__revision__task__index", "implementation__trial")
     assert sorted(asked) == [(2, 1), (2, 2)]
     assert made.implementations.count() == 4
+
+
+@pytest.mark.parametrize(("reports", "says"), [(None, False), (True, False), (False, True)])
+def test_limits_that_act_on_an_estimate_are_said_before_the_start(
+    as_alice: Client, endpoint: Endpoint, small: SuiteVersion, reports: bool | None, says: bool
+) -> None:
+    Endpoint.objects.update(reports_usage=reports)
+    said = (
+        "This provider reports no token usage. Tokens and cost of the run will be unknown. Limits in tokens and dollars"
+    )
+    for response in (as_alice.get(page(endpoint)), as_alice.post(page(endpoint), TYPED)):
+        assert (said in words_of(response)) is says
+    shown = "Token usage not reported: tokens and cost are unknown, and limits act on an estimate"
+    assert (shown in words_of(as_alice.get(endpoint.get_absolute_url()))) is says
 
 
 @pytest.mark.parametrize(

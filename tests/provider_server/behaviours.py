@@ -35,6 +35,7 @@ MODELS = {
     "too-long": "the prompt does not fit",
     "rejects": "400",
     "slow-S": "right after S seconds; NAME+slow-S slows any other one",
+    "uncounted": "right, and reports no token usage; uncounted-MODEL as that model",
     "breaks-once": "closes the connection at the first request of each prompt, then right",
     "judge-honest": "compares code only; judge-gullible believes comments, strings and names",
     "judge-HOW": "lenient, harsh, split, abstains, invalid, truncated, empty",
@@ -69,6 +70,10 @@ def behave(question: Question, key: str, memory: Memory) -> Outcome:
     if slowed:
         outcome = behave(replace(question, model=slowed["model"] or "right"), key, memory)
         return replace(outcome, seconds=float(slowed["seconds"])) if isinstance(outcome, Answer) else outcome
+    if question.model.startswith("uncounted"):
+        model = question.model.removeprefix("uncounted").removeprefix("-") or "right"
+        outcome = behave(replace(question, model=model), key, memory)
+        return replace(outcome, usage=False) if isinstance(outcome, Answer) else outcome
     model = question.model
     if model in MISCHIEF:
         return Wire(model)

@@ -275,7 +275,8 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "besides", f"what else the answer changes\n\n{found['other_changes']}\n"
     if found["error"]:
         yield "not used", str(found["error"].get("message", ""))
-    yield "tokens", f"{usage.get('input_tokens', 0):,} in, {usage.get('output_tokens', 0):,} out"
+    tokens = [f"{usage[name]:,}" if name in usage else "unknown" for name in ("input_tokens", "output_tokens")]
+    yield "tokens", "{} in, {} out".format(*tokens)
     yield "outcome", " ".join(part for part in (found["outcome"] or found["state"], found["reason"]) if part)
     if found["not_counted"]:
         yield "counts", f"no: {found['not_counted']}"

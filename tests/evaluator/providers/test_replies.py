@@ -20,6 +20,9 @@ READ = Tool(
     "Read a file.",
     {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": False},
 )
+MESSAGE: dict[str, Any] = {"choices": [{"message": {"content": "Hello."}}]}
+ITEMS: dict[str, Any] = {"output": []}
+BLOCKS: dict[str, Any] = {"content": [{"type": "text", "text": "Hello."}]}
 CALLS = (Call("read", '{"path": "a"}'), Call("look", "{}"))
 
 
@@ -117,3 +120,26 @@ def test_missing_and_absurd_details_do_no_harm(api: str, raw: dict[str, Any], cl
     reply = client_of(api, "m").read(raw)
     assert (reply.text, reply.tool_uses, reply.finish, reply.usage) == ("", (), Finish.STOPPED, TokenUsage())
     assert len(reply.model) <= 200
+
+
+@pytest.mark.parametrize(
+    ("api", "raw", "usage"),
+    [
+        ("chat", MESSAGE, TokenUsage(None, None)),
+        ("chat", MESSAGE | {"usage": None}, TokenUsage(None, None)),
+        ("chat", MESSAGE | {"usage": {}}, TokenUsage(None, None)),
+        ("chat", MESSAGE | {"usage": {"prompt_tokens": "12", "completion_tokens": 3.5}}, TokenUsage(None, None)),
+        ("chat", MESSAGE | {"usage": {"prompt_tokens": 0, "completion_tokens": 0}}, TokenUsage(None, 0)),
+        ("chat", MESSAGE | {"usage": {"completion_tokens": 7}}, TokenUsage(None, 7)),
+        ("chat", MESSAGE | {"usage": {"prompt_tokens": 7}}, TokenUsage(7, None)),
+        ("responses", ITEMS | {"usage": {"input_tokens": 7, "output_tokens": True}}, TokenUsage(7, None)),
+        ("responses", ITEMS, TokenUsage(None, None)),
+        ("messages", BLOCKS | {"usage": {"cache_read_input_tokens": 5, "output_tokens": 2}}, TokenUsage(None, 2)),
+        ("messages", BLOCKS | {"usage": {"input_tokens": 0, "cache_read_input_tokens": 5}}, TokenUsage(5, None, 5)),
+        ("messages", BLOCKS, TokenUsage(None, None)),
+    ],
+)
+def test_what_a_reply_does_not_say_is_unknown(
+    api: str, raw: dict[str, Any], usage: TokenUsage, client_of: Connect
+) -> None:
+    assert client_of(api, "m").read(raw).usage == usage

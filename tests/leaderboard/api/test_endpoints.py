@@ -79,6 +79,20 @@ def test_progress_is_told_with_limits_and_cost(alice: User, bob: User) -> None:
     assert Program(bob).problem("GET", address)["status"] == 404
 
 
+def test_what_a_provider_does_not_report_is_null(small: SuiteVersion, endpoint: Endpoint, alice: User) -> None:
+    program, address = Program(alice, "endpoints"), f"/endpoints/{endpoint.pk}"
+    for reports, by_estimate in ((None, False), (True, False), (False, True)):
+        Endpoint.objects.update(reports_usage=reports)
+        assert Program(alice).get(address)["reports_usage"] is reports
+        assert program.post(f"{address}/estimate", ORDER)["limits_by_estimate"] is by_estimate
+    run = asked(alice, WorkState.DONE)
+    unknown = {"input_tokens": None, "output_tokens": None, "dollars": None}
+    call = called(run.requests.get(), **unknown, estimated_tokens=2000, estimated_dollars=Decimal(1))
+    submission = f"/submissions/{run.submission_id}"
+    for found in (Program(alice).get(f"{submission}/run"), Program(alice).get(f"{submission}/calls/{call.pk}")):
+        assert {name: found[name] for name in unknown} == unknown
+
+
 def test_pausing_and_resuming(alice: User, maintainer: User) -> None:
     run = asked(alice, WorkState.QUEUED, run_tokens=9000)
     program, address = Program(alice, "endpoints"), f"/submissions/{run.submission_id}/run"
