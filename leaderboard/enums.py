@@ -29,6 +29,8 @@ class NoticeKind(TextChoices):
 
     SCORED = "scored", "a submission of yours was scored"
     HELD = "held", "a submission of yours is held"
+    PAUSED = "paused", "a run of yours has paused"
+    HIDDEN = "hidden", "a submission of yours was hidden"
     JUDGED = "judged", "the judges have labelled a submission of yours"
     APPEAL = "appeal", "an appeal of yours was decided"
     REVIEW = "review", "answers wait for your label"

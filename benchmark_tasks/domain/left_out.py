@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.problems import general
+from benchmark_tasks.enums import AuditState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
 def tasks_left_out(revisions: Iterable[TaskRevision]) -> list[dict[str, str]]:
     """Those of ``revisions`` that no percentage counts, in their order: ``task`` (its slug) and ``why``."""
     return [{"task": each.task.slug, "why": each.why_left_out} for each in revisions if each.why_left_out]
+
+
+def audited_later(revisions: Iterable[TaskRevision]) -> int:
+    """How many of ``revisions`` can be run and count once they have passed the audit that they still wait for."""
+    return sum(each.runnable and each.audit_state == AuditState.UNAUDITED for each in revisions)
+
+
+def audited_later_text(passed: int, later: int) -> str:
+    """How many answers pass, where tasks are not counted yet because their audit has not ended."""
+    answers = "1 answer passes" if passed == 1 else f"{passed} answers pass"
+    tasks = "1 task is" if later == 1 else f"{later} tasks are"
+    return f"{answers} so far; {tasks} still being audited and not counted yet"
 
 
 def left_out_text(left_out: Sequence[Mapping[str, str]]) -> str:

@@ -102,12 +102,12 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
     except CallBusyError as error:
         retry(partial(release, reason=str(error), not_before=error.until))
     except LimitReachedError as error:
-        stop(generation.pk, GenerationState.PAUSED, str(error))
+        stop(generation.pk, GenerationState.PAUSED, str(error), noted="A limit of the run was reached.")
     except (CallRejectedError, ClientUnavailableError) as error:
         # What one question meets here, every other would meet as well.
         retry(release)
         _note(generation, EndpointCheck.FAILED, str(error))
-        stop(generation.pk, GenerationState.PAUSED, str(error))
+        stop(generation.pk, GenerationState.PAUSED, str(error), noted="The provider refused, or could not be asked.")
     except CallLostError as error:
         retry(partial(fault, reason=str(error), hold=True))
     except CallFaultError as error:

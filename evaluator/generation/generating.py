@@ -209,8 +209,12 @@ def resume(
     generation.refresh_from_db()
 
 
-def stop(generation_id: int, state: GenerationState, reason: str) -> bool:
-    """Let a run that is under way stand still; say whether it was under way. Its workers lose their claims."""
+def stop(generation_id: int, state: GenerationState, reason: str, *, noted: str = "") -> bool:
+    """Let a run that is under way stand still; say whether it was under way. Its workers lose their claims.
+
+    ``reason`` is for those who manage the run. ``noted`` is the reason in its public history, which says then that the
+    site paused it.
+    """
     with transaction.atomic():
         if not Generation.objects.filter(pk=generation_id, state=GenerationState.RUNNING).update(
             state=state, reason=reason, ended=timezone.now()
@@ -223,6 +227,9 @@ def stop(generation_id: int, state: GenerationState, reason: str) -> bool:
             Submission.objects.filter(generation=generation_id, state=SubmissionState.GENERATING).update(
                 state=SubmissionState.HELD, held_reason=reason
             )
+        if noted:
+            submission = Submission.objects.get(generation=generation_id)
+            record(verb=Verb.PAUSED, subject=submission, actor=None, reason=noted)
     return True
 
 

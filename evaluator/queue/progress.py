@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchmark_tasks.domain.left_out import tasks_left_out
+from benchmark_tasks.domain.left_out import audited_later, tasks_left_out
 from benchmark_tasks.domain.queries import revisions_of
 from evaluator.enums import RunState
 from evaluator.models import TestRun
@@ -42,9 +42,10 @@ def passed_trials(submission: Submission, revisions: Iterable[TaskRevision]) -> 
 def summary(submission: Submission) -> dict[str, Any]:
     """What ``submit --json`` prints: submission, state, tests (passed, total), left_out and tasks.
 
-    ``tests`` counts as the board does: tasks that are not left out, each by the share of its trials that pass. In
-    ``tasks`` (task, outcome, seconds) every answer has a row, with several trials ``trial`` too. ``outcome`` is empty
-    while it is not decided.
+    ``tests`` counts as the board does: tasks that are not left out, each by the share of its trials that pass.
+    ``answers_passed`` counts every answer that passes, ``audited_later`` the tasks that may count after their audit.
+    In ``tasks`` (task, outcome, seconds) every answer has a row, with several trials ``trial`` too. ``outcome`` is
+    empty while it is not decided.
     """
     runs = (
         TestRun.objects.current()
@@ -67,6 +68,8 @@ def summary(submission: Submission) -> dict[str, Any]:
         "submission": submission.pk,
         "state": submission.state,
         "tests": {"passed": sum(passes.values()) / submission.trials, "total": len(passes)},
+        "answers_passed": sum(each["outcome"] == Outcome.PASSED for each in tasks),
+        "audited_later": audited_later(revisions),
         "left_out": tasks_left_out(revisions),
         "tasks": tasks,
     }

@@ -87,7 +87,8 @@ class TraceOut(Schema):
 class SubmissionDetail(SubmissionOut):
     """A submission with its progress and numbers. ``open`` while it is evaluated: ask again later.
 
-    ``counting``: it is scored, and its numbers follow in a moment. ``may`` lists what you can do to it now.
+    ``counting``: it is scored, and its numbers follow in a moment. ``audited_later`` is how many tasks are not in
+    ``tests`` yet, since their audit has not ended. ``may`` lists what you can do to it now.
     """
 
     notes: str
@@ -100,6 +101,7 @@ class SubmissionDetail(SubmissionOut):
     judge: LabelsOut | None
     final: LabelsOut | None
     left_out: list[LeftOut]
+    audited_later: int
     evaluators: list[str]
     environments: list[str]
     may: list[Literal["publish", "withdraw", "cancel"]]
@@ -211,11 +213,11 @@ def get_submission(request: HttpRequest, pk: int) -> dict[str, Any]:
 def submission_out(request: HttpRequest, shown: Submission) -> dict[str, Any]:
     """A submission as its page shows it."""
     live = pages.live_context(request, shown)
-    hidden, manages = bool(live["closed"]), live["manages"]
+    hidden = bool(live["closed"])
     metric = None if hidden else EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).first()
     may = {
         "publish": live["publish"],
-        "withdraw": manages and shown.visibility == Visibility.PUBLISHED,
+        "withdraw": live["withdraw"],
         "cancel": live["cancel"],
     }
     progress = live["progress"]
@@ -229,6 +231,7 @@ def submission_out(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "judge": labels_out(labels_cell(metric, RaterAxis.JUDGE)),
         "final": labels_out(final_cell(metric)),
         "left_out": live["left_out"],
+        "audited_later": live["audited_later"],
         "evaluators": live["evaluators"],
         "environments": [digest for _, digest in live["environments"]],
         "may": [act for act, possible in may.items() if possible],

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MORE: Final = {
     NoticeKind.SCORED: ": every answer has its outcome",
     NoticeKind.HELD: ": errors outside its answers came too often, and its page says what happens next",
+    NoticeKind.PAUSED: ": what was answered is kept, and its page says why it paused and how it goes on",
+    NoticeKind.HIDDEN: " by a maintainer: its page gives the reason",
     NoticeKind.JUDGED: ": the judges have labelled its answers",
 }
 
@@ -91,6 +93,10 @@ class Notice(models.Model):
                 return f"{about} was scored"
             case NoticeKind.HELD:
                 return f"{about} is held"
+            case NoticeKind.PAUSED:
+                return f"The run of {about} has paused"
+            case NoticeKind.HIDDEN:
+                return f"{about} was hidden"
             case NoticeKind.JUDGED:
                 return f"{about} was judged"
             case NoticeKind.APPEAL:

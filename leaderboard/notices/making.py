@@ -29,6 +29,7 @@ from submissions.models import AuditEvent, Submission
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+    from datetime import datetime
     from typing import Any
 
     from django.db.models import QuerySet
@@ -39,6 +40,7 @@ LOOKED_BACK: Final = timedelta(days=2)
 """How far the sweep looks for news that were lost: well below :data:`KEPT`, so that nothing is told twice."""
 _BETWEEN_LOOKS: Final = timedelta(minutes=5)
 _UNFINISHED: Final = (WorkState.QUEUED, WorkState.RUNNING, WorkState.HELD)
+_KIND_OF_ACT: Final = {Verb.PAUSED: NoticeKind.PAUSED, Verb.HIDDEN: NoticeKind.HIDDEN}
 _GOES_ON: Final = (Verb.RETRIED, Verb.RESUMED)
 
 
@@ -67,7 +69,7 @@ def catch_up() -> None:
     newly += [_about(each, NoticeKind.JUDGED) for each in _judged(rated.values("implementation__submission"))]
     closed = Case.objects.filter(~Exists(Notice.objects.filter(case=OuterRef("pk"))), closed__gte=since)
     newly += _decided_appeals(closed.values("pk"))
-    _store([*newly, *_held()])
+    _store([*newly, *_held(), *_acts(since)])
     if cache.add("notices-looked-after", True, int(_BETWEEN_LOOKS.total_seconds())):
         _store(_waiting_reviews())
         Notice.objects.filter(made__lt=timezone.now() - KEPT).delete()
@@ -121,6 +123,23 @@ def _held() -> list[Notice]:
     told = Notice.objects.filter(kind=NoticeKind.HELD, submission__in=held).values_list("recipient", "key")
     known = set(told)
     return [each for each in notices if (each.recipient_id, each.key) not in known]
+
+
+def _acts(since: datetime) -> list[Notice]:
+    """What the site or a maintainer has done to a submission since: one notice for its owner for each act."""
+    events = AuditEvent.objects.filter(subject_kind="submission", verb__in=_KIND_OF_ACT, created__gte=since)
+    acts = list(events.values_list("pk", "verb", "subject_id", "actor"))
+    if not acts:
+        return []
+    submissions = Submission.objects.in_bulk({int(subject) for _, _, subject, _ in acts})
+    told = Notice.objects.filter(kind__in=_KIND_OF_ACT.values(), submission__in=submissions)
+    known = set(told.values_list("kind", "key"))
+    found = []
+    for event, verb, subject, actor in acts:
+        submission, key, kind = submissions.get(int(subject)), f"{subject}:{event}", _KIND_OF_ACT[Verb(verb)]
+        if submission is not None and actor != submission.owner_id and (kind, key) not in known:
+            found.append(_about(submission, kind, key))
+    return found
 
 
 def _waiting_reviews() -> list[Notice]:

@@ -6,13 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Count, F, OuterRef, Prefetch, Q, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
 from django.db.models.functions import Lower
 
 from evaluator.enums import RunState
-from evaluator.models import TestRun
+from evaluator.models import ModelCall, TestRun
 from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import Badge, badge_of, newest
+from evaluator.testing.types import Outcome
 from leaderboard.models import EntryMetric
 from submissions.domain.audit import history
 from submissions.enums import SubmissionState, Verb, Visibility
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from submissions.models import Upload, User
 
+NOT_TESTED: Final = "not tested: cancelled"
 OPEN_STATES: Final = (SubmissionState.GENERATING, SubmissionState.QUEUED, SubmissionState.RUNNING)
 
 
@@ -77,10 +79,11 @@ class Progress:
 def task_rows(submission: Submission) -> list[TaskRow]:
     """Every answer of ``submission`` with its deciding run, in the benchmark's order. Two queries."""
     runs = TestRun.objects.current().order_by("pk").defer("cases", "log")
+    calls = ModelCall.objects.filter(answer_request__implementation=OuterRef("pk"))
     implementations = (
         submission.implementations.select_related("revision__task__paper", "revision__category")
         .defer("files", "diff", "goal_source", "raw_answer", "revision__masked_source")
-        .annotate(taken=F("request__taken"))
+        .annotate(taken=F("request__taken"), asked=F("request__state"), sent=Exists(calls))
         .prefetch_related(Prefetch("test_runs", queryset=runs, to_attr="runs_in_order"))
     )
     return [
@@ -89,17 +92,31 @@ def task_rows(submission: Submission) -> list[TaskRow]:
             implementation,
             newest(getattr(implementation, "runs_in_order", [])),
             taken=implementation.taken or "",
+            unasked=why_unanswered(asked=implementation.asked or "", sent=implementation.sent),
         )
         for implementation in implementations
     ]
 
 
 def task_row(
-    submission: Submission, implementation: Implementation, run: TestRun | None, *, taken: str = ""
+    submission: Submission, implementation: Implementation, run: TestRun | None, *, taken: str = "", unasked: str = ""
 ) -> TaskRow:
-    """One answer of ``submission`` with its deciding run; ``taken`` is what a model's answer was, if one was asked."""
+    """One answer of ``submission`` with its deciding run; ``taken`` is what a model's answer was, if one was asked.
+
+    ``unasked`` says why the model gave none, in a cancelled run.
+    """
+    if run is None and submission.state == SubmissionState.CANCELLED:
+        without = unasked or Outcome.NOT_ATTEMPTED.words
+        return TaskRow(implementation, None, Badge(NOT_TESTED if implementation.attempted else without, "pending"))
     counts = submission.state == SubmissionState.SCORED and not implementation.revision.why_left_out
     return TaskRow(implementation, run, badge_of(run, counts=counts, taken=taken))
+
+
+def why_unanswered(*, asked: str, sent: bool) -> str:
+    """Why a question of a cancelled run has no answer; empty where the run did not have it."""
+    if not asked:
+        return ""
+    return "stopped: the run was cancelled" if sent else "not asked: the run was cancelled"
 
 
 def progress_of(rows: Iterable[TaskRow]) -> Progress:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from django import template
 from django.utils.dateparse import parse_datetime
 
-from benchmark_tasks.domain.left_out import left_out_groups, left_out_text
+from benchmark_tasks.domain.left_out import audited_later_text, left_out_groups, left_out_text
 from evaluator.auditing.audit_result import percent
 from evaluator.testing.shown_outcomes import outcome_badge
 from evaluator.testing.types import Outcome
@@ -20,6 +20,7 @@ register = template.Library()
 
 register.filter(left_out_groups)
 register.filter(left_out_text)
+register.filter(audited_later_text)
 register.filter(outcome_badge)
 
 _BILLION = 1e9

@@ -17,10 +17,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from evaluator.generation import estimating, generating
 from evaluator.models import ModelCall
-from leaderboard.closing import closes, require_open
+from leaderboard.closing import closed, closes, require_open
 from leaderboard.generation_forms import LimitsForm, RunForm, open_versions
 from leaderboard.runs import call_texts, generation_pages
-from leaderboard.runs.submission_pages import may_see_code
+from leaderboard.runs.submission_pages import may_see_code, public_trace
 from leaderboard.views.endpoints import own_endpoint
 from leaderboard.views.submissions import visible_submission
 from reviews.views.guards import user_of
@@ -98,7 +98,8 @@ def generation_progress(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    return render(request, "leaderboard/generation_live.html", context | {"announce": True})
+    trace = public_trace(shown, outcomes=not closed(request, submission=shown))
+    return render(request, "leaderboard/generation_live.html", context | {"announce": True, "trace": trace})
 
 
 def _managed(request: HttpRequest, pk: int) -> Generation:

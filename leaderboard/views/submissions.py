@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
+from benchmark_tasks.domain.left_out import audited_later
 from evaluator.enums import ReevaluationState
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.sandbox.task_environments import short_digest
@@ -48,6 +49,7 @@ from leaderboard.runs.submission_pages import (
     task_row,
     task_rows,
     upload_state,
+    why_unanswered,
     without_outcomes,
 )
 from reviews.comparison import side_by_side
@@ -104,7 +106,6 @@ def submission_page(request: HttpRequest, shown: Submission, *, status: int = 20
         | ({} if live["closed"] else generation_context(request.user, shown))
         | {
             "trace": public_trace(shown, outcomes=not live["closed"]),
-            "withdraw": WithdrawForm() if manages and shown.visibility == Visibility.PUBLISHED else None,
             "correct": CorrectForm.of(shown.system) if manages else None,
             **bound,
         }
@@ -121,7 +122,8 @@ def submission_progress(request: HttpRequest, pk: int) -> HttpResponse:
     if request.GET.get("seen") == context["fingerprint"]:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     changed = {"announce": True, "trace": public_trace(shown, outcomes=not context["closed"])}
-    return render(request, "leaderboard/submission_live.html", context | changed)
+    asking = generation_context(request.user, shown)
+    return render(request, "leaderboard/submission_live.html", context | asking | changed)
 
 
 def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
@@ -154,6 +156,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
         "tests": None if hidden else tests_cell(metric),
         "left_out": metric.entry.left_out if metric else (),
+        "audited_later": audited_later({row.implementation.revision for row in measured}),
         "pass_at_k": () if hidden else pass_at_k_table(shown),
         "reevaluations": again,
         "environments": short_digests([row.run.environment_digest for row in measured if row.run])
@@ -161,6 +164,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "evaluators": sorted({row.run.evaluator_version for row in measured if row.run}),
         "publish": PublishForm() if manages and publishable and allowed else None,
         "needs_maintainer": manages and publishable and not allowed,
+        "withdraw": WithdrawForm() if manages and shown.visibility == Visibility.PUBLISHED else None,
         "cancel": CancelForm() if manages and shown.state in {*OPEN_STATES, SubmissionState.HELD} else None,
     }
 
@@ -226,7 +230,13 @@ def answer_page(
         "answer": answer,
         "revision": answer.revision,
         "task": answer.revision.task,
-        "row": task_row(shown, answer, run, taken=asked.taken if asked else ""),
+        "row": task_row(
+            shown,
+            answer,
+            run,
+            taken=asked.taken if asked else "",
+            unasked=why_unanswered(asked=asked.state, sent=asked.calls.exists()) if asked else "",
+        ),
         "run": run,
         "tested": run is not None and run.outcome not in WITHOUT_TEST,
         "environment": short_digest(run.environment_digest) if run else "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmark_tasks.domain.folders import LFS_ADVICE
-from benchmark_tasks.domain.left_out import left_out_groups, left_out_text
+from benchmark_tasks.domain.left_out import audited_later, audited_later_text, left_out_groups, left_out_text
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 
@@ -47,3 +47,21 @@ def test_a_task_counts_where_its_audit_passed(state: AuditState, audit: dict[str
 def test_a_task_that_is_not_runnable_does_not_count() -> None:
     revision = TaskRevision(audit_state=AuditState.PASSED, not_runnable_reasons=["no golden file", "no test"])
     assert revision.why_left_out == "not runnable: no golden file (and 1 more)"
+
+
+@pytest.mark.parametrize(
+    ("passed", "later", "said"),
+    [
+        (1, 1, "1 answer passes so far; 1 task is still being audited and not counted yet"),
+        (5, 7, "5 answers pass so far; 7 tasks are still being audited and not counted yet"),
+    ],
+)
+def test_tasks_that_wait_for_their_audit_are_said(passed: int, later: int, said: str) -> None:
+    assert audited_later_text(passed, later) == said
+
+
+def test_what_cannot_be_run_or_has_been_audited_is_not_counted_later() -> None:
+    waiting = TaskRevision(audit_state=AuditState.UNAUDITED)
+    closed = TaskRevision(audit_state=AuditState.UNAUDITED, not_runnable_reasons=["a file is missing"])
+    audited = [TaskRevision(audit_state=state) for state in AuditState if state != AuditState.UNAUDITED]
+    assert audited_later([waiting, closed, *audited, waiting]) == 2

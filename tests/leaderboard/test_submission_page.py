@@ -11,8 +11,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from benchmark_tasks.enums import AuditState
 from evaluator.enums import RunState
 from evaluator.models import TestRun
+from evaluator.queue.progress import summary
 from leaderboard.board.entries import recompute_submission
 from leaderboard.models import Entry
 from submissions.domain import publishing
@@ -20,6 +22,7 @@ from submissions.domain.audit import history
 from submissions.enums import Source, SubmissionState, Verb, Visibility
 from submissions.models import Submission, User
 from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.api.asking import Program
 from tests.leaderboard.showing import get, scored, text_of
 from tests.submissions.factories import UserFactory, with_answers
 
@@ -127,6 +130,45 @@ def test_the_page_follows_until_the_board_has_counted(client: Client, alice: Use
     part = client.get(reverse("submission_progress", args=[submission.pk]), {"seen": seen}).content.decode()
     assert "1 of 1 tasks pass their unit tests" in " ".join(part.split())
     assert "hx-get" not in part
+
+
+def test_withdrawing_is_offered_as_soon_as_it_is_published(
+    client: Client, alice: User, bob: User, maintainer: User
+) -> None:
+    """Published by itself when it was scored, while its page was open."""
+    submission = scored(alice, "passed", state=SubmissionState.RUNNING)
+    form = f'action="/submissions/{submission.pk}/withdraw/#withdraw"'
+    assert form not in get(client, submission, alice).content.decode()
+    Submission.objects.update(state=SubmissionState.SCORED, visibility=Visibility.PUBLISHED)
+    recompute_submission(submission.pk)
+    address = reverse("submission_progress", args=[submission.pk])
+    for user, offered, measured_again in ((alice, True, False), (maintainer, True, True), (bob, False, False)):
+        client.force_login(user)
+        part = client.get(address).content.decode()
+        swapped = part.partition('<div id="visibility" hx-swap-oob="true">')[2]
+        assert (form in swapped, "Measure it again" in swapped) == (offered, measured_again)
+        page = client.get(submission.get_absolute_url()).content.decode()
+        assert (page.count('id="visibility"'), form in page) == (int(offered), offered)
+    assert Program(alice).get(f"/submissions/{submission.pk}")["may"] == ["withdraw"]
+    assert Program(bob).get(f"/submissions/{submission.pk}")["may"] == []
+
+
+def test_tasks_that_are_still_audited_do_not_hide_what_passed(client: Client, alice: User) -> None:
+    submission = scored(alice, "passed", "raised", "passed")
+    first, _, last = (answer.revision for answer in submission.implementations.all())
+    said = "2 answers pass so far; {} still being audited and not counted yet."
+    for revisions, tasks in (([], ""), ([first], "1 task is"), ([last], "2 tasks are")):
+        for revision in revisions:
+            revision.audit_state = AuditState.UNAUDITED
+            revision.save()
+        recompute_submission(submission.pk)
+        text = " ".join(text_of(get(client, submission, alice)).split())
+        waiting = 0 if not tasks else int(tasks[0])
+        assert (said.format(tasks) in text) is bool(tasks)
+        told = Program(alice).get(f"/submissions/{submission.pk}")
+        assert (told["audited_later"], told["progress"]["passed"]) == (waiting, 2)
+        found = summary(submission)
+        assert (found["audited_later"], found["answers_passed"]) == (waiting, 2)
 
 
 @pytest.mark.parametrize(

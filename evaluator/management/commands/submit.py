@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from django.core.management.base import CommandError
 from redis.exceptions import RedisError
 
-from benchmark_tasks.domain.left_out import left_out_text
+from benchmark_tasks.domain.left_out import audited_later_text, left_out_text
 from evaluator.enums import AttemptState
 from evaluator.management.shared import ENDED, EXIT_INVALID, OneForWrongArguments, evaluate_or_wait
 from evaluator.models import Attempt
@@ -125,6 +125,8 @@ class Command(OneForWrongArguments):
         passed, total = result["tests"]["passed"], result["tests"]["total"]
         rows = [f"{task['task']:<32} {task['outcome'] or '-'}" for task in result["tasks"]]
         rows.append(f"submission {submission.pk}: {submission.state}, {passed:g} of {total} counted tasks passed")
+        if result["audited_later"]:
+            rows.append(audited_later_text(result["answers_passed"], result["audited_later"]))
         if result["left_out"]:
             rows.append(f"{left_out_text(result['left_out'])} (manage.py submit --json and the suite's page say why)")
         text = "\n".join([*rows, submission.held_reason]).rstrip()

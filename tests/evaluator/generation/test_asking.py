@@ -18,7 +18,8 @@ from evaluator.generation.generating import pause, progress, resume
 from evaluator.models import AnswerRequest, ModelCall, TestRun
 from evaluator.providers.stored_clients import generation_client
 from submissions.domain import endpoints
-from submissions.enums import EndpointCheck, Scaffold, SubmissionState
+from submissions.domain.audit import history
+from submissions.enums import EndpointCheck, Scaffold, SubmissionState, Verb
 from submissions.models import Endpoint, Implementation
 from tests.provider_server.types import Answer, Failure
 
@@ -46,6 +47,11 @@ def now(generation: Generation) -> tuple[str, str]:
 def one(generation: Generation) -> tuple[AnswerRequest, Implementation]:
     request = generation.requests.select_related("implementation").get()
     return request, request.implementation
+
+
+def noted(generation: Generation) -> list[tuple[int | None, str, str]]:
+    """What the public history of the run's submission says: who, what and why, but for its beginning."""
+    return list(history(generation.submission).exclude(verb=Verb.SUBMITTED).values_list("actor", "verb", "reason"))
 
 
 def test_a_right_answer_is_code_and_waits_for_its_test(lmr_mini: SuiteVersion, start_run: StartRun) -> None:
@@ -133,6 +139,7 @@ def test_a_limit_pauses_the_run_and_a_higher_one_goes_on(
     ask_all()
     assert now(generation) == (GenerationState.PAUSED, SubmissionState.GENERATING)
     assert said in generation.reason
+    assert noted(generation) == [(None, "paused", "A limit of the run was reached.")]
     before = len(provider.asked)
     assert before == (0 if "run_seconds" in limit else 1)
     owner = generation.submission.owner
@@ -159,6 +166,7 @@ def test_a_run_says_on_the_endpoint_what_it_found(
         assert found == (EndpointCheck.FAILED, refused)
         assert now(generation) == (GenerationState.PAUSED, SubmissionState.GENERATING)
         assert (generation.reason, len(provider.asked)) == (refused, 1)
+        assert noted(generation) == [(None, "paused", "The provider refused, or could not be asked.")]
 
 
 def test_a_lost_answer_is_asked_for_twice_and_then_only_by_hand(

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.generation import prompting, tokens
+from evaluator.generation import prompting
 from evaluator.generation.paper_sections import Section, SectionKind
 from evaluator.generation.papers import Paper
 from evaluator.generation.prompting import PromptTask, PromptTooLongError, build_prompt, delimited
+from evaluator.providers import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,8 +24,9 @@ from reviews.cases.closing import close_if_labelled
 from reviews.enums import CaseKind, CaseState, TriggerKind
 from reviews.models import Case, Trigger
 from submissions.domain.audit import record
+from submissions.domain.publishing import hide
 from submissions.enums import SubmissionState, Verb
-from submissions.models import Implementation, Submission
+from submissions.models import AuditEvent, Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.judging import JudgeFactory, judged
 from tests.reviews.factories import ReviewerFactory, answers, case_of, ready, reviewed
@@ -169,6 +170,38 @@ class TestAppeal:
         making.note_appeal(case)
         making.catch_up()
         assert told("appeal") == []
+
+
+class TestActs:
+    def test_a_pause_of_the_site_and_a_maintainer_s_hiding_are_told_once_each_time(
+        self, alice: User, maintainer: User, redis_url: str
+    ) -> None:
+        submission = sent(alice).submission
+        record(verb=Verb.PAUSED, subject=submission, actor=None, reason="A limit of the run was reached.")
+        hide(submission=submission, actor=maintainer, reason="Its code is another's.")
+        for _ in range(2):
+            making.catch_up()
+        assert (told("paused"), told("hidden")) == (["alice"], ["alice"])
+        made = Notice.objects.filter(kind__in=["hidden", "paused"]).order_by("kind")
+        how = "its page says why it paused and how it goes on"
+        texts = [each.text for each in made]
+        assert [text.removeprefix(str(submission)) for text in texts] == [
+            " was hidden by a maintainer: its page gives the reason.",
+            f"The run of {submission} has paused: what was answered is kept, and {how}.",
+        ]
+        record(verb=Verb.PAUSED, subject=submission, actor=None)
+        making.catch_up()
+        assert told("paused") == ["alice", "alice"]
+
+    def test_not_of_what_the_owner_did_or_of_what_is_old(self, alice: User, redis_url: str) -> None:
+        submission = sent(alice).submission
+        record(verb=Verb.PAUSED, subject=submission, actor=alice)
+        old = record(verb=Verb.PAUSED, subject=submission, actor=None)
+        with connection.cursor() as cursor:
+            table, then = AuditEvent._meta.db_table, timezone.now() - timedelta(days=3)
+            cursor.execute(f"UPDATE {table} SET created = %s WHERE id = %s", [then, old.pk])  # noqa: S608 - our own name
+        making.catch_up()
+        assert told("paused") == []
 
 
 class TestReview:
