@@ -26,7 +26,7 @@ PURE = {
         "reading_trajectories",
     },
     "evaluator/judging": {"configs", "health", "judge_budget", "judgements", "votes"},
-    "evaluator/providers": {"calling", "checking_endpoints", "stored_clients"},
+    "evaluator/providers": {"calling", "checking_endpoints", "spending", "stored_clients"},
     "evaluator/sandbox": {"building", "configuration", "preparing", "task_environments"},
     "evaluator/repeating": {"repeating"},
     "evaluator/testing": {"evaluate", "graders", "shown_outcomes"},
@@ -47,7 +47,7 @@ WORKERS_PACKAGES = {
     "evaluator.testing": {"box", "types", "shown_outcomes"},
     "evaluator.auditing": {"audit_result", "self_checks"},
     "evaluator.sandbox": {"configuration", "environment_list", "ownership", "task_environments", "types"},
-    "evaluator.providers": {"calling", "checking_endpoints", "error_bodies", "guard", "types"},
+    "evaluator.providers": {"calling", "checking_endpoints", "error_bodies", "guard", "spending", "tokens", "types"},
 }
 WORKERS_MODULES = (
     *("evaluator.generation.answers", "evaluator.generation.asking", "evaluator.queue.claims"),

@@ -18,7 +18,6 @@ from evaluator.generation.agent_box import AgentBox, AgentLimits, BoxGoneError, 
 from evaluator.generation.agent_workspace import prepared
 from evaluator.generation.prompting import filled, prompt_text
 from evaluator.providers import tokens
-from evaluator.providers.spending import total
 from evaluator.providers.types import Finish, Message, ModelRequest, Tool
 from evaluator.sandbox.types import RunCancelledError
 from submissions.trajectories.steps import Action, AgentRun, Step
@@ -203,8 +202,8 @@ class _Run:
     def _take(self, reply: ModelReply) -> None:
         """Add a reply to the conversation and run its commands."""
         self.turns += 1
-        self.input_tokens = total(self.input_tokens, reply.usage.input_tokens)
-        self.output_tokens = total(self.output_tokens, reply.usage.output_tokens)
+        self.input_tokens = tokens.total(self.input_tokens, reply.usage.input_tokens)
+        self.output_tokens = tokens.total(self.output_tokens, reply.usage.output_tokens)
         if len(reply.tool_uses) > MOST_AT_ONCE:
             self.ending = f"The model asked for {len(reply.tool_uses)} actions at once; {MOST_AT_ONCE} are the most."
             return

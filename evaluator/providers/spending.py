@@ -44,12 +44,7 @@ class Spent:
     @property
     def tokens(self) -> int | None:
         """Input and output together."""
-        return total(self.input_tokens, self.output_tokens)
-
-
-def total(first: int | None, second: int | None) -> int | None:
-    """The sum of two counts; unknown where one of them is."""
-    return None if first is None or second is None else first + second
+        return tokens.total(self.input_tokens, self.output_tokens)
 
 
 def spent(calls: QuerySet[ModelCall]) -> Spent:

@@ -26,6 +26,11 @@ def estimate(text: str) -> int:
     return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
+def total(first: int | None, second: int | None) -> int | None:
+    """The sum of two numbers of tokens; unknown where one of them is."""
+    return None if first is None or second is None else first + second
+
+
 def counted_with() -> str:
     """What :func:`count` counts with, for pages."""
     if _counter() is None:
