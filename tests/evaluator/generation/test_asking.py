@@ -256,7 +256,8 @@ def test_an_agent_goes_on_where_it_was(
     assert len(set(steps)) == len(steps) == len(provider.asked)
     counts = answer.steps.counts
     assert [counts[name] for name in ("read", "edit", "run", "finish")] == [1, 1, 1, 1]
-    assert answer.steps.input_tokens == sum(ModelCall.objects.values_list("input_tokens", flat=True))
+    counted = ModelCall.objects.values_list("input_tokens", flat=True)
+    assert answer.steps.input_tokens == sum(tokens or 0 for tokens in counted)
     assert now(generation)[0] == GenerationState.DONE
 
 

@@ -86,7 +86,7 @@ def test_what_a_provider_does_not_report_is_null(small: SuiteVersion, endpoint: 
         assert Program(alice).get(address)["reports_usage"] is reports
         assert program.post(f"{address}/estimate", ORDER)["limits_by_estimate"] is by_estimate
     run = asked(alice, WorkState.DONE)
-    unknown = {"input_tokens": None, "output_tokens": None, "dollars": None}
+    unknown: dict[str, Any] = {"input_tokens": None, "output_tokens": None, "dollars": None}
     call = called(run.requests.get(), **unknown, estimated_tokens=2000, estimated_dollars=Decimal(1))
     submission = f"/submissions/{run.submission_id}"
     for found in (Program(alice).get(f"{submission}/run"), Program(alice).get(f"{submission}/calls/{call.pk}")):
