@@ -23,8 +23,8 @@ def forget_unreported(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('evaluator', '0013_judgements_know_their_paper'),
-        ('submissions', '0014_endpoints_report_usage'),
+        ('evaluator', '0014_judges_name_their_parameters'),
+        ('submissions', '0015_endpoints_report_usage'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('submissions', '0013_contamination'),
+        ('submissions', '0014_endpoints_name_their_parameters'),
     ]
 
     operations = [
