@@ -133,10 +133,10 @@ def _compile(tree: ast.Module) -> None:
 def same_code(
     first: ast.AST, second: ast.AST, *, docstrings: bool = True, but: tuple[ast.AST, ast.AST] | None = None
 ) -> bool:
-    """Whether two syntax trees say the same, wherever it stands in the text, perhaps without ``docstrings``.
+    """Whether two syntax trees are equal, whatever their positions in the text.
 
-    The nodes ``but``, one of each tree, count as the same. Neither tree is changed. ``ast.dump`` would recurse, and
-    write numbers out: neither ends well with foreign code.
+    ``docstrings`` says whether docstrings count. The nodes ``but``, one of each tree, count as the same. Neither tree
+    is changed. ``ast.dump`` would recurse, and write numbers out: neither ends well with foreign code.
     """
     pending: list[tuple[object, object]] = [(first, second)]
     while pending:

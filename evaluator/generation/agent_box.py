@@ -58,7 +58,7 @@ _TRIED = (
     "vi",
 )
 _LOOKED_FOR: Final = sorted({*LENT_TOOLS.split(), *_TRIED})
-"""Programs whose presence the model is told of: the usual ones, and others that models try."""
+"""Programs that the prompt lists as present or missing: the usual ones, and others that models try."""
 _MOST_PACKAGES: Final = 80
 _LONGEST_NAME: Final = 60
 _FOREIGN: Final = "something in the box wrote what its driver does not write"

@@ -23,7 +23,7 @@ MAX_PAGES: Final = 150
 MAX_CHARACTERS: Final = 1_500_000
 LEAST_CHARACTERS: Final = 200
 UNREADABLE: Final = (
-    "The {} has no readable text: it has few letters, or its words are words of no language. "
+    "The {} has no readable text: it has few letters, or its words belong to no language. "
     "A font of the PDF may not say which characters it shows; use another copy of the paper."
 )
 

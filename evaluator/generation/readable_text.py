@@ -1,4 +1,4 @@
-"""Recognise text that is not readable: fonts that map to no characters leave signs and words of no language.
+"""Recognise text that is not readable: fonts that map to no characters leave symbols, and words that no language has.
 
 The check is coarse: to refuse a good paper is as bad as to read a bad one. Of 41 files of LMR-BENCH's papers (PDF and
 JSON), the one with the most tables has 61 % letters, and each has at least 19 % words of the list below.

@@ -31,7 +31,7 @@ class Budget:
 
 
 def today() -> Budget:
-    """How today's budget stands. A limit of 0 switches judging off. Unpriced calls cost no dollars.
+    """Return what is left of today's budget. A limit of 0 switches judging off. Unpriced calls cost no dollars.
 
     Tokens that a provider does not report are estimated for this.
     """

@@ -87,7 +87,7 @@ def of_error(
         error: what the body reports: ``code``, ``type``, ``message``, or empty.
         headers: the reply's.
         key: the endpoint's key, which nothing that is returned shares a piece with.
-        succeeded: whether the status says that all is well, so that the error stands in the body alone.
+        succeeded: whether the status reports success, so that only the body reports the error.
     """
     code, shown = _code(error, key), f"HTTP {status}"
     if succeeded:

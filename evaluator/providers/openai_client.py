@@ -204,7 +204,7 @@ def usual_limit(base_url: str) -> str:
 
 
 def _content(content: Any) -> str:
-    """The text of a message: a string, or a list of parts, of which those that hold reasoning are not the answer."""
+    """Return the text of a message: a string, or the text parts of a list, without those that hold reasoning."""
     if not isinstance(content, list):
         return text(content)
     parts = (part if isinstance(part, Mapping) else {"type": "text", "text": part} for part in content)

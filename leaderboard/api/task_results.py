@@ -97,13 +97,13 @@ def get_difficulty(request: HttpRequest, suite: str, paper: str, index: int, ask
     """How many of a version's ranked rows pass a task, and which labels they have."""
     revision = _open_revision(request, suite, paper, index)
     answered = pages.answered_on(request, revision)
-    told = difficulty_of(answered[2], answered[1], hidden=closed_submissions(request)) if answered else None
+    difficulty = difficulty_of(answered[2], answered[1], hidden=closed_submissions(request)) if answered else None
     return {
         "task": revision.task.slug,
         "suite_version": answered[0].number if answered else None,
-        "tests": tests_out(told.tests) if told else None,
-        "judge": _shares(told.judge) if told else [],
-        "annotators": _shares(told.human) if told else [],
+        "tests": tests_out(difficulty.tests) if difficulty else None,
+        "judge": _shares(difficulty.judge) if difficulty else [],
+        "annotators": _shares(difficulty.human) if difficulty else [],
     }
 
 

@@ -132,8 +132,8 @@ def _acts(since: datetime) -> list[Notice]:
     if not acts:
         return []
     submissions = Submission.objects.in_bulk({int(subject) for _, _, subject, _ in acts})
-    told = Notice.objects.filter(kind__in=_KIND_OF_ACT.values(), submission__in=submissions)
-    known = set(told.values_list("kind", "key"))
+    made = Notice.objects.filter(kind__in=_KIND_OF_ACT.values(), submission__in=submissions)
+    known = set(made.values_list("kind", "key"))
     found = []
     for event, verb, subject, actor in acts:
         submission, key, kind = submissions.get(int(subject)), f"{subject}:{event}", _KIND_OF_ACT[Verb(verb)]

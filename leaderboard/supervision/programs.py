@@ -118,7 +118,7 @@ def check_free(bind: str, port: int) -> str:
 def check_proxy(hosts: Iterable[str], environment: Environment) -> None:
     """Raise :class:`SupervisionError` where IP addresses in ``hosts`` lie beyond loopback and no proxy is in front.
 
-    The web server has a few threads, each of which waits for one connection: a proxy waits for slow ones instead.
+    The web server has few threads, and a slow connection occupies one: a proxy waits for slow connections instead.
     """
     beyond = next((host for host in hosts if not _loopback(host)), None)
     if beyond is not None and not (environment.trust_proxy or environment.allow_no_proxy):

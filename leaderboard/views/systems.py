@@ -95,11 +95,11 @@ def system(request: HttpRequest, slug: str) -> HttpResponse:
 def _on_suite(runs: list[SystemRun], tasks: list[MatrixTask], neighbours: Mapping[int, list[Neighbour]]) -> SuiteRuns:
     version = runs[0].entry.suite_version
     rows = [run.row for run in runs]
-    told = [(run.row, cells(run.row, tasks), run.categories) for run in runs]
-    told.sort(key=lambda each: (each[0].date is not None, each[0].date), reverse=True)
+    listed = [(run.row, cells(run.row, tasks), run.categories) for run in runs]
+    listed.sort(key=lambda each: (each[0].date is not None, each[0].date), reverse=True)
     return SuiteRuns(
         version=version,
-        runs=told,
+        runs=listed,
         columns=used_columns(_SHOWN, rows),
         history=history_of(rows) if not rows[0].calibration else None,
         neighbours=[] if rows[0].calibration else neighbours.get(version.pk, []),

@@ -53,7 +53,7 @@ class Header:
 
 
 def read_headers(stream: _Stream) -> Iterator[Header]:
-    """Every entry, up to the end mark. Its content must be read from ``stream`` before the next one is asked for.
+    """Yield every entry up to the end mark. Read its content from ``stream`` before you take the next one.
 
     Raises tarfile.TarError, EOFError and ValueError for a damaged or cut off archive.
     """

@@ -100,7 +100,7 @@ def _acts(item: Mapping[str, Any]) -> bool:
 
 
 def _is_observation(item: Mapping[str, Any]) -> bool:
-    """Whether this only says what came of the step before."""
+    """Whether this only reports the result of the step before."""
     if _speaker(item) in _OBSERVERS or ("action" not in item and _kind_words(item) & _SEEN):
         return True
     return not _acts(item) and _speaker(item) not in _AGENTS and bool({*item} & {*_OBSERVATIONS})

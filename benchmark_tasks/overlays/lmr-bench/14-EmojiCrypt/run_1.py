@@ -106,7 +106,7 @@ class SentenceTransformer:
         normalize_embeddings=False,
         **_options,
     ):
-        """Return one embedding for a text, one a row for several; as tensors only where that is asked for."""
+        """Return one embedding for a text, one a row for several; as tensors only on request."""
         if output_value != "sentence_embedding" or precision != "float32":
             raise missing("sentence_transformers", f"encode(output_value={output_value!r}, precision={precision!r})")
         single = isinstance(sentences, str)

@@ -30,7 +30,7 @@ def _cased(rng, name):
 
 
 def _case(rng, *, shared, objects_only=0, subjects_only=0, asked_present, asked_absent):
-    """Examples of which `shared` names are an object and a subject too, and names to look up.
+    """Return examples, `shared` of whose names are both object and subject, and names to look up.
 
     `asked` stand in both columns or in neither: there the reference and the instruction agree. `asked_object` and
     `asked_subject` stand in one column: there they differ.
