@@ -13,6 +13,7 @@ from submissions.answers.types import AnswerError
 MAX_DIFF_BYTES: Final = 1024 * 1024
 MAX_CHANGED_FILES: Final = 200
 COLOURED: Final = "The diff's colours (git diff --color) were removed."
+DECODED: Final = "The diff is UTF-16 text, which was read as UTF-8."
 
 _UTF16: Final = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _COLOUR: Final = re.compile(rb"\x1b\[[0-9;]*[mK]")
@@ -57,9 +58,9 @@ def plain_diff(diff: bytes) -> PlainDiff:
     if len(diff) > 2 * MAX_DIFF_BYTES:
         raise _too_large()
     text = as_utf8(diff)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = () if diff.endswith(text) else (DECODED,)
     if _COLOURED_HEADER.search(text):
-        text, notes = _COLOUR.sub(b"", text), (COLOURED,)
+        text, notes = _COLOUR.sub(b"", text), (*notes, COLOURED)
     _require_text(text)
     text, binary = _without_binary_parts(text if text.endswith(b"\n") else text + b"\n")
     # The number of files is bounded before git makes them: a small diff may copy a large file thousands of times.
@@ -82,7 +83,10 @@ def _require_text(diff: bytes) -> None:
     except UnicodeDecodeError as error:
         raise AnswerError("The diff is not UTF-8 text.", line=_line_at(diff, error.start)) from None
     if b"\0" in diff:
-        raise AnswerError("The diff holds a NUL character.", line=_line_at(diff, diff.index(b"\0")))
+        raise AnswerError(
+            "The diff holds a NUL character. UTF-16 text needs a byte order mark.",
+            line=_line_at(diff, diff.index(b"\0")),
+        )
     if diff.lstrip().startswith(b"```"):
         raise AnswerError("The diff is wrapped in a Markdown fence (```); send only the diff inside.", line=1)
 

@@ -179,7 +179,8 @@ def _is_set_aside(path: str, content: bytes, result: _Result, making: Making) ->
     old = result.before.entries.get(path)
     if result.after.entries[path].is_executable != (old is not None and old.is_executable):
         whole = old is None and bool(noise_of_name(path))
-        making.set_aside(path, "Not applied: it changes its file mode.", content if whole else None)
+        what = "it is an executable file" if whole else "it changes its file mode"
+        making.set_aside(path, f"Not applied: {what}.", content if whole else None)
         if whole:
             return True
     if old is not None and path != making.goal.file and is_protected_name(path):

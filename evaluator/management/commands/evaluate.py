@@ -144,7 +144,9 @@ class Command(OneForWrongArguments):
         until = Endpoint.objects.filter(pk=generation.endpoint_id or 0).values_list("not_before", flat=True).first()
         if until and until > timezone.now() and until != self._reported:
             self._reported = until
-            self.stderr.write(f"The provider asks to wait until {until:%Y-%m-%d %H:%M:%S} UTC.")
+            self.stderr.write(
+                f"The provider asks to wait. The next request is sent after {until:%Y-%m-%d %H:%M:%S} UTC."
+            )
 
     def _stop(self, generation: Generation) -> None:
         self.stderr.write(f"Stopped: {generation.reason}")

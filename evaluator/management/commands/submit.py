@@ -124,7 +124,10 @@ class Command(OneForWrongArguments):
         result = summary(submission) | {"remarks": self.remarks}
         passed, total = result["tests"]["passed"], result["tests"]["total"]
         rows = [f"{task['task']:<32} {task['outcome'] or '-'}" for task in result["tasks"]]
-        rows.append(f"submission {submission.pk}: {submission.state}, {passed:g} of {total} counted tasks passed")
+        waiting = sum(not task["outcome"] for task in result["tasks"])
+        counted = f"{passed:g} of {total} counted tasks passed"
+        measured = f"{waiting} answer{'' if waiting == 1 else 's'} still to be measured" if waiting else counted
+        rows.append(f"submission {submission.pk}: {submission.state}, {measured}")
         if result["audited_later"]:
             rows.append(audited_later_text(result["answers_passed"], result["audited_later"]))
         if result["left_out"]:

@@ -164,7 +164,9 @@ def test_a_long_wait_is_printed_once(
     code, _, errors = run(provider, "mine")
     lines = errors.splitlines()
     assert (code, len(lines), lines[1]) == (130, 2, "Interrupted; nothing more is asked or measured.")
-    until = datetime.fromisoformat(lines[0].removeprefix("The provider asks to wait until ").replace(" UTC.", "+00:00"))
+    until = datetime.fromisoformat(
+        lines[0].removeprefix("The provider asks to wait. The next request is sent after ").replace(" UTC.", "+00:00")
+    )
     assert 7100 < (until - datetime.now(UTC)).total_seconds() <= 7200
     assert len(provider.asked) == 1
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal
-from submissions.answers.diff_text import COLOURED, as_utf8, plain_diff
+from submissions.answers.diff_text import COLOURED, DECODED, as_utf8, plain_diff
 from submissions.answers.diffs import OTHER_LINE_ENDS, apply_diff
 from submissions.answers.types import AnswerError, TaskFiles
 
@@ -99,7 +99,8 @@ FORMS = {
 def test_other_encodings_and_line_ends_apply(masked: Path, form: str) -> None:
     applied = apply_diff(task(masked), FORMS[form](diff_of(masked)))
     assert applied.files == {"pkg/goal.py": SOLVED, "pkg/new.py": NEW}
-    assert applied.notes == ((OTHER_LINE_ENDS,) if "Windows" in form else ())
+    decoded, ends = "UTF-16" in form, "Windows" in form
+    assert applied.notes == (*[DECODED] * decoded, *[OTHER_LINE_ENDS] * ends)
 
 
 def test_a_diff_for_unix_applies_to_a_file_with_windows_line_ends_which_it_keeps(masked: Path) -> None:
@@ -138,7 +139,7 @@ def test_escapes_of_the_content_stay(masked: Path) -> None:
     ("diff", "line", "message"),
     [
         (b"\xff\xfe" + "x".encode("utf-16-le") + b"\x00", 1, "The diff is not UTF-8 text."),
-        ("x\ny\n".encode("utf-16-le"), 1, "The diff holds a NUL character."),
+        ("x\ny\n".encode("utf-16-le"), 1, "The diff holds a NUL character. UTF-16 text needs a byte order mark."),
         (b"\xff\xfe" + "```diff\n".encode("utf-16-le"), 1, "The diff is wrapped in a Markdown fence"),
         (b"\xff\xfe" + (" " * 1024).encode("utf-16-le"), None, "The diff is empty."),
         (b"\xff\xfe" + ("x" * (1024 * 1024 + 1)).encode("utf-16-le"), None, "The diff is larger than 1024 KB"),

@@ -168,7 +168,7 @@ SET_ASIDE: dict[str, tuple[str, str, str]] = {
     "ignored files": (add(".gitignore", "*.pyc"), ".gitignore", f"Not applied: it {PROTECTED}."),
     "symlink": (LINK, "pkg/link", "Not applied: it is a link or special file."),
     "submodule": (GITLINK, "pkg/sub", "Not applied: it is an empty folder or a submodule."),
-    "new executable": (add("pkg/x.sh", mode="100755"), "pkg/x.sh", f"Not applied: it {MODE}."),
+    "new executable": (add("pkg/x.sh", mode="100755"), "pkg/x.sh", "Not applied: it is an executable file."),
     "mode change": (
         "diff --git a/pkg/helper.py b/pkg/helper.py\nold mode 100644\nnew mode 100755\n",
         "pkg/helper.py",
