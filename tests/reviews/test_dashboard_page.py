@@ -83,13 +83,13 @@ class TestQueue:
             (kinds.APPEAL, 1, 50, 2),
             (kinds.AUDIT, 2, 100, 9),
         ]
-        assert reasons(closed=set(Case.objects.values_list("implementation", flat=True))) == []
+        assert reasons(closed=set(Case.objects.values_list("implementation__submission", flat=True))) == []
 
     def test_cases_are_filtered_by_state_and_those_of_closed_answers_left_out(self) -> None:
         open_one, done = case_of(), case_of(state=CaseState.AGREED)
         assert list(cases(closed=(), viewer=None)) == [done, open_one]
         assert list(cases(closed=(), viewer=None, state="agreed")) == [done]
-        closed = {open_one.implementation_id}
+        closed = {open_one.implementation.submission_id}
         assert (queue(closed=closed, by_severity=True), list(cases(closed=closed, viewer=None))) == ([], [done])
 
     def test_a_coming_repeat_is_hidden_from_whom_it_waits_for(self) -> None:

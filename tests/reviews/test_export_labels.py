@@ -105,7 +105,7 @@ def test_a_suite_can_be_asked_for_and_left_out() -> None:
     reviewed(mine, ReviewerFactory(), "CC")
     suite = mine.implementation.submission.suite_version.suite
     assert [row["case"] for row in rows("--suite", suite.slug)] == [str(mine.identifier)]
-    assert str(mine.identifier) not in "".join(export(form="jsonl", without={mine.implementation_id}))
+    assert str(mine.identifier) not in "".join(export(form="jsonl", without={mine.implementation.submission_id}))
     with pytest.raises(CommandError, match="There is no suite 'nowhere'"):
         exported("csv", "--suite", "nowhere")
 

@@ -57,7 +57,7 @@ def test_each_variant_has_its_own_outcome_in_one_box(tmp_path: Path) -> None:
     found = outcomes(sandbox, write_task(tmp_path), [text for text, _ in VARIANTS.values()])
     assert dict(zip(VARIANTS, found, strict=True)) == {name: outcome for name, (_, outcome) in VARIANTS.items()}
     assert sandbox.labels == ["audit-hello", "audit-golden", "audit-variants"]
-    assert sandbox.ran[-1].mounts[2].source == tmp_path / "masked"
+    assert sandbox.ran[-1].mounts[3].source == tmp_path / "masked"
 
 
 def test_one_that_takes_the_box_down_leaves_the_others_their_outcomes(each_sandbox: Sandbox, tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_an_answer_that_draws_and_reads_no_text_fails(draw: str, probe: Any) -> 
         ("SentenceTransformer('m').encode(first, precision='int8')", "encode(output_value='sentence_embedding', "),
         ("OpenAI().chat.completions.create(messages=[])", "OpenAI.chat"),
         ("SentenceTransformer('m').tokenize(first)", "SentenceTransformer.tokenize"),
-        ("float(util.mine(first))", "util.mine()"),
+        ("float(util.mine(first))", "mine()"),
     ],
 )
 def test_what_the_stand_in_cannot_answer_fails_with_a_sentence(body: str, missing: str, probe: Any) -> None:
@@ -125,7 +125,10 @@ def test_what_the_stand_in_cannot_answer_fails_with_a_sentence(body: str, missin
 LOSS = """
 import torch.nn.functional as F
 
-def preference_loss(policy_chosen_logps, policy_rejected_logps, reference_chosen_logps, reference_rejected_logps, beta):
+def preference_loss(
+    policy_chosen_logps, policy_rejected_logps, reference_chosen_logps, reference_rejected_logps, beta,
+    label_smoothing=0.0, ipo=False, reference_free=False,
+):
     chosen, rejected = policy_chosen_logps - reference_chosen_logps, policy_rejected_logps - reference_rejected_logps
     return -F.logsigmoid(beta * (chosen - rejected)){loss}, beta * chosen{reward}, beta * rejected.detach()
 """
