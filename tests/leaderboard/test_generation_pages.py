@@ -258,7 +258,7 @@ def test_a_cancelled_run_says_what_was_answered_and_paid_and_what_was_not_asked(
     progress = as_alice.get(reverse("submission_progress", args=[run.submission_id]))
     states = ["not tested: cancelled"] * 2 + ["stopped: the run was cancelled", "not asked: the run was cancelled"]
     for response in (as_alice.get(address), progress):
-        said = "Cancelled after 2 of 4 answers, for US $ 0.0096. They were not tested; the rest was not asked."
+        said = "Cancelled after 2 of 4 answers; its calls cost US $ 0.0096. Nothing was tested, and it has no score."
         assert said in words_of(response)
         assert [row.badge.text for row in response.context["rows"]] == states
         assert "waiting" not in words_of(response)
