@@ -127,12 +127,16 @@ class MarksOut(Schema):
 
 
 class TaskRowOut(Schema):
-    """A row with its marks; none where only totals were published, or while you label an answer of it."""
+    """A row with its marks; none where only totals were published, or while you label an answer of it.
+
+    Then ``hidden_while_you_label`` is true.
+    """
 
     key: str
     system: str
     inputs: str
     marks: list[MarksOut]
+    hidden_while_you_label: bool
 
 
 @router.get("/suites/{slug:suite}/board", response=Page[RowOut])
@@ -161,7 +165,12 @@ def list_marks(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Q
     def shown(part: Any) -> list[dict[str, Any]]:
         rows = without_numbers(board_rows(part, version, category), closed_submissions(request))
         return [
-            {"key": row.key, "system": row.system, "inputs": row.inputs, "marks": _marks(row, tasks)} for row in rows
+            {
+                **{name: getattr(row, name) for name in ("key", "system", "inputs")},
+                "marks": _marks(row, tasks),
+                "hidden_while_you_label": row.closed,
+            }
+            for row in rows
         ]
 
     return paged(request, metrics, paging, shown)

@@ -66,13 +66,16 @@ class SubmissionOut(Schema):
 
 
 class ProgressOut(Schema):
-    """How far the evaluation is, in answers that were sent: ``done`` of ``total`` are decided."""
+    """How far the evaluation is, in answers that were sent: ``done`` of ``total`` are decided.
+
+    ``passed`` is null while you label one of them.
+    """
 
     done: int
     running: int
     held: int
     total: int
-    passed: int
+    passed: int | None
 
 
 class TraceOut(Schema):

@@ -56,14 +56,15 @@ class TaskRow:
 class Progress:
     """How far an evaluation is, in answers that were sent: ``done`` are those whose run has ended.
 
-    ``ended`` counts the runs of tasks without an answer too, which are decided at once.
+    ``ended`` counts the runs of tasks without an answer too, which are decided at once. ``passed`` is None where it is
+    hidden from the viewer.
     """
 
     done: int
     running: int
     held: int
     total: int
-    passed: int
+    passed: int | None
     ended: int
 
     @property
@@ -137,7 +138,7 @@ def progress_of(rows: Iterable[TaskRow]) -> Progress:
 def without_outcomes(rows: Iterable[TaskRow], progress: Progress) -> tuple[list[TaskRow], Progress]:
     """The same for an annotator who labels one of them: without what passed, in rows and counts, and what it cost."""
     hidden = Badge("hidden while you label", "pending")
-    return [TaskRow(row.implementation, None, hidden, closed=True) for row in rows], replace(progress, passed=0)
+    return [TaskRow(row.implementation, None, hidden, closed=True) for row in rows], replace(progress, passed=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,13 @@ def test_marks_are_given_task_by_task(small: SuiteVersion, alice: User) -> None:
         (f"r-{totals.reported_run.slug}", "Heron"),
     ]
     assert listed[1]["marks"] == []
+    assert [row["hidden_while_you_label"] for row in listed] == [False, False]
+    annotator = ready()
+    answer = ImplementationFactory(submission=entry.submission, revision=first)
+    assigned(case_of(answer, state="leased"), annotator)
+    held, other = Program(annotator.user).get("/suites/small/matrix?sort=-system")["items"]
+    assert (held["key"], held["marks"], held["hidden_while_you_label"]) == (f"s{entry.submission_id}", [], True)
+    assert other == listed[1]
 
 
 def test_numbers_of_a_category_are_hidden_from_who_labels_an_answer_in_it(small: SuiteVersion) -> None:

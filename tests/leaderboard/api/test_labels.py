@@ -158,13 +158,17 @@ def test_what_one_labels_is_hidden_elsewhere_too(annotator: Reviewer, held: Assi
     address = f"/submissions/{answer.submission_id}"
     assert reading.problem("GET", f"{address}/answers/alpha/1/1")["type"] == "/docs/api/#blind"
     assert reading.problem("GET", "/suites/small/tasks/alpha/1/results")["type"] == "/docs/api/#blind"
-    assert reading.get(address)["hidden_while_you_label"] is True
+    shown = reading.get(address)
+    assert (shown["hidden_while_you_label"], shown["tests"]) == (True, None)
+    # Zero would say that none passed.
+    assert shown["progress"]["passed"] is None
     (row,) = reading.get(f"{address}/answers")["items"]
     assert (row["outcome"], row["state"], row["reason"]) == ("", "hidden while you label", "")
     assert (row["judge_label"], row["final_label"]) == ("", "")
     assert reading.get("/cases")["items"] == []
     assert reading.problem("GET", f"/cases/{case.pk}")["type"] == "/docs/api/#blind"
     nobody = Program()
+    assert nobody.get(address)["progress"]["passed"] == 0
     assert nobody.get(f"{address}/answers")["items"][0]["judge_label"] == "LC"
     assert [each["id"] for each in nobody.get("/cases")["items"]] == [case.pk]
 
