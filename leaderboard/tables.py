@@ -23,9 +23,22 @@ def file_asked(request: HttpRequest) -> bool:
 
 
 def table_file(
-    request: HttpRequest, *, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **about: Any
+    request: HttpRequest,
+    *,
+    name: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    hidden: Sequence[bool] = (),
+    **about: Any,
 ) -> HttpResponse:
-    """The table in the format asked for; in JSON with what it is ``about``, and a row as an object."""
+    """The table in the format asked for; in JSON with what it is ``about``, and a row as an object.
+
+    ``hidden`` says of each row whether the viewer labels an answer of it. Where one is hidden, a last column says so:
+    an empty cell alone can also mean that a number is not known.
+    """
+    if any(hidden):
+        columns = (*columns, "hidden_while_you_label")
+        rows = [(*row, closed) for row, closed in zip(rows, hidden, strict=True)]
     if request.GET.get("format") == "json":
         return JsonResponse({**about, "rows": [dict(zip(columns, row, strict=True)) for row in rows]})
     lines = [csv_line(columns), *(csv_line(map(as_cell, row)) for row in rows)]

@@ -177,12 +177,12 @@ FILE_MEANINGS: Final = {
 
 
 def file_rows(row: BoardRow, tasks: Sequence[MatrixTask], site: str) -> list[list[Any]]:
-    """The lines of one system."""
+    """The lines of one system. While the viewer labels an answer of it, they have None for what raters say."""
     address_of = _addresses(row)
     lines: list[list[Any]] = []
-    for task in tasks if row.marks else ():
+    for task in tasks if row.marks or row.closed else ():
         share, *labels = said_of(row, task)
         about = (row.system, row.inputs, task.slug, task.category)
-        said = (_WRITTEN.get(label, label) for label in labels)
+        said = (None if row.closed else _WRITTEN.get(label, label) for label in labels)
         lines.append([*about, share, *said, f"{site}{address_of(task)}"])
     return lines

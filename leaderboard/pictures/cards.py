@@ -28,13 +28,16 @@ _MOST_HEIGHT: Final = 62
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A row: the share of tests that pass, with its interval, as pixels from the left; ``y`` is its middle."""
+    """A row: the share of tests that pass, with its interval, as pixels from the left; ``y`` is its middle.
+
+    ``at`` is None where the share is hidden from the viewer: ``value`` says so.
+    """
 
     y: int
     name: str
     note: str
     value: str
-    at: float
+    at: float | None
     low: float | None
     high: float | None
 
@@ -58,8 +61,11 @@ class Card:
 def card(
     *, title: str, subtitle: str, rows: Sequence[tuple[str, str, BoardRow]], footer: str, sentence: str = ""
 ) -> Card:
-    """``rows`` are (name, what stands below it, the row); those without unit tests have no bar."""
-    shown = [(name, note, row) for name, note, row in rows if row.tests][:MOST_BARS]
+    """``rows`` are (name, what stands below it, the row); those without unit tests have no bar.
+
+    A row that the viewer labels has its name, and says that it is hidden.
+    """
+    shown = [(name, note, row) for name, note, row in rows if row.tests or row.closed][:MOST_BARS]
     lines = [_cut(line, _LONGEST_LINE + 1) for line in wrap(sentence, _LONGEST_LINE)]
     if len(lines) > _MOST_LINES:
         lines = [*lines[: _MOST_LINES - 1], _cut(f"{lines[_MOST_LINES - 1]} …", _LONGEST_LINE)]
@@ -132,13 +138,15 @@ def _standing(row: BoardRow) -> str:
 
 
 def _bar(y: int, name: str, note: str, row: BoardRow) -> Bar:
-    tests = row.tests
+    tests, cut = row.tests, _cut(name, _LONGEST_NAME - 6 * len(note) // 10)
+    if row.closed:
+        return Bar(y=y, name=cut, note=note, value="hidden while you label", at=None, low=None, high=None)
     assert tests is not None  # noqa: S101 - the caller left out the others, for the type checker
     few = tests.few
     low, high = (None, None) if few else (tests.low, tests.high)
     return Bar(
         y=y,
-        name=_cut(name, _LONGEST_NAME - 6 * len(note) // 10),
+        name=cut,
         note=note,
         value=f"{tests.passed:g}/{tests.tasks}" if few else f"{tests.percent:.1f}",
         at=_place(tests.percent),

@@ -216,13 +216,21 @@ def _file(
 ) -> HttpResponse:
     site = request.build_absolute_uri("/").rstrip("/")
     if by_task:
-        lines = [line for row in rows for line in file_rows(row, tasks, site)]
-        return table_file(request, name=f"{suite.slug}-matrix", columns=MATRIX_COLUMNS, rows=lines, suite=suite.slug)
+        lines = [(line, row.closed) for row in rows for line in file_rows(row, tasks, site)]
+        return table_file(
+            request,
+            name=f"{suite.slug}-matrix",
+            columns=MATRIX_COLUMNS,
+            rows=[line for line, _ in lines],
+            hidden=[is_hidden for _, is_hidden in lines],
+            suite=suite.slug,
+        )
     return table_file(
         request,
         name=f"{suite.slug}-board",
         columns=FILE_COLUMNS,
         rows=[file_row(row, site) for row in rows],
+        hidden=[row.closed for row in rows],
         suite=suite.slug,
     )
 

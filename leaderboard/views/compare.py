@@ -116,23 +116,27 @@ def _file(
     request: HttpRequest, rows: Sequence[BoardRow], tasks: Sequence[MatrixTask], pairs: Sequence[Compared]
 ) -> HttpResponse:
     site = request.build_absolute_uri("/").rstrip("/")
+    numbers = {
+        **{name: name for name in ("tasks", "papers", "difference", "low", "high", "p")},
+        "first_only": "more_a",
+        "second_only": "more_b",
+    }
     told: list[dict[str, Any]] = [
         {
             "first": each.first.key,
             "second": each.second.key,
             "words": each.words,
-            "tasks": each.pair.tasks,
-            "papers": each.pair.papers,
-            "first_only": each.pair.more_a,
-            "second_only": each.pair.more_b,
-            "difference": each.pair.difference,
-            "low": each.pair.low,
-            "high": each.pair.high,
-            "p": each.pair.p,
+            **{name: getattr(each.pair, stored) if each.pair else None for name, stored in numbers.items()},
             "p_holm": each.adjusted,
         }
         for each in pairs
-        if each.pair
     ]
-    lines = [line for row in rows for line in file_rows(row, tasks, site)]
-    return table_file(request, name="comparison", columns=FILE_COLUMNS, rows=lines, pairs=told)
+    lines = [(line, row.closed) for row in rows for line in file_rows(row, tasks, site)]
+    return table_file(
+        request,
+        name="comparison",
+        columns=FILE_COLUMNS,
+        rows=[line for line, _ in lines],
+        hidden=[is_hidden for _, is_hidden in lines],
+        pairs=told,
+    )

@@ -19,6 +19,7 @@ from tests.benchmark_tasks.factories import (
 )
 from tests.leaderboard.factories import measured, reported
 from tests.leaderboard.showing import words
+from tests.reviews.factories import assigned, case_of, ready
 from tests.submissions.factories import ImplementationFactory, SystemFactory
 
 if TYPE_CHECKING:
@@ -163,3 +164,27 @@ class TestTwoAnswers:
             Submission.objects.filter(entry=two).update(**changes)
             response = client.get(path)
             assert (response.status_code, b"sentinel" in response.content) == (404, False)
+
+
+def test_a_file_keeps_a_row_that_the_viewer_labels_without_numbers(client: Client, version: SuiteVersion) -> None:
+    held, other = ours(version, "Held", [1.0] * TASKS), ours(version, "Other", [0.0] * TASKS)
+    person = ready()
+    answer = ImplementationFactory(submission=held.submission, revision=version.revisions.first())
+    assigned(case_of(answer), person)
+    client.force_login(person.user)  # type: ignore[arg-type]
+    file = client.get(address(held, other, more="&format=json")).json()
+    told = ("system", "tests", "judge", "annotators", "hidden_while_you_label")
+    assert [tuple(row[name] for name in told) for row in file["rows"]] == [
+        *[("Held", None, None, None, True)] * TASKS,
+        *[("Other", 0.0, "", "", False)] * TASKS,
+    ]
+    (pair,) = file["pairs"]
+    assert pair.pop("words") == "Held and Other cannot be compared while you label an answer of one of them."
+    assert (pair.pop("first"), pair.pop("second")) == (f"s{held.submission_id}", f"s{other.submission_id}")
+    assert len(pair) == 9
+    assert set(pair.values()) == {None}
+    lines = list(csv.DictReader(client.get(address(held, other, more="&format=csv")).content.decode().splitlines()))
+    assert [(line["system"], line["hidden_while_you_label"]) for line in lines[TASKS - 1 : TASKS + 1]] == [
+        ("Held", "True"),
+        ("Other", "False"),
+    ]

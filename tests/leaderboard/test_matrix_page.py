@@ -20,7 +20,8 @@ from tests.benchmark_tasks.factories import (
     TaskRevisionFactory,
 )
 from tests.leaderboard.factories import MetricFactory, measured, reported
-from tests.submissions.factories import SystemFactory
+from tests.reviews.factories import assigned, case_of, ready
+from tests.submissions.factories import ImplementationFactory, SystemFactory
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -123,3 +124,33 @@ def test_the_file_has_a_line_for_each_system_and_task(client: Client, version: S
     rows = client.get("/board/small/matrix/?format=json&sort=system").json()["rows"]
     assert [row["tests"] for row in rows] == [None, 1.0, 1 / 3, 1.0, 0.0, 1.0]
     assert client.get("/board/small/matrix/?format=xml").status_code == 404
+
+
+def test_a_file_keeps_a_row_that_the_viewer_labels_without_numbers(client: Client, version: SuiteVersion) -> None:
+    submission = version.entries.get(submission__isnull=False).submission
+    person = ready()
+    assigned(case_of(ImplementationFactory(submission=submission, revision=version.revisions.first())), person)
+    assert "hidden_while_you_label" not in client.get("/board/small/matrix/?format=csv").content.decode()
+    client.force_login(person.user)  # type: ignore[arg-type]
+    rows = client.get("/board/small/matrix/?format=json&sort=system").json()["rows"]
+    told = ("system", "task", "tests", "judge", "annotators", "hidden_while_you_label")
+    assert [tuple(row[name] for name in told) for row in rows] == [
+        ("Ours <b>", "c/1", None, None, None, True),
+        ("Ours <b>", "a/1", None, None, None, True),
+        ("Ours <b>", "b/1", None, None, None, True),
+        ("Theirs", "c/1", 1.0, "LC", "", False),
+        ("Theirs", "a/1", 0.0, "LC", "", False),
+        ("Theirs", "b/1", 1.0, "LC", "", False),
+    ]
+    text = client.get("/board/small/matrix/?format=csv&sort=system").content.decode()
+    lines = list(csv.DictReader(text.splitlines()))
+    assert [tuple(line[name] for name in told) for line in lines[2:4]] == [
+        ("Ours <b>", "b/1", "", "", "", "True"),
+        ("Theirs", "c/1", "1.0", "LC", "", "False"),
+    ]
+    board = client.get("/board/small/?format=json&sort=system").json()["rows"]
+    assert [(row["system"], row["tests_passed"], row["hidden_while_you_label"]) for row in board] == [
+        ("Ours <b>", None, True),
+        ("Theirs", 11.0, False),
+        ("Totals", 11.0, False),
+    ]

@@ -6,10 +6,12 @@ import html
 import itertools
 import re
 import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from leaderboard.board.hidden_rows import without_numbers
 from leaderboard.board.states import note_change
 from leaderboard.pictures.cards import board_card, compare_card, system_card
 from leaderboard.pictures.drawing import draw
@@ -18,7 +20,8 @@ from submissions.domain import publishing
 from tests.leaderboard.factories import measured, reported
 from tests.leaderboard.freezing import frozen, ours, sent, two_tasks
 from tests.leaderboard.showing import rows_of
-from tests.submissions.factories import SystemFactory
+from tests.reviews.factories import assigned, case_of, ready
+from tests.submissions.factories import ImplementationFactory, SystemFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,6 +79,23 @@ class TestCards:
         assert [(bar.name, bar.value) for bar in shown.bars] == [("Best", "50.0"), ("S" * 29 + "…", "39.3")]
         assert [(bar.low, bar.at, bar.high) for bar in shown.bars] == [(631.0, 755.0, 790.7), (None, 704.6, None)]
         assert shown.footer == "3 rows on 1 task. Bars are 95 % intervals."
+
+    def test_a_row_that_the_viewer_labels_is_named_without_numbers(self, version: SuiteVersion) -> None:
+        held = ours(version, "Held").submission_id
+        ours(version, "Other")
+        assert held is not None
+        rows = without_numbers(rows_of(version), {held})
+        said = [("Held", "hidden while you label", None), ("Other", "39.3", 704.6)]
+        shown = board_card("Small board", rows, number=2, tasks=2)
+        assert [(bar.name, bar.value, bar.at) for bar in shown.bars] == said
+        (bar,) = system_card("Held", "", [("Small", rows[0])]).bars
+        assert (bar.name, bar.value, bar.at, bar.low, bar.high) == ("Small", "hidden while you label", None, None, None)
+        drawn = draw(shown, site="board.example.org")
+        assert size(drawn) == (1200, 630)
+        # A point at the scale's beginning would be a number too.
+        hidden, other = shown.bars
+        at_zero = replace(shown, bars=(replace(hidden, at=520.0), other))
+        assert draw(at_zero, site="board.example.org") != drawn
 
     def test_a_system_says_its_rank_band(self, version: SuiteVersion) -> None:
         entry = ours(version)
@@ -144,6 +164,31 @@ class TestPages:
         publishing.hide(submission=sent(first), actor=maintainer, reason="It must.")
         assert [client.get(address).status_code for address in addresses] == [404, 404]
         assert client.get(snapshots).content != before
+
+    def test_an_annotator_s_pictures_name_the_row_that_she_labels(
+        self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        entry, other = ours(version, "Held"), ours(version, "Other")
+        cards: list[Card] = []
+
+        def noted(card: Card, *, site: str) -> bytes:
+            cards.append(card)
+            return draw(card, site=site)
+
+        monkeypatch.setattr(pictures, "draw", noted)
+        person = ready()
+        answer = ImplementationFactory(submission=sent(entry), revision=version.revisions.first())
+        assigned(case_of(answer), person)
+        client.force_login(person.user)  # type: ignore[arg-type]
+        compared = f"/compare/small/picture.png?row=s{entry.submission_id}&row=s{other.submission_id}"
+        for address in ("/board/small/picture.png", "/systems/held/picture.png", compared):
+            assert client.get(address).status_code == 200
+        assert [[(bar.name, bar.value) for bar in card.bars] for card in cards] == [
+            [("Other", "39.3"), ("Held", "hidden while you label")],
+            [("Small", "hidden while you label")],
+            [("Held", "hidden while you label"), ("Other", "39.3")],
+        ]
+        assert cards[0].footer == "2 rows on 2 tasks. Bars are 95 % intervals."
 
     def test_unknown_parameters_make_no_new_picture(
         self, client: Client, version: SuiteVersion, drawn: list[str]

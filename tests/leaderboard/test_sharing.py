@@ -15,7 +15,8 @@ from submissions.enums import Inputs, Kind, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.factories import measured, reported
-from tests.submissions.factories import SystemFactory
+from tests.reviews.factories import assigned, case_of, ready
+from tests.submissions.factories import ImplementationFactory, SystemFactory
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -116,6 +117,18 @@ class TestFeed:
         Entry.objects.exclude(reported_run__isnull=False).update(date=now)
         assert self.titles(client) == ["Shown: 11 of 28 tasks"]
         assert client.get("/board/none/feed.atom").status_code == 404
+
+    def test_leaves_out_a_row_that_the_viewer_labels(self, client: Client, version: SuiteVersion) -> None:
+        now = datetime(2026, 1, 1, tzinfo=UTC)
+        held, _ = (measured(version, system=SystemFactory(name=name)) for name in ("Held", "Other"))
+        Entry.objects.update(date=now)
+        annotator = ready()
+        answer = ImplementationFactory(submission=held.submission, revision=version.revisions.first())
+        assigned(case_of(answer), annotator)
+        client.force_login(annotator.user)  # type: ignore[arg-type]
+        assert self.titles(client) == ["Other: 11 of 28 tasks"]
+        client.logout()
+        assert self.titles(client) == ["Other: 11 of 28 tasks", "Held: 11 of 28 tasks"]
 
     def test_asks_no_more_for_more_rows(self, client: Client, version: SuiteVersion) -> None:
         counts = []
