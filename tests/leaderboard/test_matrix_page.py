@@ -154,3 +154,16 @@ def test_a_file_keeps_a_row_that_the_viewer_labels_without_numbers(client: Clien
         ("Theirs", 11.0, False),
         ("Totals", 11.0, False),
     ]
+
+
+def test_a_row_that_the_viewer_labels_is_marked_so_that_its_card_has_no_empty_cells(
+    client: Client, version: SuiteVersion
+) -> None:
+    submission = version.entries.get(submission__isnull=False).submission
+    person = ready()
+    assigned(case_of(ImplementationFactory(submission=submission, revision=version.revisions.first())), person)
+    assert '<tr role="row" class="hidden-row">' not in client.get("/board/small/").content.decode()
+    client.force_login(person.user)  # type: ignore[arg-type]
+    page = client.get("/board/small/").content.decode()
+    rows = [row for row in page.split("<tr ") if row.startswith('role="row" class="hidden-row">')]
+    assert ["Ours &lt;b&gt;" in row for row in rows] == [True]
