@@ -121,7 +121,7 @@ def _file(
         "first_only": "more_a",
         "second_only": "more_b",
     }
-    told: list[dict[str, Any]] = [
+    compared_pairs: list[dict[str, Any]] = [
         {
             "first": each.first.key,
             "second": each.second.key,
@@ -138,5 +138,5 @@ def _file(
         columns=FILE_COLUMNS,
         rows=[line for line, _ in lines],
         hidden=[is_hidden for _, is_hidden in lines],
-        pairs=told,
+        pairs=compared_pairs,
     )
