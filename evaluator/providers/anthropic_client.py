@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.providers import error_bodies
-from evaluator.providers.bodies import EMPTY, count, items, short, text, tool_use, usage_of
+from evaluator.providers.bodies import EMPTY, count, items, reported, short, text, tool_use, usage_of
 from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
 from evaluator.providers.types import Finish, Message, ModelReply
 from submissions.endpoints.addresses import canonical
@@ -94,17 +94,24 @@ class MessagesClient(SdkClient):
             for block in content
             if block.get("type") == "tool_use"
         )
-        usage = raw.get("usage") if isinstance(raw.get("usage"), Mapping) else {}
         return ModelReply(
             text=said,
             tool_uses=uses,
             finish=FINISHES.get(text(raw.get("stop_reason")), Finish.TOOLS if uses else Finish.STOPPED),
-            usage=_usage(usage),
+            usage=self._usage(raw),
             model=short(raw.get("model")),
             request_id="",
             raw=raw,
             message=Message("assistant", said, uses, opaque=tuple(content)),
         )
+
+    def _usage(self, raw: Mapping[str, Any]) -> TokenUsage:
+        """Anthropic's ``input_tokens`` are those that neither came from the cache nor went into it."""
+        usage = reported(raw)
+        fresh, cached = count(usage.get("input_tokens")), count(usage.get("cache_read_input_tokens")) or 0
+        created = count(usage.get("cache_creation_input_tokens")) or 0
+        read = None if fresh is None else fresh + cached + created
+        return usage_of(read=read, written=count(usage.get("output_tokens")), cached=cached)
 
 
 def unbounded(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,14 +127,6 @@ def _within(name: str, value: Any) -> Any:
     if name == "properties":
         return {inner: unbounded(schema) for inner, schema in value.items()}
     return unbounded(value) if name == "items" else value
-
-
-def _usage(usage: Any) -> TokenUsage:
-    """Anthropic's ``input_tokens`` are those that neither came from the cache nor went into it."""
-    fresh, cached = count(usage.get("input_tokens")), count(usage.get("cache_read_input_tokens")) or 0
-    created = count(usage.get("cache_creation_input_tokens")) or 0
-    read = None if fresh is None else fresh + cached + created
-    return usage_of(read=read, written=count(usage.get("output_tokens")), cached=cached)
 
 
 def _turns(messages: tuple[Message, ...]) -> list[dict[str, Any]]:

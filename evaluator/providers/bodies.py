@@ -60,6 +60,12 @@ def count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
 
 
+def reported(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The usage that a body reports; empty where it reports none."""
+    usage = raw.get("usage")
+    return usage if isinstance(usage, Mapping) else {}
+
+
 def usage_of(*, read: int | None, written: int | None, cached: int | None) -> TokenUsage:
     """A reply's usage. No prompt has 0 tokens: servers that count nothing send that."""
     return TokenUsage(read or None, written, min(cached or 0, read or 0))

@@ -10,7 +10,6 @@ import hashlib
 import time
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -19,19 +18,19 @@ from django.utils import timezone
 
 from evaluator.enums import CallState
 from evaluator.models import ModelCall
-from evaluator.providers.spending import MOST_DOLLARS, estimated
+from evaluator.providers.spending import used
 from evaluator.providers.types import BUSY_STATUSES, FaultKind, Finish, ProviderFault
 from evaluator.queue.database import retry, storable, storable_text
 from evaluator.sandbox.ownership import Owner
 from submissions.models import Endpoint
-from submissions.models.endpoints import cost_of
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from datetime import datetime
 
     from evaluator.enums import CallPurpose
+    from evaluator.providers.spending import Prices
     from evaluator.providers.types import ModelClient, ModelReply, ModelRequest
 
 log = structlog.get_logger(__name__)
@@ -41,9 +40,6 @@ SENDINGS: Final = 3
 
 DOUBTS: Final = 2
 """How often a request may get lost: the first time and its one repetition."""
-
-MOST_TOKENS: Final = 10**8
-"""No call uses more; what a hostile server says beyond it must not break the storing of its answer."""
 
 LONGEST_PAUSE_SECONDS: Final = 300.0
 KEPT_REFUSALS: Final = 5
@@ -102,7 +98,7 @@ class Order:
     answer_request_id: int | None = None
     step: int = 0
     endpoint_id: int | None = None
-    prices: tuple[Decimal | None, Decimal | None] = (None, None)
+    prices: Prices = (None, None)
 
 
 def call_key(*parts: str) -> str:
@@ -182,12 +178,10 @@ def _send(client: ModelClient, order: Order) -> tuple[ModelCall, ModelReply]:
     try:
         reply = client.send(row.request)
     except ProviderFault as fault:
-        _store_fault(row, fault)
+        _store_fault(row, fault, order.prices)
         raise
-    cost = cost_of(reply.usage.input_tokens, reply.usage.output_tokens, *order.prices)
     # Paid for: it must not be lost because the database is away for a moment.
-    estimates = estimated(row.request, reply, order.prices)
-    if not retry(lambda: _store_reply(row, reply, cost, estimates)):
+    if not retry(lambda: _store_reply(row, reply, order.prices)):
         msg = "Another worker had the same answered at this moment."
         raise CallBusyError(msg, until=timezone.now())
     note_usage(order.endpoint_id, reply)
@@ -202,10 +196,6 @@ def note_usage(endpoint_id: int | None, reply: ModelReply) -> None:
         return  # an error's body never has usage
     reports = reply.usage.input_tokens is not None and reply.usage.output_tokens is not None
     Endpoint.objects.filter(pk=endpoint_id or 0).exclude(reports_usage=reports).update(reports_usage=reports)
-
-
-def _most(counted: int | None) -> int | None:
-    return None if counted is None else min(counted, MOST_TOKENS)
 
 
 def _write_down(client: ModelClient, order: Order) -> ModelCall:
@@ -231,7 +221,7 @@ def _write_down(client: ModelClient, order: Order) -> ModelCall:
         raise CallBusyError(msg, until=timezone.now() + timedelta(seconds=2)) from None
 
 
-def _store_reply(row: ModelCall, reply: ModelReply, cost: Decimal | None, estimates: Mapping[str, Any]) -> bool:
+def _store_reply(row: ModelCall, reply: ModelReply, prices: Prices) -> bool:
     """Store the answer; false where the same was answered by another call meanwhile, whose answer counts."""
     # Also when the claim was lost, or the call is in doubt by now: an answer that is there is worth having.
     facts: dict[str, Any] = {
@@ -239,11 +229,7 @@ def _store_reply(row: ModelCall, reply: ModelReply, cost: Decimal | None, estima
         "status": reply.status,
         "request_id": storable_text(reply.request_id)[:120],
         "returned_model": storable_text(reply.model)[:120],
-        "input_tokens": _most(reply.usage.input_tokens),
-        "output_tokens": _most(reply.usage.output_tokens),
-        "cached_tokens": min(reply.usage.cached_tokens, MOST_TOKENS),
-        "dollars": None if cost is None else min(cost, MOST_DOLLARS),
-        **estimates,
+        **used(row.request, reply.raw, reply.usage, prices),
         "ended": timezone.now(),
     }
     open_call = ModelCall.objects.filter(pk=row.pk).exclude(state=CallState.ANSWERED)
@@ -257,12 +243,14 @@ def _store_reply(row: ModelCall, reply: ModelReply, cost: Decimal | None, estima
     return True
 
 
-def _store_fault(row: ModelCall, fault: ProviderFault) -> None:
+def _store_fault(row: ModelCall, fault: ProviderFault, prices: Prices) -> None:
     facts: dict[str, Any] = {
         "status": fault.status,
         "error": fault.error[:120],
         "request_id": fault.request_id[:120],
     }
+    if fault.usage is not None:
+        facts |= {"response": storable(fault.raw), **used(row.request, fault.raw, fault.usage, prices)}
     if fault.kind is FaultKind.LOST:
         _mark_in_doubt(row, fault.message, **facts)
     else:

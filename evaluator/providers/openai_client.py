@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.providers import error_bodies
-from evaluator.providers.bodies import EMPTY, count, items, mapping, short, text, tool_use, usage_of
+from evaluator.providers.bodies import EMPTY, count, items, mapping, reported, short, text, tool_use, usage_of
 from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
 from evaluator.providers.types import Finish, Message, ModelReply
 from submissions.endpoints.addresses import AddressError, canonical, origin
@@ -101,7 +101,6 @@ class ChatClient(_OpenAIClient):
         for other in () if uses else choices[1:]:
             uses += _tool_calls(mapping(other.get("message"), "a message"))
         refusal, finish = text(message.get("refusal")), choice.get("finish_reason")
-        usage = raw.get("usage") if isinstance(raw.get("usage"), Mapping) else {}
         said = _content(message.get("content")) or refusal
         return ModelReply(
             text=said,
@@ -109,12 +108,15 @@ class ChatClient(_OpenAIClient):
             finish=_finish(
                 truncated=finish == "length", refused=bool(refusal) or finish == "content_filter", tools=bool(uses)
             ),
-            usage=_usage(usage, "prompt_tokens", "completion_tokens"),
+            usage=self._usage(raw),
             model=short(raw.get("model")),
             request_id="",
             raw=raw,
             message=Message("assistant", said, tuple(uses)),
         )
+
+    def _usage(self, raw: Mapping[str, Any]) -> TokenUsage:
+        return _usage(raw, "prompt_tokens", "completion_tokens")
 
 
 class ResponsesClient(_OpenAIClient):
@@ -174,7 +176,6 @@ class ResponsesClient(_OpenAIClient):
                 )
         details = raw.get("incomplete_details")
         reason = details.get("reason") if isinstance(details, Mapping) else None
-        usage = raw.get("usage") if isinstance(raw.get("usage"), Mapping) else {}
         return ModelReply(
             text=said,
             tool_uses=tuple(uses),
@@ -183,12 +184,15 @@ class ResponsesClient(_OpenAIClient):
                 refused=refused or reason == "content_filter",
                 tools=bool(uses),
             ),
-            usage=_usage(usage, "input_tokens", "output_tokens"),
+            usage=self._usage(raw),
             model=short(raw.get("model")),
             request_id="",
             raw=raw,
             message=Message("assistant", said, tuple(uses), opaque=tuple(output)),
         )
+
+    def _usage(self, raw: Mapping[str, Any]) -> TokenUsage:
+        return _usage(raw, "input_tokens", "output_tokens")
 
 
 def usual_limit(base_url: str) -> str:
@@ -227,7 +231,8 @@ def _finish(*, truncated: bool, refused: bool, tools: bool) -> Finish:
     return Finish.TOOLS if tools else Finish.STOPPED
 
 
-def _usage(usage: Any, read: str, written: str) -> TokenUsage:
+def _usage(raw: Mapping[str, Any], read: str, written: str) -> TokenUsage:
+    usage = reported(raw)
     details = usage.get(f"{read}_details")
     cached = count(details.get("cached_tokens")) if isinstance(details, Mapping) else 0
     return usage_of(read=count(usage.get(read)), written=count(usage.get(written)), cached=cached)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.providers import error_bodies, faults
 from evaluator.providers.bodies import parsed
-from evaluator.providers.types import FaultKind, Finish, Message, ModelReply, ProviderFault, TokenUsage
+from evaluator.providers.types import FaultKind, Finish, Message, ModelReply, ProviderFault
 from submissions.endpoints.addresses import AddressError, origin
 
 if TYPE_CHECKING:
     import httpx2
 
     from evaluator.providers.guard import Policy
-    from evaluator.providers.types import EndpointSettings, ModelRequest
+    from evaluator.providers.types import EndpointSettings, ModelRequest, TokenUsage
 
 # The SDKs refuse to work without a key. The real one is put on by the transport, so that they never see it.
 PLACEHOLDER: Final = "put-on-later"
@@ -55,6 +55,10 @@ class SdkClient(ABC):
     @abstractmethod
     def _reply(self, raw: Mapping[str, Any]) -> ModelReply:
         """Return a response that reports no error as a reply. Raises :class:`ProviderFault`."""
+
+    @abstractmethod
+    def _usage(self, raw: Mapping[str, Any]) -> TokenUsage:
+        """Return the tokens that a body reports."""
 
     def _error(self, raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Return the error that a body reports, whatever its status; None for a reply of the model."""
@@ -94,7 +98,7 @@ class SdkClient(ABC):
         bad = error_bodies.bad_call(error)
         if bad is None:
             raise faults.of_error(200, error, headers={}, key=self._key, succeeded=True)
-        return _bad_call(raw, bad, self._key)
+        return self._bad_call(raw, bad)
 
     def _received(self, response: httpx2.Response, *, has_tools: bool) -> ModelReply:
         """Return what came back as a reply. Raises :class:`ProviderFault` for an error, whatever the status is.
@@ -103,17 +107,48 @@ class SdkClient(ABC):
         so it may not hold the key.
         """
         raw = self._body(response)
+        try:
+            reply = self._turn(response, raw, has_tools=has_tools)
+        except ProviderFault as fault:
+            self._note_usage(fault, raw)
+            raise
+        number = faults.request_id(response.headers, key=self._key)
+        return replace(reply, request_id=number, status=response.status_code)
+
+    def _turn(self, response: httpx2.Response, raw: Mapping[str, Any], *, has_tools: bool) -> ModelReply:
         error, succeeded = self._error(raw), response.is_success
         bad = error_bodies.bad_call(error) if error is not None and has_tools else None
         if error is None and succeeded:
-            reply = self._reply(raw)
-        elif bad is not None and not faults.quotes(json.dumps(raw, ensure_ascii=False), self._key):
-            reply = _bad_call(raw, bad, self._key)
-        else:
-            headers, reported = response.headers, raw if error is None else error
-            raise faults.of_error(response.status_code, reported, headers=headers, key=self._key, succeeded=succeeded)
-        number = faults.request_id(response.headers, key=self._key)
-        return replace(reply, request_id=number, status=response.status_code)
+            return self._reply(raw)
+        if bad is not None and not self._quotes_key(raw):
+            return self._bad_call(raw, bad)
+        headers, reported = response.headers, raw if error is None else error
+        raise faults.of_error(response.status_code, reported, headers=headers, key=self._key, succeeded=succeeded)
+
+    def _note_usage(self, fault: ProviderFault, raw: Mapping[str, Any]) -> None:
+        """Note on a fault what the model used: a body with usage or output shows that it was at work, and is paid."""
+        if isinstance(raw.get("usage"), Mapping) or any(raw.get(name) for name in ("choices", "output", "content")):
+            fault.usage = self._usage(raw)
+            fault.raw = {} if self._quotes_key(raw) else raw
+
+    def _quotes_key(self, raw: Mapping[str, Any]) -> bool:
+        return faults.quotes(json.dumps(raw, ensure_ascii=False), self._key)
+
+    def _bad_call(self, raw: Mapping[str, Any], bad: error_bodies.BadCall) -> ModelReply:
+        words = faults.quotable(bad.said, self._key)
+        return ModelReply(
+            text=bad.written,
+            tool_uses=(),
+            finish=Finish.BAD_CALL,
+            usage=self._usage(raw),
+            model="",
+            request_id="",
+            raw=raw,
+            message=Message("assistant", bad.written),
+            problem=f"The provider could not read the tool call: “{words}”."
+            if words
+            else "The provider could not read the tool call.",
+        )
 
     @staticmethod
     def _body(response: httpx2.Response) -> dict[str, Any]:
@@ -154,23 +189,6 @@ class SdkClient(ABC):
         transport = GuardedTransport(origin=target, policy=self._policy, secret=self._secret(), seconds=seconds)
         self._http = httpx2.Client(transport=transport, trust_env=False, follow_redirects=False, timeout=seconds)
         return self._http
-
-
-def _bad_call(raw: Mapping[str, Any], bad: error_bodies.BadCall, key: str) -> ModelReply:
-    words = faults.quotable(bad.said, key)
-    return ModelReply(
-        text=bad.written,
-        tool_uses=(),
-        finish=Finish.BAD_CALL,
-        usage=TokenUsage(),
-        model="",
-        request_id="",
-        raw=raw,
-        message=Message("assistant", bad.written),
-        problem=f"The provider could not read the tool call: “{words}”."
-        if words
-        else "The provider could not read the tool call.",
-    )
 
 
 def _is_warning(record: logging.LogRecord) -> bool:

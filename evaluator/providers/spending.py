@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Case, Count, Q, Sum, When
+from django.db.models.lookups import GreaterThan
 
 from evaluator.providers import tokens
 from submissions.models.endpoints import cost_of
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from evaluator.models import ModelCall
-    from evaluator.providers.types import ModelReply
+    from evaluator.providers.types import TokenUsage
 
 MOST_DOLLARS: Final = Decimal(99_999)
-"""No call costs more; what a hostile server says beyond it must not break the storing of its answer."""
+MOST_TOKENS: Final = 10**8
+"""No call uses or costs more; what a hostile server says beyond it must not break the storing of its answer."""
 
-UNPRICED_REPLIES: Final = Q(response__isnull=False, dollars=None)
+Prices = tuple[Decimal | None, Decimal | None]
+"""US dollars per million tokens, in and out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,39 +50,78 @@ class Spent:
         return tokens.total(self.input_tokens, self.output_tokens)
 
 
+def sums(calls: str = "") -> dict[str, Case]:
+    """Expressions for the tokens in, tokens out and dollars of some calls; each is NULL where a call's are unknown.
+
+    ``calls`` is the prefix that leads to the calls from the model that is queried. A call without a reply used nothing
+    that is known of.
+    """
+
+    def total(field: str, zero: int | Decimal, **unknown: object) -> Case:
+        without = Count(f"{calls}pk", filter=Q(**{f"{calls}{name}": value for name, value in unknown.items()}))
+        return Case(When(GreaterThan(without, 0), then=None), default=Sum(f"{calls}{field}", default=zero))
+
+    return {
+        "input_tokens": total("input_tokens", 0, input_tokens=None),
+        "output_tokens": total("output_tokens", 0, output_tokens=None),
+        "dollars": total("dollars", Decimal(0), response__isnull=False, dollars=None),
+    }
+
+
 def spent(calls: QuerySet[ModelCall]) -> Spent:
-    """What ``calls`` used, in one query. A call without a reply used nothing that is known of."""
+    """What ``calls`` used, in one query."""
+    known = {f"known_{name}": total for name, total in sums().items()}
     found = calls.aggregate(
+        **known,
         read=Sum("input_tokens", default=0),
         written=Sum("output_tokens", default=0),
         cost=Sum("dollars", default=Decimal(0)),
         more_tokens=Sum("estimated_tokens", default=0),
         more_cost=Sum("estimated_dollars", default=Decimal(0)),
-        without_input=Count("pk", filter=Q(input_tokens=None)),
-        without_output=Count("pk", filter=Q(output_tokens=None)),
-        without_dollars=Count("pk", filter=UNPRICED_REPLIES),
     )
+    dollars = found["known_dollars"]
     # SQLite adds decimals as floating point numbers.
-    dollars, more_dollars = round(found["cost"], 6), round(found["more_cost"], 6)
     return Spent(
-        input_tokens=None if found["without_input"] else found["read"],
-        output_tokens=None if found["without_output"] else found["written"],
-        dollars=None if found["without_dollars"] else dollars,
+        input_tokens=found["known_input_tokens"],
+        output_tokens=found["known_output_tokens"],
+        dollars=None if dollars is None else round(dollars, 6),
         limited_tokens=found["read"] + found["written"] + found["more_tokens"],
-        limited_dollars=dollars + more_dollars,
-        estimated=bool(found["without_input"] or found["without_output"]),
+        limited_dollars=round(found["cost"] + found["more_cost"], 6),
+        estimated=found["known_input_tokens"] is None or found["known_output_tokens"] is None,
     )
 
 
-def estimated(
-    request: Mapping[str, Any], reply: ModelReply, prices: tuple[Decimal | None, Decimal | None]
+def used(
+    request: Mapping[str, Any],
+    response: Mapping[str, Any],
+    usage: TokenUsage,
+    prices: Prices,
 ) -> dict[str, Any]:
-    """``estimated_tokens`` and ``estimated_dollars`` of a call: for what its provider did not report, by its texts."""
-    usage = reply.usage
+    """Fields of a call for what its reply used; what its provider did not report is estimated from the bodies."""
+    cost = cost_of(usage.input_tokens, usage.output_tokens, *prices)
+    return {
+        "input_tokens": _most(usage.input_tokens),
+        "output_tokens": _most(usage.output_tokens),
+        "cached_tokens": min(usage.cached_tokens, MOST_TOKENS),
+        "dollars": None if cost is None else min(cost, MOST_DOLLARS),
+        **_estimated(request, response, usage, prices),
+    }
+
+
+def _most(counted: int | None) -> int | None:
+    return None if counted is None else min(counted, MOST_TOKENS)
+
+
+def _estimated(
+    request: Mapping[str, Any],
+    response: Mapping[str, Any],
+    usage: TokenUsage,
+    prices: Prices,
+) -> dict[str, Any]:
     if usage.input_tokens is not None and usage.output_tokens is not None:
         return {}
     read = tokens.estimate(json.dumps(request, ensure_ascii=False)) if usage.input_tokens is None else 0
-    written = tokens.estimate(json.dumps(reply.raw, ensure_ascii=False)) if usage.output_tokens is None else 0
+    written = tokens.estimate(json.dumps(response, ensure_ascii=False)) if usage.output_tokens is None else 0
     known = cost_of(usage.input_tokens, usage.output_tokens, *prices)
     cost = cost_of(usage.input_tokens or read, usage.output_tokens or written, *prices) if known is None else None
     return {"estimated_tokens": read + written, "estimated_dollars": None if cost is None else min(cost, MOST_DOLLARS)}

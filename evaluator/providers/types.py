@@ -163,6 +163,8 @@ class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not alwa
     ``error`` is class and status for operators. ``retry_after`` is in seconds where the provider said so, bounded.
     ``too_long`` is true where the provider says that the prompt does not fit the model. ``setting`` names the field of
     :class:`EndpointSettings` whose parameter the provider refuses; it is empty where no setting would help.
+    ``usage`` is what the model used before it failed, and ``raw`` the body, without the key; ``usage`` is ``None``
+    where the body shows no work of the model.
     """
 
     def __init__(
@@ -186,6 +188,8 @@ class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not alwa
         self.request_id = request_id
         self.too_long = too_long
         self.setting = setting
+        self.usage: TokenUsage | None = None
+        self.raw: Mapping[str, Any] = {}
 
 
 class ModelClient(Protocol):

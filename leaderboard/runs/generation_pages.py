@@ -6,13 +6,13 @@ import hashlib
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from django.db.models import Count, Exists, OuterRef, Q, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
 from evaluator.enums import CallState, GenerationState
 from evaluator.generation.generating import Progress, progress
 from evaluator.models import AnswerRequest, Generation, ModelCall
+from evaluator.providers.spending import sums
 from leaderboard.generation_forms import LimitsForm
 from leaderboard.runs.submission_pages import may_see_code
 from submissions.domain.access import may_manage
@@ -82,11 +82,8 @@ def generation_context(user: User | AnonymousUser, shown: Submission) -> dict[st
 
 
 def asked_rows(generation: Generation) -> QuerySet[AnswerRequest]:
-    """The run's questions in the benchmark's order, with their calls (``in_doubt`` of them), tokens and dollars.
-
-    ``unreported`` and ``unpriced`` count the calls of unknown tokens or dollars: then the sum is unknown too.
-    """
-    answer = "implementation"
+    """The run's questions in the benchmark's order, with their calls (``in_doubt`` of them), tokens and dollars."""
+    answer, used = "implementation", sums("calls__")
     return (
         generation.requests.select_related(f"{answer}__revision__task__paper")
         .defer(
@@ -96,10 +93,8 @@ def asked_rows(generation: Generation) -> QuerySet[AnswerRequest]:
         .annotate(
             sent=Count("calls"),
             in_doubt=Count("calls", filter=Q(calls__state=CallState.IN_DOUBT)),
-            tokens=Coalesce(Sum("calls__input_tokens"), 0) + Coalesce(Sum("calls__output_tokens"), 0),
-            dollars=Sum("calls__dollars"),
-            unreported=Count("calls", filter=Q(calls__input_tokens=None) | Q(calls__output_tokens=None)),
-            unpriced=Count("calls", filter=Q(calls__response__isnull=False, calls__dollars=None)),
+            tokens=used["input_tokens"] + used["output_tokens"],
+            dollars=used["dollars"],
         )
         .order_by(
             f"{answer}__revision__task__paper__folder_name", f"{answer}__revision__task__index", f"{answer}__trial"

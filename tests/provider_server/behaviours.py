@@ -73,7 +73,7 @@ def behave(question: Question, key: str, memory: Memory) -> Outcome:
     if question.model.startswith("uncounted"):
         model = question.model.removeprefix("uncounted").removeprefix("-") or "right"
         outcome = behave(replace(question, model=model), key, memory)
-        return replace(outcome, usage=False) if isinstance(outcome, Answer) else outcome
+        return outcome if isinstance(outcome, Wire) else replace(outcome, usage=False)
     model = question.model
     if model in MISCHIEF:
         return Wire(model)

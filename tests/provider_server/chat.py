@@ -14,6 +14,8 @@ ALLOWED = (
 )
 PARAMETERS = frozenset(ALLOWED.split())
 FINISH = {"stop": "stop", "length": "length", "refusal": "stop", "filter": "content_filter"}
+HALF_USED = (400, 8)
+"""Tokens in and out that are reported for a half answer."""
 # status, type, code
 ERRORS: Mapping[str, tuple[int, str, str | None]] = {
     "invalid": (400, "invalid_request_error", None),
@@ -37,7 +39,11 @@ def error(failure: Failure, _: str) -> tuple[int, dict[str, Any]]:
     if failure.kind == "half":
         told = {"code": status, "message": failure.message}
         message = {"role": "assistant", "content": failure.written}
-        return 200, {"choices": [{"index": 0, "message": message, "finish_reason": "error", "error": told}]}
+        body = {
+            "choices": [{"index": 0, "message": message, "finish_reason": "error", "error": told}],
+            "usage": {"prompt_tokens": HALF_USED[0], "completion_tokens": HALF_USED[1]},
+        }
+        return 200, body if failure.usage else without_usage(body)
     if failure.kind == "bad_call":
         told = {"message": failure.message, "type": kind, "code": code, "failed_generation": failure.written}
         return status, {"error": told}

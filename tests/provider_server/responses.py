@@ -24,7 +24,9 @@ def error(failure: Failure, request_id: str) -> tuple[int, dict[str, Any]]:
     part = {"type": "output_text", "text": failure.written, "annotations": []}
     output = [{"type": "message", "role": "assistant", "status": "incomplete", "content": [part]}]
     told = {"code": "server_error", "message": failure.message}
-    return 200, {"object": "response", "status": "failed", "error": told, "output": output}
+    usage = dict(zip(("input_tokens", "output_tokens"), chat.HALF_USED, strict=True))
+    body = {"object": "response", "status": "failed", "error": told, "output": output, "usage": usage}
+    return 200, body if failure.usage else chat.without_usage(body)
 
 
 def parse(body: Mapping[str, Any]) -> Question | Failure:

@@ -79,7 +79,7 @@ class Failure:
     """An error that the provider reports in its own form. ``kind`` is one of the keys of a protocol's ``ERRORS``.
 
     ``written`` is what the model had written: its half answer, or the tool call that the provider cannot read.
-    ``detail`` lists faulty fields, as validators do.
+    ``detail`` lists faulty fields, as validators do. Without ``usage`` no tokens are reported for a half answer.
     """
 
     kind: str
@@ -88,6 +88,7 @@ class Failure:
     param: str | None = None
     written: str = ""
     detail: tuple[Mapping[str, Any], ...] = ()
+    usage: bool = True
 
 
 @dataclass(frozen=True, slots=True)

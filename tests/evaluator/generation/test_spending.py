@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.enums import GenerationState
+from evaluator.enums import CallState, GenerationState
 from evaluator.generation.asking import ask_next
 from evaluator.generation.generating import progress
 from evaluator.judging import judge_budget
 from evaluator.models import ModelCall, Trajectory
 from evaluator.providers.checking_endpoints import check
 from evaluator.providers.spending import spent
+from leaderboard.runs.generation_pages import asked_rows
 from submissions.enums import Scaffold
 from submissions.models import Endpoint
 from submissions.models.endpoints import cost_of
 from tests.evaluator.judging.site import WRONG, endpoint, judge, judged
+from tests.provider_server.chat import HALF_USED
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
@@ -85,6 +87,36 @@ def test_one_reply_without_usage_makes_the_total_unknown(lmr_mini: SuiteVersion,
     assert (used.input_tokens, used.output_tokens, used.dollars) == (None, (call.output_tokens or 0) + 7, None)
     assert used.limited_tokens == (known.tokens or 0) + 107
     assert used.limited_dollars == (known.dollars or 0) + Decimal("0.5")
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("is_reported", [True, False])
+def test_a_half_answer_that_ends_with_an_error_is_paid_for(
+    lmr_mini: SuiteVersion, start_run: StartRun, is_reported: bool
+) -> None:
+    generation = ran(start_run, lmr_mini, "half-1" if is_reported else "uncounted-half-1")
+    failed: Any
+    failed, right = ModelCall.objects.order_by("pk")
+    assert (failed.state, right.state) == (CallState.FAILED, CallState.ANSWERED)
+    assert failed.response["choices"][0]["error"]["message"] == "Upstream went away."
+    used: Any = progress(generation).used
+    row: Any = asked_rows(generation).get()
+    answer = generation.requests.get().implementation
+    if is_reported:
+        assert (failed.input_tokens, failed.output_tokens) == HALF_USED
+        assert failed.dollars == cost_of(*HALF_USED, Decimal(1), Decimal(2))
+        tokens, dollars = sum(HALF_USED) + sum_of(right), failed.dollars + (right.dollars or 0)
+        assert (used.tokens, used.dollars, used.estimated) == (tokens, dollars, False)
+        assert (row.tokens, round(row.dollars, 6)) == (tokens, dollars)
+        assert (answer.tokens, answer.usage["cost_usd"]) == (tokens, float(dollars))
+    else:
+        assert (failed.input_tokens, failed.output_tokens, failed.dollars) == (None, None, None)
+        assert failed.estimated_tokens > 100
+        assert (used.tokens, used.dollars, row.tokens, row.dollars, answer.tokens) == (None,) * 5
+
+
+def sum_of(call: ModelCall) -> int:
+    return (call.input_tokens or 0) + (call.output_tokens or 0)
 
 
 @pytest.mark.parametrize("limit", [{"run_tokens": 10}, {"run_dollars": Decimal("0.0001")}])

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from evaluator.providers import error_bodies, faults
 from evaluator.providers.clients import CLIENTS
-from evaluator.providers.types import EndpointSettings, FaultKind, Finish, ProviderFault
+from evaluator.providers.types import EndpointSettings, FaultKind, Finish, ProviderFault, TokenUsage
 from tests.evaluator.providers.conftest import KEY, LOOPBACK, QUESTION
+from tests.provider_server.chat import HALF_USED
+from tests.provider_server.types import Failure
 
 if TYPE_CHECKING:
     from tests.evaluator.providers.conftest import Connect
@@ -92,8 +94,35 @@ def test_half_an_answer_is_a_failure_of_the_provider(
         client.send(client.body(QUESTION))
     assert raised.value.kind == FaultKind.SERVER
     assert "“Upstream went away”." in raised.value.message
+    # Anthropic's error has nothing of what the model wrote before it.
+    assert raised.value.usage == (None if api == "messages" else TokenUsage(*HALF_USED))
+    assert ("def half_of_an_answer(" in str(raised.value.raw)) == (api != "messages")
     assert client.send(client.body(QUESTION)).finish == Finish.STOPPED
     assert len(provider_server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "usage"),
+    [
+        ("uncounted-half-1", TokenUsage()),
+        ("down-1", None),
+        ("wrong-key", None),
+        ("too-long", None),
+    ],
+)
+def test_only_a_model_that_was_at_work_used_tokens(client_of: Connect, model: str, usage: TokenUsage | None) -> None:
+    client = client_of("chat", model)
+    with pytest.raises(ProviderFault) as raised:
+        client.send(client.body(QUESTION))
+    assert raised.value.usage == usage
+
+
+def test_a_kept_body_does_not_hold_the_key(client_of: Connect, provider_server: ProviderServer) -> None:
+    provider_server.script("mine", Failure("half", "Upstream went away.", written=f"key = '{KEY}'"))
+    client = client_of("chat", "mine")
+    with pytest.raises(ProviderFault) as raised:
+        client.send(client.body(QUESTION))
+    assert (raised.value.usage, raised.value.raw) == (TokenUsage(*HALF_USED), {})
 
 
 @pytest.mark.parametrize(
