@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from django.db.models import Case, Count, Q, Sum, When
 from django.db.models.lookups import GreaterThan
@@ -25,6 +25,7 @@ MOST_DOLLARS: Final = Decimal(99_999)
 MOST_TOKENS: Final = 10**8
 """No call uses or costs more; what a hostile server says beyond it must not break the storing of its answer."""
 
+Number = TypeVar("Number", int, Decimal)
 Prices = tuple[Decimal | None, Decimal | None]
 """US dollars per million tokens, in and out."""
 
@@ -91,37 +92,24 @@ def spent(calls: QuerySet[ModelCall]) -> Spent:
     )
 
 
-def used(
-    request: Mapping[str, Any],
-    response: Mapping[str, Any],
-    usage: TokenUsage,
-    prices: Prices,
-) -> dict[str, Any]:
+def used(request: Mapping[str, Any], response: Mapping[str, Any], usage: TokenUsage, prices: Prices) -> dict[str, Any]:
     """Fields of a call for what its reply used; what its provider did not report is estimated from the bodies."""
-    cost = cost_of(usage.input_tokens, usage.output_tokens, *prices)
+    read, written = usage.input_tokens, usage.output_tokens
+    more_read, more_written = (
+        tokens.estimate(json.dumps(body, ensure_ascii=False)) if counted is None else 0
+        for body, counted in ((request, read), (response, written))
+    )
+    cost = cost_of(read, written, *prices)
+    more_cost = cost_of(read or more_read, written or more_written, *prices) if cost is None else None
     return {
-        "input_tokens": _most(usage.input_tokens),
-        "output_tokens": _most(usage.output_tokens),
+        "input_tokens": _most(read, MOST_TOKENS),
+        "output_tokens": _most(written, MOST_TOKENS),
         "cached_tokens": min(usage.cached_tokens, MOST_TOKENS),
-        "dollars": None if cost is None else min(cost, MOST_DOLLARS),
-        **_estimated(request, response, usage, prices),
+        "dollars": _most(cost, MOST_DOLLARS),
+        "estimated_tokens": more_read + more_written,
+        "estimated_dollars": _most(more_cost, MOST_DOLLARS),
     }
 
 
-def _most(counted: int | None) -> int | None:
-    return None if counted is None else min(counted, MOST_TOKENS)
-
-
-def _estimated(
-    request: Mapping[str, Any],
-    response: Mapping[str, Any],
-    usage: TokenUsage,
-    prices: Prices,
-) -> dict[str, Any]:
-    if usage.input_tokens is not None and usage.output_tokens is not None:
-        return {}
-    read = tokens.estimate(json.dumps(request, ensure_ascii=False)) if usage.input_tokens is None else 0
-    written = tokens.estimate(json.dumps(response, ensure_ascii=False)) if usage.output_tokens is None else 0
-    known = cost_of(usage.input_tokens, usage.output_tokens, *prices)
-    cost = cost_of(usage.input_tokens or read, usage.output_tokens or written, *prices) if known is None else None
-    return {"estimated_tokens": read + written, "estimated_dollars": None if cost is None else min(cost, MOST_DOLLARS)}
+def _most(amount: Number | None, most: Number) -> Number | None:
+    return None if amount is None else min(amount, most)
