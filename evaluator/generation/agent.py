@@ -218,7 +218,7 @@ class _Run:
         for number, use in enumerate(reply.tool_uses):
             self._carry_out(use, reply, is_first=number == 0)
         if reply.finish is Finish.REFUSED and not self.ending:
-            self.ending = "The model refused to go on."
+            self.ending = reply.problem or "The model refused to go on."
         elif self.talked == MOST_MESSAGES:
             self.ending = f"The model used no tool in {MOST_MESSAGES} replies in a row."
 

@@ -104,7 +104,7 @@ def cuts_of(prompt: Prompt) -> list[dict[str, Any]]:
 def read_reply(reply: ModelReply, revision: TaskRevision) -> Answer:
     """What a model's words are worth. Refusals, silence and words without code are its result, not a fault."""
     if reply.finish is Finish.REFUSED:
-        return _nothing(AnswerTaken.REFUSED, "The model refused.", reply.text)
+        return _nothing(AnswerTaken.REFUSED, reply.problem or "The model refused.", reply.text)
     if not reply.text.strip():
         if reply.finish is Finish.TRUNCATED:
             return _nothing(AnswerTaken.TRUNCATED, "The token limit was used up before the model said anything.")

@@ -19,7 +19,7 @@ from django.utils import timezone
 from evaluator.enums import CallState
 from evaluator.models import ModelCall
 from evaluator.providers.spending import used
-from evaluator.providers.types import BUSY_STATUSES, FaultKind, Finish, ProviderFault
+from evaluator.providers.types import BUSY_STATUSES, FaultKind, ProviderFault
 from evaluator.queue.database import retry, storable, storable_text
 from evaluator.sandbox.ownership import Owner
 from submissions.models import Endpoint
@@ -192,8 +192,8 @@ def _send(client: ModelClient, order: Order) -> tuple[ModelCall, ModelReply]:
 
 def note_usage(endpoint_id: int | None, reply: ModelReply) -> None:
     """Note on the endpoint whether its provider reports token usage: limits of runs depend on it."""
-    if reply.finish is Finish.BAD_CALL:
-        return  # an error's body never has usage
+    if reply.problem:
+        return  # errors come without usage
     reports = reply.usage.input_tokens is not None and reply.usage.output_tokens is not None
     Endpoint.objects.filter(pk=endpoint_id or 0).exclude(reports_usage=reports).update(reports_usage=reports)
 

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from evaluator.providers.types import Finish
+
 OUTPUT_LIMIT, OMIT_STRICT = "output_limit", "omit_strict"
 _MOST_DETAILS: Final = 5
 _LONGEST: Final = 4000
@@ -29,6 +31,10 @@ _MALFORMED: Final = "malformed_function_call"
 _BAD_CALL: Final = re.compile(
     rf"tool_use_failed|{_MALFORMED}|error parsing tool call|failed to parse tool call(?! arguments)", re.IGNORECASE
 )
+# A filter of the provider stopped the prompt or the answer: Azure, OpenRouter's moderation, Anthropic.
+_FILTERED: Final = re.compile(r"content_filter|content_policy_violation", re.IGNORECASE)
+_SAID_OF_FILTERS: Final = re.compile(r"content (filtering|management) polic", re.IGNORECASE)
+_WRONG_FORM: Final = "json_validate_failed"
 _QUOTED_CALL: Final = re.compile(r"raw='(.*)', err=", re.DOTALL)
 _REFUSED_NAME: Final = re.compile(
     r"unsupported|not supported|does not support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed"
@@ -41,11 +47,16 @@ _SETTINGS: Final = {
 }
 
 
-class BadCall(NamedTuple):
-    """A tool call that the provider could not read: what it says, and what the model wrote where it repeats that."""
+class ModelError(NamedTuple):
+    """An error that ends the model's turn: what the provider says, and what the model wrote where it repeats that.
+
+    ``finish`` says how: a tool call that the provider could not read, an answer without the form that was asked for
+    (``STOPPED``), or a filter that stopped the prompt or the answer (``REFUSED``).
+    """
 
     said: str
     written: str
+    finish: Finish
 
 
 def error_of(raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -96,16 +107,20 @@ def said(error: Mapping[str, Any]) -> str:
     return " ".join(part[:_LONGEST] for part in parts if part)
 
 
-def bad_call(error: Mapping[str, Any]) -> BadCall | None:
-    """Return the model's tool call that the provider could not read; None for an error of any other kind."""
-    words = said(error)
-    if not _BAD_CALL.search(f"{error.get('code')} {error.get('type')} {words}"):
+def model_error(error: Mapping[str, Any]) -> ModelError | None:
+    """Return the error where it is the model's, or that of a filter around it; None for an error of any other kind."""
+    words, names, metadata = said(error), f"{error.get('code')} {error.get('type')}", error.get("metadata")
+    flagged = isinstance(metadata, Mapping) and "flagged_input" in metadata
+    if flagged or _FILTERED.search(names) or _SAID_OF_FILTERS.search(words):
+        return ModelError(words, "", Finish.REFUSED)
+    is_call = _BAD_CALL.search(f"{names} {words}")
+    if not is_call and _WRONG_FORM not in names:
         return None
     written = error.get("failed_generation")
     if not isinstance(written, str):
         quoted = _QUOTED_CALL.search(_words(error.get("message")))
         written = quoted[1] if quoted else ""
-    return BadCall(words, written)
+    return ModelError(words, written, Finish.BAD_CALL if is_call else Finish.STOPPED)
 
 
 def refused_setting(error: Mapping[str, Any]) -> str:

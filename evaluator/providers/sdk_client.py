@@ -34,6 +34,12 @@ LOGGERS: Final = (
     *("httpcore2.connection", "httpcore2.http11", "httpcore2.proxy", "httpx2"),
 )
 
+_PROBLEMS: Final = {
+    Finish.BAD_CALL: "The provider could not read the tool call",
+    Finish.STOPPED: "The answer does not have the form that was asked for",
+    Finish.REFUSED: "A content filter of the provider stopped the prompt or the answer",
+}
+
 
 class SdkClient(ABC):
     """A :class:`evaluator.providers.types.ModelClient` over one of the SDKs."""
@@ -95,16 +101,16 @@ class SdkClient(ABC):
         error = self._error(raw)
         if error is None:
             return self._reply(raw)
-        bad = error_bodies.bad_call(error)
-        if bad is None:
+        failed = error_bodies.model_error(error)
+        if failed is None:
             raise faults.of_error(200, error, headers={}, key=self._key, succeeded=True)
-        return self._bad_call(raw, bad)
+        return self._failed_turn(raw, failed)
 
     def _received(self, response: httpx2.Response, *, has_tools: bool) -> ModelReply:
         """Return what came back as a reply. Raises :class:`ProviderFault` for an error, whatever the status is.
 
-        A tool call that the provider could not read is the model's, where tools were offered. It is kept as it came,
-        so it may not hold the key.
+        An error of the model itself is its turn; a tool call that the provider could not read is one where tools were
+        offered. It is kept as it came, so it may not hold the key.
         """
         raw = self._body(response)
         try:
@@ -117,11 +123,13 @@ class SdkClient(ABC):
 
     def _turn(self, response: httpx2.Response, raw: Mapping[str, Any], *, has_tools: bool) -> ModelReply:
         error, succeeded = self._error(raw), response.is_success
-        bad = error_bodies.bad_call(error) if error is not None and has_tools else None
+        failed = None if error is None else error_bodies.model_error(error)
+        if failed is not None and failed.finish is Finish.BAD_CALL and not has_tools:
+            failed = None
         if error is None and succeeded:
             return self._reply(raw)
-        if bad is not None and not self._quotes_key(raw):
-            return self._bad_call(raw, bad)
+        if failed is not None and not self._quotes_key(raw):
+            return self._failed_turn(raw, failed)
         headers, reported = response.headers, raw if error is None else error
         raise faults.of_error(response.status_code, reported, headers=headers, key=self._key, succeeded=succeeded)
 
@@ -134,20 +142,18 @@ class SdkClient(ABC):
     def _quotes_key(self, raw: Mapping[str, Any]) -> bool:
         return faults.quotes(json.dumps(raw, ensure_ascii=False), self._key)
 
-    def _bad_call(self, raw: Mapping[str, Any], bad: error_bodies.BadCall) -> ModelReply:
-        words = faults.quotable(bad.said, self._key)
+    def _failed_turn(self, raw: Mapping[str, Any], failed: error_bodies.ModelError) -> ModelReply:
+        words, problem = faults.quotable(failed.said, self._key), _PROBLEMS[failed.finish]
         return ModelReply(
-            text=bad.written,
+            text=failed.written,
             tool_uses=(),
-            finish=Finish.BAD_CALL,
+            finish=failed.finish,
             usage=self._usage(raw),
             model="",
             request_id="",
             raw=raw,
-            message=Message("assistant", bad.written),
-            problem=f"The provider could not read the tool call: “{words}”."
-            if words
-            else "The provider could not read the tool call.",
+            message=Message("assistant", failed.written),
+            problem=f"{problem}: “{words}”." if words else f"{problem}.",
         )
 
     @staticmethod

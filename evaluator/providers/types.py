@@ -121,8 +121,8 @@ class TokenUsage:
 class ModelReply:
     """What came back. ``text`` may be empty; ``raw`` is the provider's body as it was, parsed.
 
-    ``message`` is the same as the next turn of the conversation. ``status`` is HTTP's. ``problem`` says
-    that the provider could not read a tool call; ``text`` then is what the model wrote, where the provider repeats it.
+    ``message`` is the same as the next turn of the conversation. ``status`` is HTTP's. ``problem`` says which error
+    ended the model's turn; ``text`` then is what the model wrote, where the provider repeats it.
     """
 
     text: str

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from evaluator.providers.error_bodies import bad_call, error_of
+from evaluator.providers.error_bodies import error_of, model_error
 from submissions.highlighting import with_visible_marks
 
 LONGEST_TURN: Final = 60_000
@@ -57,8 +57,8 @@ def reply_turns(body: Any) -> list[Turn]:
     if "content" in body:
         return _conversation([{"role": body.get("role", "assistant"), "content": body["content"]}])
     error = error_of(body)
-    bad = bad_call(error) if error is not None else None
-    return [_turn("assistant", bad.written)] if bad else []
+    failed = model_error(error) if error is not None else None
+    return [_turn("assistant", failed.written)] if failed and failed.written else []
 
 
 def other_facts(body: Any) -> list[tuple[str, str]]:

@@ -29,6 +29,7 @@ MODELS = {
     "down-N": "500 for the first N requests, then right",
     "half-N": "half an answer that ends with an error, status 200, for the first N requests, then right",
     "bad-call-N": "with tools: N tool calls that the provider cannot read, then right",
+    "moderated": "a content filter of the provider stops every request",
     "no-tools": "refuses every request that offers tools; right without",
     "wrong-key": "401 that echoes the key",
     "unknown-model": "404",
@@ -54,6 +55,7 @@ PLEA = re.compile(
 # From 3.12 on the text of an f-string is a token of its own.
 ASIDES = {tokenize.COMMENT, tokenize.STRING, tokenize.NAME, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 LABELS = ("LI", "LC", "CC")
+MODERATED = "The output was blocked by the content filtering policy."
 BAD_CALL = "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details."
 
 
@@ -115,6 +117,7 @@ def _failure(question: Question, key: str, memory: Memory) -> Failure | Wire | N
         "wrong-key": Failure("key", f"Incorrect API key provided: {key}.", {"WWW-Authenticate": f"Bearer {key}"}),
         "unknown-model": Failure("model", f"The model '{model}' does not exist or you do not have access to it."),
         "too-long": Failure("too_long", "This model's maximum context length is 128000 tokens.", param="messages"),
+        "moderated": Failure("moderated", MODERATED),
         "rejects": Failure("invalid", "Invalid request."),
     }
     if model in fixed:

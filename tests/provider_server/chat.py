@@ -23,6 +23,8 @@ ERRORS: Mapping[str, tuple[int, str, str | None]] = {
     "unsupported_parameter": (400, "invalid_request_error", "unsupported_parameter"),
     "unprocessable": (422, "invalid_request_error", None),
     "bad_call": (400, "invalid_request_error", "tool_use_failed"),
+    "form": (400, "invalid_request_error", "json_validate_failed"),
+    "moderated": (400, "invalid_request_error", "content_filter"),
     "half": (502, "upstream_error", None),
     "too_long": (400, "invalid_request_error", "context_length_exceeded"),
     "key": (401, "invalid_request_error", "invalid_api_key"),
@@ -44,7 +46,7 @@ def error(failure: Failure, _: str) -> tuple[int, dict[str, Any]]:
             "usage": {"prompt_tokens": HALF_USED[0], "completion_tokens": HALF_USED[1]},
         }
         return 200, body if failure.usage else without_usage(body)
-    if failure.kind == "bad_call":
+    if failure.kind in {"bad_call", "form"}:
         told = {"message": failure.message, "type": kind, "code": code, "failed_generation": failure.written}
         return status, {"error": told}
     return status, {"error": {"message": failure.message, "type": kind, "param": failure.param, "code": code}}

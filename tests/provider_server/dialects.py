@@ -79,6 +79,9 @@ def _upstream_error(status: int, body: dict[str, Any], failure: Failure) -> tupl
     if "choices" in body:
         return status, body
     error: dict[str, Any] = {"message": failure.message, "code": status}
+    if failure.kind == "moderated":
+        flags = {"reasons": ["violence"], "flagged_input": "attack", "provider_name": "Upstream"}
+        return 403, {"error": {"message": failure.message, "code": 403, "metadata": flags}}
     if failure.kind not in {"down", "bad_call"}:
         return status, {"error": error}
     raw = {"raw": f"{body['error']['code']}: {failure.message}", "provider_name": "Upstream"}

@@ -25,6 +25,7 @@ ERRORS: Mapping[str, tuple[int, str]] = {
     "quota": (402, "billing_error"),
     "down": (500, "api_error"),
     "bad_call": (400, "invalid_request_error"),
+    "moderated": (400, "invalid_request_error"),
     "half": (200, "overloaded_error"),
 }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
+from evaluator.enums import Abstention, AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.generation.agent import CALL_AGAIN
 from evaluator.generation.asking import ask_next
 from evaluator.judging.configs import add_judge
@@ -174,6 +174,39 @@ def test_a_model_that_never_writes_a_readable_call_ends_at_its_step_limit(
     request, state = settled(generation)
     assert (request.taken, state, len(provider.asked)) == (AnswerTaken.LIMIT, GenerationState.DONE, 3)
     assert request.note == "The goal is as it was masked. The limit of 3 steps was reached."
+
+
+@pytest.mark.parametrize("dialect", ["azure", "openrouter"])
+def test_a_filtered_prompt_is_one_refused_answer_and_the_run_goes_on(
+    lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer, dialect: str
+) -> None:
+    settings = {"base_url": provider.url_of(dialect), "output_limit": NEWER if dialect == "azure" else ""}
+    generation = start_run(lmr_mini, "moderated", tasks=["dpo/1"], endpoint=settings)
+    assert ask_next()
+    request, state = settled(generation)
+    assert (request.taken, state, len(provider.asked)) == (AnswerTaken.REFUSED, GenerationState.DONE, 1)
+    assert request.note.startswith("A content filter of the provider stopped the prompt or the answer: “The output was")
+
+
+@pytest.mark.parametrize(
+    ("failure", "abstains"),
+    [
+        (Failure("moderated", "The output was blocked by the content filtering policy."), Abstention.REFUSED),
+        (Failure("form", "Failed to generate JSON.", written="It is right."), Abstention.INVALID),
+    ],
+)
+def test_a_judges_reply_that_the_provider_refuses_is_an_abstention(
+    small_version: SuiteVersion, provider: ProviderServer, failure: Failure, abstains: Abstention
+) -> None:
+    provider.script("mine", failure)
+    made = of_dialect(provider, "groq", "mine")
+    config = add_judge(actor=made.owner, endpoint=made, votes=1, votes_when_split=1)
+    (row,) = judged(small_version, config, "    return x\n")
+    assert (row.state, row.label, set(row.votes.values_list("abstention", flat=True))) == (
+        WorkState.DONE,
+        "",
+        {abstains},
+    )
 
 
 def test_half_an_answer_is_asked_again_and_never_scored(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.providers.types import FaultKind, Finish, Message, ModelRequest, ProviderFault, Tool
+from evaluator.providers.types import FaultKind, Finish, Message, ModelRequest, ProviderFault, TokenUsage, Tool
 from tests.evaluator.providers.conftest import KEY, QUESTION
 from tests.provider_server import Answer, Call, Failure
 from tests.provider_server.dialects import DIALECTS, EXTRA, THOUGHT
@@ -109,6 +109,28 @@ def test_without_tools_the_same_error_is_the_providers(
     with pytest.raises(ProviderFault) as raised:
         asked.send(asked.body(QUESTION))
     assert raised.value.kind == (FaultKind.SERVER if name == "ollama" else FaultKind.REJECTED)
+
+
+@pytest.mark.parametrize(("name", "status"), [("azure", 400), ("openrouter", 403), ("anthropic", 400)])
+def test_what_a_content_filter_stops_is_refused(
+    name: str, status: int, client_of: Connect, provider_server: ProviderServer
+) -> None:
+    asked = client(client_of, provider_server, name, "moderated")
+    reply = asked.send(asked.body(QUESTION))
+    assert (reply.finish, reply.status, reply.text, reply.usage) == (Finish.REFUSED, status, "", TokenUsage())
+    assert reply.problem == (
+        "A content filter of the provider stopped the prompt or the answer: "
+        "“The output was blocked by the content filtering policy”."
+    )
+    assert asked.read(reply.raw).finish == Finish.REFUSED
+
+
+def test_an_answer_of_the_wrong_form_is_the_models(client_of: Connect, provider_server: ProviderServer) -> None:
+    provider_server.script("mine", Failure("form", "Failed to generate JSON.", written="It is right."))
+    asked = client(client_of, provider_server, "groq", "mine")
+    reply = asked.send(asked.body(QUESTION))
+    assert (reply.finish, reply.text) == (Finish.STOPPED, "It is right.")
+    assert reply.problem == "The answer does not have the form that was asked for: “Failed to generate JSON”."
 
 
 def test_an_unreadable_call_that_holds_the_key_is_not_kept(client_of: Connect, provider_server: ProviderServer) -> None:

@@ -162,28 +162,47 @@ def test_which_setting_a_refusal_names(error: dict[str, Any], setting: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("error", "call"),
+    ("error", "found"),
     [
         (
             {"code": "tool_use_failed", "message": "Failed.", "failed_generation": "<ls>"},
-            error_bodies.BadCall("Failed.", "<ls>"),
+            error_bodies.ModelError("Failed.", "<ls>", Finish.BAD_CALL),
         ),
         (
             {"message": "error parsing tool call: raw='a 'b'\nc', err=invalid character"},
-            error_bodies.BadCall("error parsing tool call: raw='a 'b'\nc', err=invalid character", "a 'b'\nc"),
+            error_bodies.ModelError(
+                "error parsing tool call: raw='a 'b'\nc', err=invalid character", "a 'b'\nc", Finish.BAD_CALL
+            ),
         ),
-        ({"code": "malformed_function_call"}, error_bodies.BadCall("", "")),
+        ({"code": "malformed_function_call"}, error_bodies.ModelError("", "", Finish.BAD_CALL)),
         (
             {"message": "Provider returned error", "metadata": {"raw": '{"code":"tool_use_failed"}'}},
-            error_bodies.BadCall('Provider returned error {"code":"tool_use_failed"}', ""),
+            error_bodies.ModelError('Provider returned error {"code":"tool_use_failed"}', "", Finish.BAD_CALL),
         ),
+        (
+            {"code": "json_validate_failed", "message": "Failed.", "failed_generation": "LI"},
+            error_bodies.ModelError("Failed.", "LI", Finish.STOPPED),
+        ),
+        (
+            {"code": "content_filter", "message": "Filtered.", "failed_generation": "kept by nobody"},
+            error_bodies.ModelError("Filtered.", "", Finish.REFUSED),
+        ),
+        (
+            {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"},
+            error_bodies.ModelError("Output blocked by content filtering policy", "", Finish.REFUSED),
+        ),
+        (
+            {"code": 403, "message": "Flagged.", "metadata": {"flagged_input": "kill", "reasons": ["violence"]}},
+            error_bodies.ModelError("Flagged.", "", Finish.REFUSED),
+        ),
+        ({"code": 403, "message": "Key limit exceeded.", "metadata": {"reasons": []}}, None),
         ({"message": "Invalid 'tools[0].function.name'"}, None),
         ({"message": "Failed to parse tool call arguments as JSON"}, None),
         ({}, None),
     ],
 )
-def test_which_errors_are_the_models_tool_calls(error: dict[str, Any], call: error_bodies.BadCall | None) -> None:
-    assert error_bodies.bad_call(error) == call
+def test_which_errors_are_the_models(error: dict[str, Any], found: error_bodies.ModelError | None) -> None:
+    assert error_bodies.model_error(error) == found
 
 
 def test_geminis_malformed_call_is_the_models(client_of: Connect) -> None:
