@@ -15,8 +15,9 @@ from benchmark_tasks.domain.content import ContentMissingError
 from evaluator.enums import GenerationState, WorkState
 from evaluator.generation.agent_answers import answer_by_agent
 from evaluator.generation.answers import Answer, answer_by_prompt, store_answer
-from evaluator.generation.generating import finish_generation, stop, time_is_up
-from evaluator.models import AnswerRequest, Generation, ModelCall
+from evaluator.generation.generating import finish_generation, stop
+from evaluator.generation.limits import LimitReachedError, pause_at_limit, require_within_limits
+from evaluator.models import AnswerRequest
 from evaluator.providers.calling import (
     CallBusyError,
     CallFaultError,
@@ -24,7 +25,6 @@ from evaluator.providers.calling import (
     CallRejectedError,
     StoppedError,
 )
-from evaluator.providers.spending import spent
 from evaluator.providers.stored_clients import ClientUnavailableError, generation_client
 from evaluator.queue import leases
 from evaluator.queue.database import retry
@@ -38,14 +38,11 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
+    from evaluator.models import Generation
     from evaluator.providers.types import ModelClient
 
 log = structlog.get_logger(__name__)
 _SAME = ("api", "base_url", "model")
-
-
-class LimitReachedError(Exception):
-    """The run has used up what its owner allowed. The message says which limit, and what to do."""
 
 
 def ask_next(*, submission_id: int | None = None) -> bool:
@@ -102,7 +99,7 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
     except CallBusyError as error:
         retry(partial(release, reason=str(error), not_before=error.until))
     except LimitReachedError as error:
-        stop(generation.pk, GenerationState.PAUSED, str(error), noted="A limit of the run was reached.")
+        pause_at_limit(generation, error)
     except (CallRejectedError, ClientUnavailableError) as error:
         # What one question meets here, every other would meet as well.
         retry(release)
@@ -156,26 +153,3 @@ def _by_scaffold(
     if request.generation.scaffold == Scaffold.AGENT:
         return answer_by_agent(request, token, client, within=within, stop=lost)
     return answer_by_prompt(request, token, client, within=within, stop=lost)
-
-
-def require_within_limits(generation: Generation) -> None:
-    """Raise :class:`LimitReachedError` where a limit of the run is used up; asked before every call.
-
-    What a provider does not report is estimated for this.
-    """
-    used = spent(ModelCall.objects.filter(answer_request__generation=generation))
-    limits = Generation.objects.only("created", "run_tokens", "run_dollars", "run_seconds", "stood_still_seconds").get(
-        pk=generation.pk
-    )
-    reached = ""
-    if limits.run_tokens is not None and used.limited_tokens >= limits.run_tokens:
-        reached = f"its {limits.run_tokens:,} tokens"
-    elif limits.run_dollars is not None and used.limited_dollars >= limits.run_dollars:
-        reached = f"its US $ {limits.run_dollars.normalize():f}"
-    elif time_is_up(limits):
-        reached = f"its {limits.run_seconds // 60} minutes"
-    if reached:
-        estimate = " by this site's estimate, since the provider reports no token usage"
-        how = estimate if used.estimated and not time_is_up(limits) else ""
-        msg = f"The run has used up {reached}{how}. Raise that limit and let it go on; what was answered is kept."
-        raise LimitReachedError(msg)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 from django.db.models import Count, F, Q
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from submissions.models import Endpoint, User
 
 MOST_TRIALS = 10
+PAUSED_BY_HAND: Final = "Paused by hand."
 _UNFINISHED = [WorkState.QUEUED, WorkState.RUNNING]
 
 
@@ -153,7 +153,7 @@ def pause(*, generation: Generation, actor: User) -> None:
     """Ask nothing more until it is resumed. What is being asked is let go; an answer on its way is still kept."""
     _require_manager(actor, generation)
     with transaction.atomic():
-        if not stop(generation.pk, GenerationState.PAUSED, "Paused by hand."):
+        if not stop(generation.pk, GenerationState.PAUSED, PAUSED_BY_HAND):
             msg = "Only a run that is under way can be paused."
             raise WrongStateError(msg)
         record(verb=Verb.PAUSED, subject=generation.submission, actor=actor)
@@ -213,7 +213,7 @@ def stop(generation_id: int, state: GenerationState, reason: str, *, noted: str 
     """Let a run that is under way stand still; say whether it was under way. Its workers lose their claims.
 
     ``reason`` is for those who manage the run. ``noted`` is the reason in its public history, which says then that the
-    site paused it.
+    site paused it; the event's data has the state.
     """
     with transaction.atomic():
         if not Generation.objects.filter(pk=generation_id, state=GenerationState.RUNNING).update(
@@ -229,7 +229,7 @@ def stop(generation_id: int, state: GenerationState, reason: str, *, noted: str 
             )
         if noted:
             submission = Submission.objects.get(generation=generation_id)
-            record(verb=Verb.PAUSED, subject=submission, actor=None, reason=noted)
+            record(verb=Verb.PAUSED, subject=submission, actor=None, reason=noted, data={"state": state.value})
     return True
 
 
@@ -239,7 +239,11 @@ def cancel_generation(submission_id: int) -> None:
         generation = Generation.objects.filter(submission=submission_id).exclude(state=GenerationState.DONE).first()
         if generation is None:
             return
-        Generation.objects.filter(pk=generation.pk).update(state=GenerationState.CANCELLED, ended=timezone.now())
+        Generation.objects.filter(pk=generation.pk).update(
+            state=GenerationState.CANCELLED,
+            ended=timezone.now(),
+            stood_still_seconds=F("stood_still_seconds") + _stood_still(generation),
+        )
         generation.requests.exclude(state=WorkState.DONE).update(
             state=WorkState.CANCELLED, token=None, lease_until=None
         )
@@ -254,7 +258,8 @@ def finish_generation(generation_id: int) -> None:
             return
         held = requests.filter(state=WorkState.HELD).order_by("pk").first()
         if held is not None:
-            stop(generation_id, GenerationState.HELD, held.reason)
+            noted = "Errors outside its answers came too often."
+            stop(generation_id, GenerationState.HELD, held.reason, noted=noted)
             return
         running = Generation.objects.filter(pk=generation_id, state=GenerationState.RUNNING)
         if not running.update(state=GenerationState.DONE, reason="", ended=timezone.now()):
@@ -274,14 +279,14 @@ def unfinished_generations() -> list[int]:
     return list(running.values_list("pk", flat=True))
 
 
-def time_is_up(generation: Generation) -> bool:
-    """Whether the run has had its wall time, without the time in which it stood still."""
-    return timezone.now() > generation.created + timedelta(
-        seconds=generation.run_seconds + generation.stood_still_seconds
-    )
+def elapsed_seconds(generation: Generation) -> float:
+    """Return for how many seconds a run has been under way: until it was stopped or ended, stops excluded."""
+    until = generation.ended or timezone.now()
+    return (until - generation.created).total_seconds() - generation.stood_still_seconds
 
 
 def _stood_still(generation: Generation) -> int:
+    """Seconds since the run was stopped; 0 while it is under way."""
     stopped = Generation.objects.values_list("ended", flat=True).get(pk=generation.pk)
     return int((timezone.now() - stopped).total_seconds()) if stopped else 0
 

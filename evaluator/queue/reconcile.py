@@ -10,6 +10,7 @@ from django.utils import timezone
 from evaluator.auditing.auditing import waiting
 from evaluator.enums import GenerationState, RunState
 from evaluator.generation.generating import finish_generation, unfinished_generations
+from evaluator.generation.limits import pause_at_limits
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.queue import leases
 from evaluator.queue.claims import is_live
@@ -56,6 +57,7 @@ def reconcile() -> Sweep:
     pushed = top_up(due.count()) + top_up(_waiting_for_models(), MODELS)
     for pk in ready_to_finalise():
         finalise(pk)
+    pause_at_limits()
     for pk in unfinished_generations():
         finish_generation(pk)
     for pk in reevaluations_to_finalise():

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
-from evaluator.enums import WorkState
+from evaluator.enums import GenerationState, WorkState
 from evaluator.models import Judgement
 from leaderboard.enums import NoticeKind
 from leaderboard.models import MailChoice, Notice
@@ -126,9 +126,16 @@ def _held() -> list[Notice]:
 
 
 def _acts(since: datetime) -> list[Notice]:
-    """What the site or a maintainer has done to a submission since: one notice for its owner for each act."""
+    """What the site or a maintainer has done to a submission since: one notice for its owner for each act.
+
+    Of a run that is held, :func:`_held` makes it.
+    """
     events = AuditEvent.objects.filter(subject_kind="submission", verb__in=_KIND_OF_ACT, created__gte=since)
-    acts = list(events.values_list("pk", "verb", "subject_id", "actor"))
+    acts = [
+        (event, verb, subject, actor)
+        for event, verb, subject, actor, data in events.values_list("pk", "verb", "subject_id", "actor", "data")
+        if data.get("state") != GenerationState.HELD
+    ]
     if not acts:
         return []
     submissions = Submission.objects.in_bulk({int(subject) for _, _, subject, _ in acts})

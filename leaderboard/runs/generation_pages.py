@@ -10,7 +10,8 @@ from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
 from evaluator.enums import CallState, GenerationState
-from evaluator.generation.generating import Progress, progress
+from evaluator.generation.generating import Progress, elapsed_seconds, progress
+from evaluator.generation.limits import duration
 from evaluator.models import AnswerRequest, Generation, ModelCall
 from evaluator.providers.spending import sums
 from leaderboard.generation_forms import LimitsForm
@@ -112,8 +113,7 @@ def _meters(generation: Generation, done: Progress) -> list[Meter]:
         meters.append(
             counted("US $", used.limited_dollars, generation.run_dollars, money, is_known=used.dollars is not None)
         )
-    seconds = ((generation.ended or timezone.now()) - generation.created).total_seconds()
-    most = generation.run_seconds
+    seconds, most = elapsed_seconds(generation), generation.run_seconds
     meters.append(_meter("Time", duration(seconds), most, duration(most), seconds))
     return meters
 
@@ -187,12 +187,3 @@ def money(dollars: object) -> str:
     """Dollars with at least two decimals, and as many of four as say something."""
     text = f"{dollars:.4f}"
     return text.removesuffix("00")
-
-
-def duration(seconds: float) -> str:
-    """Seconds as hours and minutes, or minutes, or seconds."""
-    whole = round(seconds)
-    hours, minutes = whole // 3600, whole % 3600 // 60
-    if hours:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    return f"{minutes} min" if minutes else f"{whole} s"

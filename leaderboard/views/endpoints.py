@@ -18,9 +18,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
+from evaluator.generation.limits import duration
 from evaluator.models import Generation
 from evaluator.providers.checking_endpoints import request_check
-from leaderboard.runs.generation_pages import duration, money
+from leaderboard.runs.generation_pages import money
 from reviews.views.guards import user_of
 from submissions.domain import endpoints as domain
 from submissions.endpoint_forms import PRESETS, EndpointForm, preset

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluator.providers.checking_endpoints import CHECKS_AN_HOUR
-from leaderboard.runs.generation_pages import duration, money
+from leaderboard.runs.generation_pages import money
 from submissions.domain import endpoints
 from submissions.enums import EndpointCheck
 from submissions.models import Endpoint
@@ -230,13 +230,6 @@ def test_too_many_checks_are_refused(as_alice: Client, endpoint: Endpoint) -> No
     text = words_of(as_alice.post(address("endpoint_check", endpoint), follow=True))
     endpoint.refresh_from_db()
     assert (f"{CHECKS_AN_HOUR} times within this hour" in text, endpoint.check_state) == (True, EndpointCheck.NONE)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0 s"), (59.4, "59 s"), (60, "1 min"), (3600, "1 h"), (3660, "1 h 1 min"), (21600, "6 h")]
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
 
 
 @pytest.mark.parametrize(("dollars", "text"), [(5, "5.00"), (0.25, "0.25"), (0.0192, "0.0192"), (1.5, "1.50")])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.generation.generating import cancel_generation
@@ -66,6 +68,12 @@ def test_progress_says_how_far_it_is_and_what_it_used(as_alice: Client, alice: U
     assert "Calls 2 " in text
     meters = part(as_alice, run).context["meters"]
     assert [(meter.label, meter.percent) for meter in meters[:2]] == [("Tokens", 30.0), ("US $", 0.96)]
+
+
+def test_the_meter_counts_time_as_the_limit_does(as_alice: Client, alice: User) -> None:
+    run = asked(alice, QUEUED, run_seconds=3600, stood_still_seconds=7200)
+    Generation.objects.update(created=timezone.now() - timedelta(hours=2, minutes=30))
+    assert "Time 30 min of 1 h" in words_of(part(as_alice, run))
 
 
 UNREPORTED: dict[str, Any] = {

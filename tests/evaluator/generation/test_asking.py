@@ -126,9 +126,9 @@ def test_a_prompt_is_cut_to_the_context_or_not_sent(
 @pytest.mark.parametrize(
     ("limit", "said"),
     [
-        ({"run_tokens": 10}, "used up its 10 tokens"),
-        ({"run_dollars": Decimal("0.0001")}, "used up its US $ 0.0001"),
-        ({"run_seconds": 0}, "used up its 0 minutes"),
+        ({"run_tokens": 10}, "10 tokens"),
+        ({"run_dollars": Decimal("0.0001")}, "US $ 0.0001"),
+        ({"run_seconds": 0}, "0 s"),
     ],
 )
 def test_a_limit_pauses_the_run_and_a_higher_one_goes_on(
@@ -138,8 +138,9 @@ def test_a_limit_pauses_the_run_and_a_higher_one_goes_on(
     generation = start_run(lmr_mini, "right", tasks=["dpo/1", "simcse/1", "eda/1"], endpoint=prices, **limit)
     ask_all()
     assert now(generation) == (GenerationState.PAUSED, SubmissionState.GENERATING)
-    assert said in generation.reason
-    assert noted(generation) == [(None, "paused", "A limit of the run was reached.")]
+    noted_reason = f"The run reached its limit of {said}."
+    assert generation.reason == f"{noted_reason} Raise that limit and let it go on; what was answered is kept."
+    assert noted(generation) == [(None, "paused", noted_reason)]
     before = len(provider.asked)
     assert before == (0 if "run_seconds" in limit else 1)
     owner = generation.submission.owner
@@ -192,7 +193,8 @@ def test_a_failing_provider_holds_the_run_with_its_reason_and_going_on_tries_aga
     for expected in [GenerationState.RUNNING, GenerationState.RUNNING, GenerationState.HELD]:
         assert ask_next()
         assert now(generation)[0] == expected
-    assert generation.reason
+    assert (len(provider.asked), bool(generation.reason)) == (9, True)  # three sendings, three times: docs/endpoints.md
+    assert noted(generation) == [(None, "paused", "Errors outside its answers came too often.")]
     provider.script("flaky", Answer("No code today."))
     resume(generation=generation, actor=generation.submission.owner)
     ask_all()

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from evaluator.enums import GenerationState, WorkState
 from evaluator.generation import generating
-from evaluator.generation.generating import RunOrder, finish_generation, pause, resume, start
+from evaluator.generation.generating import RunOrder, elapsed_seconds, finish_generation, pause, resume, start
 from evaluator.models import AnswerRequest, TestRun
 from evaluator.queue.queueing import plan
 from evaluator.queue.results import retry_held
@@ -90,14 +90,20 @@ def test_standing_still_does_not_count_as_time(
     time_machine.shift(10_000)
     resume(generation=generation, actor=generation.submission.owner)
     assert (generation.run_seconds, generation.stood_still_seconds) == (600, 10_000)
-    assert not generating.time_is_up(generation)
+    assert elapsed_seconds(generation) == 60
     time_machine.shift(541)
-    assert generating.time_is_up(generation)
+    assert elapsed_seconds(generation) == 601
     pause(generation=generation, actor=generation.submission.owner)
     time_machine.shift(100)
+    assert elapsed_seconds(generation) == 601
     resume(generation=generation, actor=generation.submission.owner, run_seconds=700)
     assert (generation.run_seconds, generation.stood_still_seconds) == (700, 10_100)
-    assert not generating.time_is_up(generation)
+    assert elapsed_seconds(generation) == 601
+    pause(generation=generation, actor=generation.submission.owner)
+    time_machine.shift(50)
+    cancel(submission=generation.submission, actor=generation.submission.owner)
+    generation.refresh_from_db()
+    assert (generation.state, elapsed_seconds(generation)) == (GenerationState.CANCELLED, 601)
 
 
 @pytest.mark.parametrize("by_staff", [False, True])

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evaluator.enums import WorkState
+from evaluator.generation.generating import finish_generation
 from evaluator.models import Judgement, TestRun
 from evaluator.queue.finalising import finalise
 from evaluator.queue.results import retry_held
@@ -28,6 +29,7 @@ from submissions.domain.publishing import hide
 from submissions.enums import SubmissionState, Verb
 from submissions.models import AuditEvent, Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.asked import asked
 from tests.leaderboard.judging import JudgeFactory, judged
 from tests.reviews.factories import ReviewerFactory, answers, case_of, ready, reviewed
 from tests.submissions.factories import UserFactory
@@ -192,6 +194,12 @@ class TestActs:
         record(verb=Verb.PAUSED, subject=submission, actor=None)
         making.catch_up()
         assert told("paused") == ["alice", "alice"]
+
+    def test_a_run_that_is_held_is_told_once(self, alice: User, redis_url: str) -> None:
+        run = asked(alice, WorkState.HELD)
+        finish_generation(run.pk)
+        making.catch_up()
+        assert (told("held"), told("paused")) == (["alice"], [])
 
     def test_not_of_what_the_owner_did_or_of_what_is_old(self, alice: User, redis_url: str) -> None:
         submission = sent(alice).submission
