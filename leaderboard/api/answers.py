@@ -16,7 +16,7 @@ from evaluator.testing.shown_outcomes import case_rows, newest
 from leaderboard.api.submissions import AnswerOut, answer_out, visible
 from leaderboard.board.labels import shown_judge
 from leaderboard.cases.case_pages import review_of
-from leaderboard.runs.submission_pages import may_see_code, shown_similarity, task_row
+from leaderboard.runs.submission_pages import answer_row, may_see_code, shown_similarity
 from leaderboard.views import submissions as pages
 from leaderboard.views import trajectories
 
@@ -125,7 +125,7 @@ def get_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int
     judges = list(Judgement.objects.of_answer(answer))
     on_board = next((each for each in judges if judge and each.config_id == judge.pk and not each.waiting), None)
     return {
-        **answer_out(task_row(shown, answer, run)),
+        **answer_out(answer_row(answer, run, pages.asked_for(answer))),
         "submission": shown.pk,
         "judge_label": (on_board.label or "abstained") if on_board else "",
         "final_label": review.final.label if review.final else "",

@@ -17,7 +17,7 @@ from leaderboard.api.submissions import managed, visible
 from leaderboard.api.uploads import Licence, SubmittedOut
 from leaderboard.closing import require_open
 from leaderboard.generation_forms import LimitsForm, RunForm, open_versions
-from leaderboard.runs.generation_pages import generation_of
+from leaderboard.runs.generation_pages import OPEN_GENERATIONS, generation_of
 from leaderboard.views.endpoints import own_endpoint
 from reviews.views.guards import user_of
 from submissions.answers.types import task_named
@@ -127,7 +127,8 @@ class EstimateOut(Schema):
 class RunOut(Schema):
     """How far a run is: ``answered`` of ``total`` questions, what it has used, and its limits.
 
-    Tokens and ``dollars`` are null where the provider did not report them with every reply.
+    Tokens and ``dollars`` are null where the provider did not report them with every reply, ``ended`` while the run may
+    go on.
     """
 
     submission: int
@@ -268,10 +269,11 @@ def _generation(request: HttpRequest, shown: Submission) -> Generation:
 def _run(generation: Generation) -> dict[str, Any]:
     done = generating.progress(generation)
     counted = ("total", "answered", "code", "running", "held", "calls", "failed", "wait_until")
-    told = ("state", "reason", "inputs", "scaffold", *_MONEY_OR_TOKENS, "created", "ended")
+    told = ("state", "reason", "inputs", "scaffold", *_MONEY_OR_TOKENS, "created")
     return {
         "submission": generation.submission_id,
         **{name: getattr(generation, name) for name in told},
         **{name: getattr(done, name) for name in counted},
         **{name: getattr(done.used, name) for name in ("input_tokens", "output_tokens", "dollars")},
+        "ended": None if generation.state in OPEN_GENERATIONS else generation.ended,
     }

@@ -66,9 +66,10 @@ class SubmissionOut(Schema):
 
 
 class ProgressOut(Schema):
-    """How far the evaluation is, in answers that were sent: ``done`` of ``total`` are decided.
+    """How far the evaluation is: ``done`` of ``total`` answers are decided.
 
-    ``passed`` is null while you label one of them.
+    ``total`` counts the answers that were uploaded, or that a model is asked for. ``passed`` is null while you label
+    one of them.
     """
 
     done: int

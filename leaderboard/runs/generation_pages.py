@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
-from evaluator.enums import CallState, GenerationState
-from evaluator.generation.generating import Progress, elapsed_seconds, progress
-from evaluator.generation.limits import duration
+from evaluator.enums import CallState, GenerationState, WorkState
+from evaluator.generation.generating import PAUSED_BY_HAND, Progress, elapsed_seconds, progress
+from evaluator.generation.limits import duration, reached_limit
 from evaluator.models import AnswerRequest, Generation, ModelCall
-from evaluator.providers.spending import sums
+from evaluator.providers.spending import Spent, spent, sums
 from leaderboard.generation_forms import LimitsForm
-from leaderboard.runs.submission_pages import may_see_code
+from leaderboard.runs.submission_pages import may_see_code, why_unanswered
 from submissions.domain.access import may_manage
 from submissions.enums import Source
 
@@ -32,6 +33,8 @@ _STOPPED: Final = (GenerationState.PAUSED, GenerationState.HELD)
 OPEN_GENERATIONS: Final = (GenerationState.RUNNING, *_STOPPED)
 _KINDS_OF_CUTS: Final = {"section of the paper": "sections of the paper", "file": "files"}
 _CUTS_NAMED: Final = 6
+_FROM_NOW_ON: Final = re.compile(r" It wants to be asked again in [^.]+\.|; this site asks again after [^.]+(?=\.)")
+"""When a provider wants to be asked again, as its error said it at that moment (``evaluator.providers.faults``)."""
 
 
 class Meter(NamedTuple):
@@ -42,6 +45,14 @@ class Meter(NamedTuple):
     percent: float | None
 
 
+class Unused(NamedTuple):
+    """Calls of a cancelled run whose answers were not complete: ``calls`` were charged for, ``open`` have no reply."""
+
+    calls: int
+    open: int
+    used: Spent
+
+
 def generation_of(submission: Submission) -> Generation | None:
     """The run that answers ``submission``, with its endpoint at hand; None for an uploaded one."""
     return Generation.objects.filter(submission=submission).select_related("endpoint").first()
@@ -50,14 +61,14 @@ def generation_of(submission: Submission) -> Generation | None:
 def generation_context(user: User | AnonymousUser, shown: Submission) -> dict[str, Any]:
     """What ``leaderboard/generation_live.html`` needs; empty for a submission that was uploaded. Four queries.
 
-    ``resume`` is the form of the limits, for a run that stands still. ``seen`` changes when the part would look
-    different, but for the clock.
+    ``resume`` is the form of the limits, for a run that stands still, and ``limit`` the one that it reached. ``seen``
+    changes when the part would look different, but for the clock.
     """
     generation = generation_of(shown) if shown.source == Source.ENDPOINT else None
     if generation is None:
         return {}
     done, asked, now = progress(generation), list(asked_rows(generation)), timezone.now()
-    manages = may_manage(user, shown)
+    manages, stopped = may_manage(user, shown), generation.state in _STOPPED
     rows = [
         f"{row.state}{row.taken}{row.note or row.reason}{bool(row.not_before and row.not_before > now)}"
         for row in asked
@@ -76,10 +87,47 @@ def generation_context(user: User | AnonymousUser, shown: Submission) -> dict[st
         "manages": manages,
         "owns_endpoint": generation.endpoint is not None and generation.endpoint.owner_id == user.pk,
         "sees_calls": may_see_code(user, shown),
-        "resume": LimitsForm(initial=LimitsForm.limits_of(generation))
-        if manages and generation.state in _STOPPED
-        else None,
+        "resume": LimitsForm(initial=LimitsForm.limits_of(generation)) if manages and stopped else None,
+        "limit": reached_limit(generation, done.used) if stopped else "",
+        "by_hand": generation.reason == PAUSED_BY_HAND,
+        "unused": unused_calls(generation) if generation.state == GenerationState.CANCELLED else None,
     }
+
+
+def unused_calls(generation: Generation) -> Unused:
+    """Count the calls for questions of a cancelled run that have no answer. What they used is part of the total."""
+    calls = ModelCall.objects.filter(answer_request__generation=generation, answer_request__state=WorkState.CANCELLED)
+    charged = Q(response__isnull=False) | Q(input_tokens__gt=0) | Q(output_tokens__gt=0)
+    without_reply = Q(state__in=[CallState.SENDING, CallState.IN_DOUBT], response__isnull=True)
+    counted = calls.aggregate(calls=Count("pk", filter=charged), open=Count("pk", filter=without_reply))
+    return Unused(**counted, used=spent(calls))
+
+
+def question_state(request: AnswerRequest, sent: int | bool) -> str:
+    """Return where a question of a run is, in words; ``sent``: whether a call was made for it."""
+    under_way = request.generation.state == GenerationState.RUNNING
+    return {
+        WorkState.QUEUED: "waiting" if under_way else "waiting for the run to go on",
+        WorkState.RUNNING: "being asked",
+        WorkState.DONE: "answered",
+        WorkState.HELD: "held",
+        WorkState.CANCELLED: why_unanswered(asked=request.state, sent=bool(sent)),
+    }[WorkState(request.state)]
+
+
+def question_note(request: AnswerRequest) -> str:
+    """Return the note on a question, without the time that a provider asked to wait: the state has it, up to date."""
+    return request.note or _FROM_NOW_ON.sub("", request.reason)
+
+
+def without_answer(request: AnswerRequest | None) -> str:
+    """Return why there is no answer to a task in a run on an endpoint; None is a task that is no part of the run."""
+    if request is None:
+        return "The model is not asked for this task in this run."
+    sent = request.calls.exists()
+    if request.state == WorkState.CANCELLED:
+        return f"The run was cancelled {'while' if sent else 'before'} the model was asked: there is no answer."
+    return f"There is no answer yet. Its question is {question_state(request, sent)}."
 
 
 def asked_rows(generation: Generation) -> QuerySet[AnswerRequest]:

@@ -10,10 +10,10 @@ from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
 from django.db.models.functions import Lower
 
 from evaluator.enums import RunState
-from evaluator.models import ModelCall, TestRun
+from evaluator.models import AnswerRequest, ModelCall, TestRun
 from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import Badge, badge_of, newest
-from evaluator.testing.types import Outcome
+from evaluator.testing.types import WITHOUT_TEST, Outcome
 from leaderboard.models import EntryMetric
 from submissions.domain.audit import history
 from submissions.enums import SubmissionState, Verb, Visibility
@@ -34,12 +34,16 @@ OPEN_STATES: Final = (SubmissionState.GENERATING, SubmissionState.QUEUED, Submis
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One answer in a submission's table, with its deciding run. Of a ``closed`` one the viewer sees no number."""
+    """One answer in a submission's table, with its deciding run. Of a ``closed`` one the viewer sees no number.
+
+    ``asked``: this site asks a model for it.
+    """
 
     implementation: Implementation
     run: TestRun | None
     badge: Badge
     closed: bool = False
+    asked: bool = False
 
     @property
     def tokens(self) -> int | None:
@@ -54,7 +58,7 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an evaluation is, in answers that were sent: ``done`` are those whose run has ended.
+    """How far an evaluation is, in answers that were uploaded or that a model is asked for: ``done`` are decided.
 
     ``ended`` counts the runs of tasks without an answer too, which are decided at once. ``passed`` is None where it is
     hidden from the viewer.
@@ -93,24 +97,42 @@ def task_rows(submission: Submission) -> list[TaskRow]:
             implementation,
             newest(getattr(implementation, "runs_in_order", [])),
             taken=implementation.taken or "",
-            unasked=why_unanswered(asked=implementation.asked or "", sent=implementation.sent),
+            asked=implementation.asked or "",
+            sent=implementation.sent,
         )
         for implementation in implementations
     ]
 
 
 def task_row(
-    submission: Submission, implementation: Implementation, run: TestRun | None, *, taken: str = "", unasked: str = ""
+    submission: Submission,
+    implementation: Implementation,
+    run: TestRun | None,
+    *,
+    taken: str = "",
+    asked: str = "",
+    sent: bool = False,
 ) -> TaskRow:
-    """One answer of ``submission`` with its deciding run; ``taken`` is what a model's answer was, if one was asked.
+    """One answer of ``submission`` with its deciding run.
 
-    ``unasked`` says why the model gave none, in a cancelled run.
+    Of a model that is asked for it, ``taken`` is what its answer was, ``asked`` the question's state, and ``sent``
+    whether there was a call.
     """
     if run is None and submission.state == SubmissionState.CANCELLED:
-        without = unasked or Outcome.NOT_ATTEMPTED.words
-        return TaskRow(implementation, None, Badge(NOT_TESTED if implementation.attempted else without, "pending"))
-    counts = submission.state == SubmissionState.SCORED and not implementation.revision.why_left_out
-    return TaskRow(implementation, run, badge_of(run, counts=counts, taken=taken))
+        without = why_unanswered(asked=asked, sent=sent) or Outcome.NOT_ATTEMPTED.words
+        badge = Badge(NOT_TESTED if implementation.attempted else without, "pending")
+    else:
+        counts = submission.state == SubmissionState.SCORED and not implementation.revision.why_left_out
+        badge = badge_of(run, counts=counts, taken=taken)
+    return TaskRow(implementation, run, badge, asked=bool(asked))
+
+
+def answer_row(answer: Implementation, run: TestRun | None, request: AnswerRequest | None) -> TaskRow:
+    """One answer with its deciding run, as :func:`task_rows` has it; ``request`` is its question to a model, if any."""
+    if request is None:
+        return task_row(answer.submission, answer, run)
+    sent = request.calls.exists()
+    return task_row(answer.submission, answer, run, taken=request.taken, asked=request.state, sent=sent)
 
 
 def why_unanswered(*, asked: str, sent: bool) -> str:
@@ -123,14 +145,14 @@ def why_unanswered(*, asked: str, sent: bool) -> str:
 def progress_of(rows: Iterable[TaskRow]) -> Progress:
     """Count ``rows``."""
     listed = list(rows)
-    sent = [row for row in listed if row.implementation.attempted]
-    states = Counter(row.run.state for row in sent if row.run)
+    expected = [row for row in listed if row.implementation.attempted or row.asked]
+    states = Counter(row.run.state for row in expected if row.run)
     return Progress(
         done=states[RunState.DONE],
         running=states[RunState.RUNNING],
         held=states[RunState.HELD],
-        total=len(sent),
-        passed=sum(row.badge.css == "passed" for row in sent),
+        total=len(expected),
+        passed=sum(row.badge.css == "passed" for row in expected),
         ended=sum(row.run is not None and row.run.state == RunState.DONE for row in listed),
     )
 
@@ -194,6 +216,17 @@ def taken_away(pk: int) -> Submission | None:
     return gone.filter(visibility__in=[Visibility.WITHDRAWN, Visibility.HIDDEN]).first()
 
 
+def measured_with(submission: Submission, rows: Iterable[TaskRow]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return evaluator versions and environments (short and whole); none of a cancelled one without a tested answer."""
+    runs = [row.run for row in rows if row.run]
+    if submission.state == SubmissionState.CANCELLED:
+        runs = [run for run in runs if run.state == RunState.DONE and run.outcome not in WITHOUT_TEST]
+        if not runs:
+            return [], []
+    digests = short_digests(run.environment_digest for run in runs)
+    return sorted({run.evaluator_version for run in runs}), digests or short_digests([submission.environment_digest])
+
+
 def short_digests(digests: Iterable[str]) -> list[tuple[str, str]]:
     """Each different digest that is not empty, short and whole, sorted."""
     return [(short_digest(digest), digest) for digest in sorted(set(filter(None, digests)))]
@@ -221,17 +254,18 @@ DEFAULT_SORT: Final = "-date"
 def own_submissions(*, user: User, sort: str = DEFAULT_SORT) -> QuerySet[Submission]:
     """The submissions of ``user``, by one of :data:`SORT_KEYS`.
 
-    Each has ``answers`` (that were sent), ``done`` (how many of them are decided), and, when scored, ``tests_passed``
-    of ``tests_tasks``.
+    Each has ``answers`` and ``done`` (``total`` and ``done`` of its :class:`Progress`), and, when scored,
+    ``tests_passed`` of ``tests_tasks``.
     """
     overall = EntryMetric.objects.filter(entry__submission=OuterRef("pk"), category__isnull=True)
-    sent, decided = Q(implementations__attempted=True), Q(implementations__test_runs__state=RunState.DONE)
+    expected = Q(implementations__attempted=True) | Q(implementations__request__isnull=False)
+    decided = Q(implementations__test_runs__state=RunState.DONE)
     found = (
         Submission.objects.filter(owner=user)
         .select_related("system", "suite_version__suite")
         .annotate(
-            answers=Count("implementations", filter=sent, distinct=True),
-            done=Count("implementations", filter=sent & decided, distinct=True),
+            answers=Count("implementations", filter=expected, distinct=True),
+            done=Count("implementations", filter=expected & decided, distinct=True),
             tests_passed=Subquery(overall.values("tests_passed")[:1]),
             tests_tasks=Subquery(overall.values("tasks")[:1]),
         )

@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
+from leaderboard.enums import NoticeKind
 from leaderboard.forms import MailChoiceForm
 from leaderboard.models import Notice
 from leaderboard.notices import mailing, reading
@@ -35,7 +36,8 @@ PAGE_SIZE = 25
 def notices(request: HttpRequest) -> HttpResponse:
     """One's notices, newest first."""
     page = Paginator(reading.listed(user_of(request)), PAGE_SIZE).get_page(request.GET.get("page"))
-    return render(request, "leaderboard/notices.html", {"page": page, "kept_days": KEPT.days})
+    context = {"page": page, "kept_days": KEPT.days, "kinds": NoticeKind.labels}
+    return render(request, "leaderboard/notices.html", context)
 
 
 @never_cache

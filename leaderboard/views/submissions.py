@@ -33,23 +33,22 @@ from leaderboard.operation import reevaluations
 from leaderboard.operation.queue_state import held_in_full
 from leaderboard.operation.task_state import reference_is_shipped
 from leaderboard.runs.action_charts import steps_of
-from leaderboard.runs.generation_pages import generation_context
+from leaderboard.runs.generation_pages import generation_context, without_answer
 from leaderboard.runs.receipts import can_be_repeated, receipt_of
 from leaderboard.runs.submission_pages import (
     DEFAULT_SORT,
     OPEN_STATES,
     SORT_KEYS,
+    answer_row,
     may_see_code,
+    measured_with,
     own_submissions,
     progress_of,
     public_trace,
-    short_digests,
     shown_similarity,
     taken_away,
-    task_row,
     task_rows,
     upload_state,
-    why_unanswered,
     without_outcomes,
 )
 from reviews.comparison import side_by_side
@@ -141,6 +140,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
     }
     allowed = shown.kind != Kind.CALIBRATION or request.user.is_staff
     metric = EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).select_related("entry").first()
+    evaluators, environments = measured_with(shown, measured)
     return {
         "submission": shown,
         "system": shown.system,
@@ -159,9 +159,8 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "audited_later": audited_later({row.implementation.revision for row in measured}),
         "pass_at_k": () if hidden else pass_at_k_table(shown),
         "reevaluations": again,
-        "environments": short_digests([row.run.environment_digest for row in measured if row.run])
-        or short_digests([shown.environment_digest]),
-        "evaluators": sorted({row.run.evaluator_version for row in measured if row.run}),
+        "environments": environments,
+        "evaluators": evaluators,
         "publish": PublishForm() if manages and publishable and allowed else None,
         "needs_maintainer": manages and publishable and not allowed,
         "withdraw": WithdrawForm() if manages and shown.visibility == Visibility.PUBLISHED else None,
@@ -213,7 +212,7 @@ def answer_page(
     public, private = case_rows(run)
     previous, following = _neighbours(shown, answer)
     sees_code = may_see_code(request.user, shown)
-    asked = _asked_for(answer)
+    asked = asked_for(answer)
     judges, review = list(Judgement.objects.of_answer(answer)), review_of(answer)
     receipt = shown_receipt(request, answer, run=run, judges=judges, review=review)
     if request.GET.get("format") == "json":
@@ -230,13 +229,8 @@ def answer_page(
         "answer": answer,
         "revision": answer.revision,
         "task": answer.revision.task,
-        "row": task_row(
-            shown,
-            answer,
-            run,
-            taken=asked.taken if asked else "",
-            unasked=why_unanswered(asked=asked.state, sent=asked.calls.exists()) if asked else "",
-        ),
+        "row": answer_row(answer, run, asked),
+        "without_answer": without_answer(asked) if shown.source == Source.ENDPOINT and not answer.attempted else "",
         "run": run,
         "tested": run is not None and run.outcome not in WITHOUT_TEST,
         "environment": short_digest(run.environment_digest) if run else "",
@@ -282,11 +276,11 @@ def shown_runs(answer: Implementation) -> QuerySet[TestRun]:
     return runs.prefetch_related("attempts", "superseded_by")
 
 
-def _asked_for(answer: Implementation) -> AnswerRequest | None:
+def asked_for(answer: Implementation) -> AnswerRequest | None:
     """How a model was asked for the answer, where this site asked one."""
     if answer.submission.source != Source.ENDPOINT:
         return None
-    return AnswerRequest.objects.filter(implementation=answer).first()
+    return AnswerRequest.objects.select_related("generation").filter(implementation=answer).first()
 
 
 def asked_run(request: HttpRequest, runs: list[TestRun]) -> TestRun | None:

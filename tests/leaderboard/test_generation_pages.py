@@ -13,12 +13,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
-from evaluator.generation.generating import cancel_generation
 from evaluator.models import AnswerRequest, Generation
-from submissions.domain.submitting import cancel
 from submissions.enums import Visibility
-from submissions.models import Endpoint, Implementation, Submission
-from tests.leaderboard.api.asking import Program
+from submissions.models import Submission
 from tests.leaderboard.asked import CHAT_REQUEST, PROMPT, REPLY, asked, called
 from tests.leaderboard.showing import address_of, words_of
 from tests.submissions.factories import UserFactory
@@ -232,15 +229,6 @@ def test_wrong_limits_are_said_and_kept_as_typed(as_alice: Client, alice: User) 
     assert run.state == GenerationState.PAUSED
 
 
-def test_a_held_run_says_why_and_what_to_do(as_alice: Client, alice: User) -> None:
-    run = asked(alice, HELD, state=GenerationState.HELD, reason="The provider does not take the key.")
-    page = part(as_alice, run)
-    assert "The provider does not take the key." in words_of(page)
-    assert f'href="/endpoints/{run.endpoint_id}/change/#id_key"' in page.content.decode()
-    Endpoint.objects.all().delete()
-    assert "Its endpoint was deleted" in words_of(part(as_alice, run))
-
-
 def test_calls_are_listed_with_their_doubts(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE)
     request = requests(run)[0]
@@ -251,28 +239,3 @@ def test_calls_are_listed_with_their_doubts(as_alice: Client, alice: User) -> No
     assert "Call 1 in doubt, repeated once The connection broke." in text
     assert "Call 2 sending 2 answered" in text
     assert "Call 3 in doubt, not repeated" in text
-
-
-def test_a_cancelled_run_says_what_was_answered_and_paid_and_what_was_not_asked(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE, DONE, RUNNING, QUEUED)
-    first, second, third, _ = requests(run)
-    for request in (first, second):
-        called(request)
-        Implementation.objects.filter(request=request).update(attempted=True)
-    called(third, state=CallState.FAILED)
-    cancel(submission=run.submission, actor=alice)
-    cancel_generation(run.submission_id)
-    address = run.submission.get_absolute_url()
-    progress = as_alice.get(reverse("submission_progress", args=[run.submission_id]))
-    states = ["not tested: cancelled"] * 2 + ["stopped: the run was cancelled", "not asked: the run was cancelled"]
-    for response in (as_alice.get(address), progress):
-        said = "Cancelled after 2 of 4 answers; its calls cost US $ 0.0096. Nothing was tested, and it has no score."
-        assert said in words_of(response)
-        assert [row.badge.text for row in response.context["rows"]] == states
-        assert "waiting" not in words_of(response)
-    assert [words_of(as_alice.get(address)).count(each) for each in states[2:]] == [2, 2]
-    assert states[3] in words_of(as_alice.get(requests(run)[3].implementation.get_absolute_url()))
-    program = Program(alice)
-    assert [each["state"] for each in program.get(f"{address}answers".rstrip("/"))["items"]] == states
-    told = program.get(f"/submissions/{run.submission_id}/run")
-    assert [told[name] for name in ("state", "answered", "total", "dollars")] == ["cancelled", 2, 4, "0.009600"]

@@ -142,8 +142,13 @@ def test_limits_that_act_on_an_estimate_are_said_before_the_start(
     said = (
         "This provider reports no token usage. Tokens and cost of the run will be unknown. Limits in tokens and dollars"
     )
-    for response in (as_alice.get(page(endpoint)), as_alice.post(page(endpoint), TYPED)):
-        assert (said in words_of(response)) is says
+    for response, button in (
+        (as_alice.get(page(endpoint)), "Show the estimate"),
+        (as_alice.post(page(endpoint), TYPED), "Start Estimate again"),
+    ):
+        # Beside the button, where it is read.
+        found = f"{said} act on an estimate: one token for three bytes. {button}"
+        assert (found in words_of(response)) is says
     shown = "Token usage not reported: tokens and cost are unknown, and limits act on an estimate"
     assert (shown in words_of(as_alice.get(endpoint.get_absolute_url()))) is says
 

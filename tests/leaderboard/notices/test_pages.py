@@ -12,11 +12,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from leaderboard.enums import NoticeKind
 from leaderboard.models import MailChoice, Notice
 from reviews.enums import CaseState
 from reviews.models import Case, Reviewer
 from submissions.models import Submission, User
 from tests.leaderboard.factories import measured
+from tests.leaderboard.showing import words_of
 from tests.reviews.factories import ReviewerFactory, answers, case_of
 from tests.submissions.factories import UserFactory
 
@@ -78,7 +80,9 @@ class TestList:
         assert as_alice.get(f"/notices/{other.pk}/").status_code == 404
 
     def test_an_empty_one_says_what_will_be_there(self, as_alice: Client) -> None:
-        assert "No notices." in as_alice.get("/notices/").content.decode()
+        text = words_of(as_alice.get("/notices/"))
+        assert "No notices." in text
+        assert all(label in text for label in NoticeKind.labels)
 
     def test_asks_the_same_queries_for_many(self, as_alice: Client, alice: User) -> None:
         asked = []
