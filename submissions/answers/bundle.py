@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.foreign_json import nearest
 from submissions.answers.archives import TREE_LIMITS, ArchiveLimits, entries, is_packed, readable, shown_name
-from submissions.answers.diff_text import as_utf8
+from submissions.answers.diff_text import as_utf8, converted
 from submissions.answers.manifest import MANIFEST_FILE, check_manifest, read_manifest, read_usage
 from submissions.answers.output_tree import is_bundle_name, looks_like_tree, read_output_tree
 from submissions.answers.predictions import Found, read_predictions
@@ -116,7 +116,9 @@ def read_bundle(
             Problem(Severity.REMARK, _NOT_TEXT, file=name) for name in members.passed_over[: limits.problems]
         )
     else:
-        manifest, found = _from_rows(as_utf8(data), defaults, limits, problems)
+        text, notes = converted(data)
+        manifest, found = _from_rows(text, defaults, limits, problems)
+        found.remarks += (Problem(Severity.REMARK, note) for note in notes)
     found.remarks += islice(_trajectory_remarks(found.answers), limits.members)
     return _reading(manifest, found, problems, described=not is_packed(data))
 
@@ -301,7 +303,7 @@ def _from_archive(members: _Members, problems: ProblemList) -> tuple[Manifest | 
         if answer is None:
             continue
         found.trials = max(found.trials, answer.trial)
-        if answer.content.strip():
+        if as_utf8(answer.content).strip():
             _add(answer, answers, problems)
         else:
             found.remarks.append(not_attempted(answer.task, answer.file))
@@ -353,7 +355,7 @@ def _from_folder(
         task=task,
         trial=trial,
         kind=_ANSWER_FILES[found[0].lower()],
-        content=as_utf8(files[found[0]]),
+        content=files[found[0]],
         file=f"{folder}/{found[0]}",
         usage=usage,
         trajectory=files[trajectory] if trajectory else None,

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from benchmark_tasks.domain.foreign_json import nearest
 from submissions.answers.archives import BUNDLE_LIMITS, readable
 from submissions.answers.bundle import read_bundle
+from submissions.answers.diff_text import converted
 from submissions.answers.diffs import apply_diff
 from submissions.answers.limited import BundleRequest
 from submissions.answers.patches import apply_files, apply_source
@@ -146,7 +147,8 @@ def apply_answer(answer: RawAnswer, task: TaskFiles) -> AppliedAnswer:
         return apply_files(task, answer.files)
     if answer.kind is AnswerKind.DIFF:
         return apply_diff(task, answer.content)
-    return apply_source(task, answer.content)
+    text, notes = converted(answer.content)
+    return replace(apply_source(task, text), notes=notes)
 
 
 def _remarks_on_diffs(answers: Sequence[RawAnswer]) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from submissions.answers.types import AnswerError
 MAX_DIFF_BYTES: Final = 1024 * 1024
 MAX_CHANGED_FILES: Final = 200
 COLOURED: Final = "The diff's colours (git diff --color) were removed."
-DECODED: Final = "The diff is UTF-16 text, which was read as UTF-8."
+DECODED: Final = "This is UTF-16 text, which was read as UTF-8."
 
 _UTF16: Final = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _COLOUR: Final = re.compile(rb"\x1b\[[0-9;]*[mK]")
@@ -50,6 +50,12 @@ def as_utf8(content: bytes) -> bytes:
     return content.removeprefix(codecs.BOM_UTF8)
 
 
+def converted(content: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """``content`` as :func:`as_utf8` gives it, and the note on that where it was UTF-16."""
+    text = as_utf8(content)
+    return text, () if content.endswith(text) else (DECODED,)
+
+
 def plain_diff(diff: bytes) -> PlainDiff:
     """``diff`` as ``git apply`` takes it.
 
@@ -57,8 +63,7 @@ def plain_diff(diff: bytes) -> PlainDiff:
     """
     if len(diff) > 2 * MAX_DIFF_BYTES:
         raise _too_large()
-    text = as_utf8(diff)
-    notes: tuple[str, ...] = () if diff.endswith(text) else (DECODED,)
+    text, notes = converted(diff)
     if _COLOURED_HEADER.search(text):
         text, notes = _COLOUR.sub(b"", text), (*notes, COLOURED)
     _require_text(text)

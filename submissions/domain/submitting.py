@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from benchmark_tasks.models import SuiteVersion
+from submissions.answers.diff_text import as_utf8
 from submissions.answers.types import Problem, Severity
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
@@ -210,7 +211,7 @@ def _implementations(submission: Submission, answers: Sequence[RawAnswer], store
 
 def _fill(implementation: Implementation, answer: RawAnswer) -> None:
     implementation.attempted = True
-    text = answer.content.decode("utf-8", errors="replace")
+    text = as_utf8(answer.content).decode("utf-8", errors="replace")
     implementation.raw_answer = text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
     implementation.usage = answer.usage
     implementation.set_aside = [asdict(aside) for aside in answer.aside]

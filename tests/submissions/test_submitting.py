@@ -93,6 +93,14 @@ def test_trials_usage_and_trajectories_are_kept(alice: User, tmp_path: Path, sma
         assert trajectory.read() == b"looked around"
 
 
+def test_an_answer_in_utf16_is_kept_as_the_text_that_it_is(alice: User, tmp_path: Path, small: SuiteVersion) -> None:
+    files = {"submission.json": json.dumps(MANIFEST).encode(), "answers/alpha/1/answer.py": BROKEN.encode("utf-16")}
+    content = zipped(files)
+    submission = submit(alice, tmp_path, content).submission
+    answer = submission.implementations.get(revision__task__slug="alpha/1")
+    assert (answer.answer_error["line"], answer.raw_answer) == (1, BROKEN)
+
+
 def test_the_same_content_is_submitted_once(alice: User, bob: User, tmp_path: Path, small: SuiteVersion) -> None:
     first = submit(alice, tmp_path, bundle())
     again = submit(alice, tmp_path, zipped({**_files(), "README.md": "packed another time"}))

@@ -10,8 +10,9 @@ import pytest
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers import check
 from submissions.answers.check import check_bundle, try_answers
+from submissions.answers.diff_text import DECODED
 from submissions.answers.limited import BundleRequest
-from submissions.answers.types import AnswerKind, Manifest, RawAnswer, Severity, TaskFiles
+from submissions.answers.types import AnswerKind, Manifest, Problem, RawAnswer, Severity, TaskFiles
 from tests.submissions.answers.archive_makers import make_tar, make_zip
 
 MANIFEST = {"suite": "small", "system": "S", "backbone": "B", "scaffold": "none", "inputs": "full"}
@@ -94,3 +95,39 @@ def test_a_long_answer_is_parsed_once_in_each_file_that_it_makes(
     assert tried.applied is not None
     assert tried.applied.similarity["tokens"] < 0.1
     assert sum(length > len(line) for length in lengths) == parses
+
+
+DIFF = "--- a/a.py\n+++ b/a.py\n@@ -2 +2 @@\n-    raise NotImplementedError\n+    return x\n"
+UTF16 = DIFF.encode("utf-16")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("answer.diff", UTF16), ("answer.patch", UTF16), ("answer.py", RIGHT.decode().encode("utf-16"))],
+)
+def test_an_answer_in_utf16_is_read_and_the_check_says_so(
+    tasks: dict[str, TaskFiles], name: str, content: bytes
+) -> None:
+    file = f"answers/dpo/1/{name}"
+    bundle = make_zip({"submission.json": json.dumps(MANIFEST).encode(), file: content})
+    reading = check_bundle(bundle, BundleRequest(tasks={"small": tasks}))
+    assert [each.applied is not None for each in reading.answers] == [True]
+    assert reading.problems == (Problem(Severity.REMARK, DECODED, "dpo/1", file),)
+
+
+def test_predictions_in_utf16_are_read_and_the_check_says_so(tasks: dict[str, TaskFiles]) -> None:
+    rows = sent("jsonl", {"dpo/1": RIGHT}).decode().encode("utf-16")
+    reading = check_bundle(rows, BundleRequest(tasks={"small": tasks}, defaults=DESCRIBED))
+    assert [each.applied is not None for each in reading.answers] == [True]
+    assert reading.problems == (Problem(Severity.REMARK, DECODED),)
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_file_that_is_empty_in_utf16_is_no_answer(tasks: dict[str, TaskFiles], text: str) -> None:
+    answer_file = {"answers/dpo/1/answer.diff": text.encode("utf-16")}
+    bundle = make_zip({"submission.json": json.dumps(MANIFEST).encode(), **answer_file})
+    reading = check_bundle(bundle, BundleRequest(tasks={"small": tasks}))
+    assert [(each.task, each.message[:24]) for each in reading.problems] == [
+        ("dpo/1", "There is no answer here "),
+        ("", "There is no answer here,"),
+    ]

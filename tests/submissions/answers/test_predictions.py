@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from submissions.answers.archives import ArchiveLimits
 from submissions.answers.bundle import read_bundle
+from submissions.answers.diff_text import DECODED
 from submissions.answers.predictions import read_predictions
 from submissions.answers.types import BundleError, BundleReading, Manifest, ProblemList, Severity
 
@@ -49,7 +50,7 @@ FORMS: dict[str, tuple[bytes, tuple[str, str]]] = {
 def test_every_form_of_predictions_is_read(form: str) -> None:
     data, places = FORMS[form]
     reading = read(data)
-    assert reading.problems == ()
+    assert [each.message for each in reading.problems] == [DECODED] * ("UTF-16" in form)
     assert [(each.task, each.trial, each.content.decode(), each.file) for each in reading.answers] == [
         ("cd/1", 2, DIFF, f"{places[0]}, model_patch"),
         ("dpo/1", 1, DIFF, f"{places[1]}, model_patch"),
