@@ -115,10 +115,14 @@ class CallState(TextChoices):
 
 
 class TrajectorySource(TextChoices):
-    """Who ran the agent."""
+    """Which agent a trajectory is of, by the form that its file was recognised as."""
 
     AGENT = "agent", "this site's agent"
     OPENHANDS = "openhands", "OpenHands"
+    OPENHANDS_V1 = "openhands_v1", "OpenHands V1"
+    SWE_AGENT = "swe_agent", "SWE-agent"
+    ATIF = "atif", "an agent that writes ATIF"
+    CLAUDE_CODE = "claude_code", "Claude Code"
     GENERIC = "generic", "an agent of another kind"
 
 

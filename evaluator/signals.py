@@ -18,5 +18,10 @@ implementation_rated = Signal()
 revision_audited = Signal()
 """``revision``: it was audited, and its audit state may be another one. Sent after commit."""
 
+trajectory_read_again = Signal()
+"""``submission_id``: a trajectory of it was read again by a newer reader, so that its answers may have other tokens and
+cost. Sent inside the transaction that stores them.
+"""
+
 reconciled = Signal()
 """Sent after each sweep, so that higher rooms can catch up on news they missed."""

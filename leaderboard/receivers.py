@@ -18,6 +18,7 @@ from evaluator.signals import (
     revision_audited,
     submission_reevaluated,
     submission_scored,
+    trajectory_read_again,
 )
 from leaderboard.analysis.report import push_stale
 from leaderboard.board.entries import catch_up, recompute_audited, recompute_submission, refresh_visibility, rename
@@ -41,6 +42,12 @@ def compute_entry(submission: Submission, **_: Any) -> None:
 def compute_entry_again(submission: Submission, **_: Any) -> None:
     """Compute the row of a submission that was measured again, in the same transaction."""
     recompute_submission(submission.pk)
+
+
+@receiver(trajectory_read_again)
+def compute_entry_with_usage(submission_id: int, **_: Any) -> None:
+    """Compute the row of a submission whose tokens, cost or actions may have changed, in the same transaction."""
+    recompute_submission(submission_id)
 
 
 @receiver(revision_audited)

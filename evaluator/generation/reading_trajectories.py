@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import logging
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 from django.db import transaction
 
 from evaluator.enums import TrajectorySource
 from evaluator.models import Trajectory
+from evaluator.signals import trajectory_read_again
+from submissions.limited_child import ChildError
 from submissions.models import Implementation
-from submissions.trajectories.reading import MAX_BYTES, read_limited
-
-if TYPE_CHECKING:
-    from submissions.trajectories.steps import AgentRun
+from submissions.trajectories.generic import SOURCE
+from submissions.trajectories.reading import MAX_BYTES, READER, read_limited
+from submissions.trajectories.steps import AgentRun
 
 logger = logging.getLogger(__name__)
 
-_LARGEST_DOLLARS = Decimal(999_999)
+AT_ONCE: Final = 3
+"""How many files one sweep reads again: each may take a minute."""
+_LARGEST_DOLLARS: Final = Decimal(999_999)
 
 
 def read_uploaded(submission_id: int) -> int:
@@ -31,21 +34,56 @@ def read_uploaded(submission_id: int) -> int:
     waiting = Implementation.objects.filter(submission_id=submission_id, steps__isnull=True).exclude(trajectory="")
     made = 0
     for implementation in waiting.select_related("revision__task__paper"):
-        found = _found(implementation)
+        try:
+            found = _found(implementation)
+        except ChildError:
+            found = AgentRun(SOURCE, unread="Reading the trajectory took too much time or memory.")
         if found is not None and _keep(implementation, found):
             made += 1
     return made
 
 
+def read_again() -> int:
+    """Read some of the files again that an older reader has read; return how many were tried.
+
+    What is stored stays where the file is missing, or where reading it takes too much time or memory. Such a file is
+    not tried again by this reader.
+    """
+    older = Trajectory.objects.filter(reader__lt=READER).exclude(implementation__trajectory="")
+    listed = list(older.select_related("implementation__revision__task__paper").order_by("-pk")[:AT_ONCE])
+    for stored in listed:
+        try:
+            found = _found(stored.implementation)
+        except ChildError:
+            found = None
+            logger.warning("Reading the trajectory of implementation %s again failed.", stored.implementation_id)
+        _replace(stored, found)
+    return len(listed)
+
+
+def _replace(stored: Trajectory, found: AgentRun | None) -> None:
+    """Store what was read again, with the usage that comes of it, unless another sweep did so meanwhile."""
+    columns = {"reader": READER} if found is None else columns_of(found)
+    with transaction.atomic():
+        is_mine = Trajectory.objects.filter(pk=stored.pk, reader=stored.reader).update(**columns)
+        if is_mine and found is not None:
+            _fill_usage(stored.implementation, found)
+            submission_id = stored.implementation.submission_id
+            trajectory_read_again.send(sender=Trajectory, submission_id=submission_id)
+
+
 def _found(implementation: Implementation) -> AgentRun | None:
-    """The run in the answer's file: the only one, or the one with the paper's number; None where there is no file."""
+    """The run in the answer's file: the only one, or the one with the paper's number; None where there is no file.
+
+    Raises ChildError where reading it takes too much time or memory.
+    """
     try:
         with implementation.trajectory.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-        return read_limited(data, instance_id=implementation.revision.task.paper.instance_id)
     except OSError:
         logger.warning("The trajectory of implementation %s cannot be read.", implementation.pk, exc_info=True)
         return None
+    return read_limited(data, instance_id=implementation.revision.task.paper.instance_id)
 
 
 def _keep(implementation: Implementation, found: AgentRun) -> bool:
@@ -61,6 +99,7 @@ def columns_of(run: AgentRun) -> dict[str, Any]:
     """The columns of a :class:`Trajectory` that show ``run``, whoever ran it."""
     return {
         "source": TrajectorySource(run.source),
+        "reader": READER,
         "steps": run.as_data(),
         "counts": run.counts(),
         "input_tokens": run.input_tokens,
@@ -71,12 +110,15 @@ def columns_of(run: AgentRun) -> dict[str, Any]:
 
 
 def _fill_usage(implementation: Implementation, found: AgentRun) -> None:
+    """Give the answer the tokens and cost that its submitter did not declare; what was read earlier is replaced."""
     measured = {
         "input_tokens": found.input_tokens,
         "output_tokens": found.output_tokens,
         "cost_usd": found.dollars,
     }
     usage: dict[str, Any] = Implementation.objects.values_list("usage", flat=True).get(pk=implementation.pk)
-    added = {key: float(value) for key, value in measured.items() if value is not None and key not in usage}
-    if added:
-        Implementation.objects.filter(pk=implementation.pk).update(usage={**usage, **added, "read": sorted(added)})
+    read_before = {"read", *usage.get("read", ())}
+    declared = {key: value for key, value in usage.items() if key not in read_before}
+    added = {key: float(value) for key, value in measured.items() if value is not None and key not in declared}
+    read = {"read": sorted(added)} if added else {}
+    Implementation.objects.filter(pk=implementation.pk).update(usage={**declared, **added, **read})

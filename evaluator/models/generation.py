@@ -132,11 +132,13 @@ class Trajectory(models.Model):
     """What an agent did on its way to an answer, in one form whoever ran it.
 
     ``steps`` is ``submissions.trajectories.steps.AgentRun.as_data()``; ``counts`` maps each action of the paper's
-    Appendix F (run, read, edit, message, finish) to how often it was taken.
+    Appendix F (run, read, edit, message, finish) to how often it was taken. ``reader`` is the version of the reader of
+    files (``submissions.trajectories.reading.READER``) that made them, 0 of those before they were numbered.
     """
 
     implementation = models.OneToOneField(Implementation, on_delete=models.CASCADE, related_name="steps")
-    source = models.CharField(max_length=10, choices=TrajectorySource)
+    source = models.CharField(max_length=20, choices=TrajectorySource)
+    reader = models.PositiveSmallIntegerField(default=0)
     steps = models.JSONField(default=list)
     counts = models.JSONField(default=dict)
     input_tokens = models.PositiveBigIntegerField(null=True, blank=True)

@@ -11,6 +11,7 @@ from evaluator.auditing.auditing import waiting
 from evaluator.enums import GenerationState, RunState
 from evaluator.generation.generating import finish_generation, unfinished_generations
 from evaluator.generation.limits import pause_at_limits
+from evaluator.generation.reading_trajectories import read_again
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.queue import leases
 from evaluator.queue.claims import is_live
@@ -44,7 +45,7 @@ def reconcile() -> Sweep:
     """Expire leases, plan what was never planned, push what waits, finalise submissions, remove boxes of the dead.
 
     Uploads that nobody submitted, what killed workers left in scratch folders, and reference outputs that nothing asks
-    for any more are discarded on the way.
+    for any more are discarded on the way, and some trajectories read again where the reader has changed.
     """
     expired = expire_leases()
     planned = sum(
@@ -71,6 +72,7 @@ def reconcile() -> Sweep:
     uploads.sweep()
     media.sweep_when_due()
     compare_older_answers()
+    read_again()
     sweep_scratch()
     sweep_golden(golden_folder())
     # What a higher room fails at (Django logs it) must not keep a worker from its runs.

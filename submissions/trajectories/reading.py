@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from submissions.limited_child import ChildError, ChildLimits, answer, ask
+from submissions.limited_child import ChildLimits, answer, ask
 from submissions.trajectories import unread_forms
 from submissions.trajectories.generic import SOURCE, kind_of, read_objects
 from submissions.trajectories.openhands import is_event, not_understood, read_run, unknown_kinds
 from submissions.trajectories.steps import AgentRun, TrajectoryError, bounded
 
+READER: Final = 1
+"""The version of this reader. Raise it with each change of what is read: the sweep reads stored files again."""
 MAX_BYTES: Final = 8 * 1024 * 1024
 MAX_RUNS: Final = 1000
 MAX_NAME: Final = 200
@@ -79,8 +81,8 @@ def read_trajectory(data: bytes) -> Reading:
     runs = [value for _, value in rows.values if _is_run(value)]
     events = [event for _, value in rows.values for event in _as_events(value)]
     if not runs and not events:
-        name = unread_forms.name_of(value for _, value in rows.values)
-        found = _unread(rows, unread_forms.message_of(name)) if name else _of_objects(rows)
+        form = unread_forms.form_of(value for _, value in rows.values)
+        found = _unread(rows, form) if form else _of_objects(rows)
         return Reading(found, tuple(rows.remarks))
     found = _of_runs(runs or [{"history": _once(events)}], rows)
     others = [name for name, value in rows.values if not (_is_run(value) if runs else _as_events(value))]
@@ -150,13 +152,13 @@ def _of_objects(rows: _Rows) -> dict[str, AgentRun]:
     return {"": trajectory}
 
 
-def _unread(rows: _Rows, message: str) -> dict[str, AgentRun]:
+def _unread(rows: _Rows, form: unread_forms.Form) -> dict[str, AgentRun]:
     """The runs of a form that is not read, without steps; what they cost where that is written as OpenHands does."""
-    rows.remarks.append(message)
+    rows.remarks.append(form.message)
     runs = [value for _, value in rows.values if unread_forms.is_openhands_v1_run(value)]
     read = _of_runs([{**run, "history": []} for run in runs], rows)
-    return {name: replace(run, ending="", unread=message) for name, run in read.items()} or {
-        "": AgentRun(SOURCE, unread=message)
+    return {name: replace(run, source=form.source, ending="", unread=form.message) for name, run in read.items()} or {
+        "": AgentRun(form.source, unread=form.message)
     }
 
 
@@ -220,12 +222,11 @@ def _count(items: list[str], noun: str) -> str:
 
 
 def read_limited(data: bytes, *, instance_id: str, limits: ChildLimits = LIMITS) -> AgentRun:
-    """The run of this paper in ``data``, or its only one; one that is ``unread`` where it cannot be read."""
-    try:
-        found = ask(__name__, f"{instance_id}\n".encode() + data, limits)
-    except ChildError:
-        return AgentRun(SOURCE, unread="Reading the trajectory took too much time or memory.")
-    return AgentRun.from_data(found)
+    """The run of this paper in ``data``, or its only one; one that is ``unread`` where it cannot be read.
+
+    Raises ChildError where that takes too much time or memory.
+    """
+    return AgentRun.from_data(ask(__name__, f"{instance_id}\n".encode() + data, limits))
 
 
 def serve(limits_text: str) -> None:

@@ -77,7 +77,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """A whole run. ``source`` is ``agent`` (this site's), ``openhands`` or ``generic``; ``ending`` says how it ended.
+    """A whole run. ``source`` is one of ``evaluator.enums.TrajectorySource``; ``ending`` says how it ended.
 
     At most ``MAX_STEPS`` steps are kept (``left_out`` counts the others), and after ``MAX_TOTAL`` characters those that
     follow are shortened. ``unread`` says why the steps are not known, though there is a file; ``remarks`` what of the

@@ -6,25 +6,35 @@ Every test looks at several keys at once: ``history``, ``steps`` or ``type`` alo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 _CLAUDE_TYPES: Final = ("system", "user", "assistant", "result", "stream_event", "summary")
 _ATIF_SOURCES: Final = ("system", "user", "agent")
 
 
-def name_of(values: Iterable[Any]) -> str:
-    """What the values of a file look like, such as ``an SWE-agent trajectory``; empty for no form known here.
+class Form(NamedTuple):
+    """A form of trajectories: the ``source`` of its runs, and what a file of it is called."""
+
+    source: str
+    name: str
+    recognises: Callable[[Sequence[Mapping[str, Any]]], bool]
+
+    @property
+    def message(self) -> str:
+        """What pages, the check and the API say of a file of this form."""
+        return (
+            f"This looks like {self.name}, which is not read yet: it is kept as it is, and its steps are not counted."
+        )
+
+
+def form_of(values: Iterable[Any]) -> Form | None:
+    """Which form the values of a file look like; None for no form known here.
 
     ``values`` are the file's JSON values: one object, the elements of a list, or a value for each line.
     """
     listed = [item for value in values for item in (value if isinstance(value, list) else [value])]
     objects = [item for item in listed if isinstance(item, dict)]
-    return next((name for name, is_it in _FORMS.items() if is_it(objects)), "")
-
-
-def message_of(name: str) -> str:
-    """What pages, the check and the API say of a file of this form."""
-    return f"This looks like {name}, which is not read yet: it is kept as it is, and its steps are not counted."
+    return next((form for form in FORMS if form.recognises(objects)), None)
 
 
 def is_openhands_v1_event(item: object) -> bool:
@@ -89,9 +99,9 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-_FORMS: Final[Mapping[str, Callable[[Sequence[Mapping[str, Any]]], bool]]] = {
-    "the work of an OpenHands V1 agent": _is_openhands_v1,
-    "an SWE-agent trajectory": _is_swe_agent,
-    "an ATIF trajectory": _is_atif,
-    "a log of Claude Code": _is_claude_code,
-}
+FORMS: Final = (
+    Form("openhands_v1", "the work of an OpenHands V1 agent", _is_openhands_v1),
+    Form("swe_agent", "an SWE-agent trajectory", _is_swe_agent),
+    Form("atif", "an ATIF trajectory", _is_atif),
+    Form("claude_code", "a log of Claude Code", _is_claude_code),
+)

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.files.base import ContentFile
 
-from evaluator.generation.reading_trajectories import read_uploaded
+from evaluator.generation import reading_trajectories
+from evaluator.generation.reading_trajectories import AT_ONCE, read_again, read_uploaded
 from evaluator.models import Trajectory
+from leaderboard.board.entries import recompute_submission
+from leaderboard.board.states import changes_of
+from leaderboard.models import Entry
+from submissions.limited_child import ChildLimits
+from submissions.trajectories.reading import READER, read_limited
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pytest_django import DjangoAssertNumQueries
 
     from submissions.models import Implementation
 
@@ -107,3 +116,83 @@ def test_steps_that_are_not_known_are_stored_as_such_with_the_reason(content: by
     assert (row.steps["steps"], row.counts, row.steps["unread"].startswith(why)) == (None, {}, True)
     implementation.refresh_from_db()
     assert implementation.usage == {}
+
+
+def read_by_an_older_reader(implementation: Implementation, usage: dict[str, Any]) -> Trajectory:
+    """What an older reader stored: another number of steps, and what it cost."""
+    assert read_uploaded(implementation.submission_id) == 1
+    stored = Trajectory.objects.get(implementation=implementation)
+    old = {**stored.steps, "steps": []}
+    Trajectory.objects.filter(pk=stored.pk).update(reader=READER - 1, steps=old, counts={"run": 0}, source="generic")
+    type(implementation).objects.filter(pk=implementation.pk).update(usage=usage)
+    return Trajectory.objects.get(pk=stored.pk)
+
+
+@pytest.mark.usefixtures("_media")
+def test_what_an_older_reader_made_is_read_again_once_with_the_row_of_the_board(
+    django_assert_num_queries: DjangoAssertNumQueries, django_capture_on_commit_callbacks: Any, redis_url: str
+) -> None:
+    implementation = answer(run(), submission=SubmissionFactory(published=True), attempted=True)
+    usage = {"cost_usd": 9.0, "input_tokens": 1.0, "output_tokens": 1.0, "seconds": 5.0}
+    read_by_an_older_reader(implementation, {**usage, "read": ["input_tokens", "output_tokens"]})
+    submission = implementation.submission
+    recompute_submission(submission.pk)
+    suite = submission.suite_version.suite.slug
+    assert Entry.objects.get(submission=submission).tokens == 2
+    changed = changes_of(suite) or 0
+    with django_capture_on_commit_callbacks(execute=True):
+        assert read_again() == 1
+    row = Trajectory.objects.get(implementation=implementation)
+    assert (row.reader, row.source, row.counts["run"], len(row.steps["steps"])) == (READER, "openhands", 1, 1)
+    implementation.refresh_from_db()
+    assert implementation.usage == {
+        "cost_usd": 9.0,
+        "seconds": 5.0,
+        "input_tokens": 700.0,
+        "output_tokens": 70.0,
+        "read": ["input_tokens", "output_tokens"],
+    }
+    assert Entry.objects.get(submission=submission).tokens == 770
+    assert (changes_of(suite) or 0) > changed
+    with django_assert_num_queries(1):
+        assert read_again() == 0
+
+
+@pytest.mark.usefixtures("_media")
+@pytest.mark.parametrize("reason", ["the file is lost", "the child ends without a result"])
+def test_what_cannot_be_read_again_stays_and_is_tried_once(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    implementation = answer(run())
+    stored = read_by_an_older_reader(implementation, {"input_tokens": 5.0, "read": ["input_tokens"]})
+    if reason == "the file is lost":
+        implementation.trajectory.storage.delete(implementation.trajectory.name or "")
+    else:
+        short = partial(read_limited, limits=ChildLimits(cpu_seconds=20, wall_seconds=0.01))
+        monkeypatch.setattr(reading_trajectories, "read_limited", short)
+    assert [read_again() for _ in range(2)] == [1, 0]
+    row = Trajectory.objects.get(implementation=implementation)
+    assert (row.reader, row.steps, row.counts, row.source) == (READER, stored.steps, {"run": 0}, "generic")
+    implementation.refresh_from_db()
+    assert implementation.usage == {"input_tokens": 5.0, "read": ["input_tokens"]}
+
+
+@pytest.mark.usefixtures("_media")
+def test_numbers_that_only_an_older_reader_read_go_with_its_reading() -> None:
+    swe_agent = {"trajectory": [], "history": [], "info": {"exit_status": "submitted"}}
+    implementation = answer(json.dumps(swe_agent).encode())
+    read_by_an_older_reader(implementation, {"seconds": 1.0, "cost_usd": 0.0, "read": ["cost_usd"]})
+    assert read_again() == 1
+    row = Trajectory.objects.get(implementation=implementation)
+    assert (row.source, row.counts, row.steps["steps"]) == ("swe_agent", {}, None)
+    implementation.refresh_from_db()
+    assert implementation.usage == {"seconds": 1.0}
+
+
+@pytest.mark.usefixtures("_media")
+def test_a_sweep_reads_a_few_and_no_run_of_this_site() -> None:
+    submission = SubmissionFactory()
+    for _ in range(AT_ONCE + 1):
+        read_by_an_older_reader(answer(run(), submission=submission), {})
+    own = Trajectory.objects.create(implementation=answer(None), source="agent")
+    assert [read_again() for _ in range(3)] == [AT_ONCE, 1, 0]
+    own.refresh_from_db()
+    assert (own.reader, own.source) == (0, "agent")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from submissions.trajectories.reading import folder_as_lines, read_limited, read_trajectory
 from submissions.trajectories.steps import AgentRun, TrajectoryError
-from submissions.trajectories.unread_forms import name_of
+from submissions.trajectories.unread_forms import FORMS, form_of
 
 V1_EVENTS: Final[list[dict[str, Any]]] = [
     {"kind": "SystemPromptEvent", "id": "0", "source": "agent", "system_prompt": {"text": "You are."}, "tools": []},
@@ -81,6 +81,7 @@ def test_it_is_named_and_no_step_is_counted(name: str) -> None:
     assert reading.remarks == (message,)
     (found,) = reading.runs.values()
     assert (found.unread, found.steps, found.counts(), found.ending) == (message, (), {}, "")
+    assert found.source == next(each.source for each in FORMS if each.name == form)
     assert found.as_data()["steps"] is None
     assert AgentRun.from_data(json.loads(json.dumps(found.as_data()))) == found
     assert read_limited(data, instance_id="3") == found
@@ -90,8 +91,8 @@ def test_what_an_openhands_run_cost_is_read_all_the_same() -> None:
     other = {**V1_RUN, "instance_id": "4", "metrics": None}
     runs = read_trajectory(lines(V1_RUN, other)).runs
     assert [(name, run.source, run.input_tokens, run.output_tokens, run.dollars) for name, run in runs.items()] == [
-        ("3", "openhands", 9, 8, 0.02),
-        ("4", "openhands", None, None, None),
+        ("3", "openhands_v1", 9, 8, 0.02),
+        ("4", "openhands_v1", None, None, None),
     ]
 
 
@@ -109,8 +110,8 @@ def test_what_an_openhands_run_cost_is_read_all_the_same() -> None:
     ],
 )
 def test_one_key_alone_names_no_form(value: dict[str, Any]) -> None:
-    assert name_of([value]) == ""
-    assert name_of([[value], value]) == ""
+    assert form_of([value]) is None
+    assert form_of([[value], value]) is None
 
 
 def test_of_several_runs_none_may_be_the_papers() -> None:
