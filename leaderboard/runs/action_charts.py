@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.db.models import F
 
-from evaluator.enums import RunState
+from evaluator.enums import RunState, TrajectorySource
 from evaluator.models import TestRun, Trajectory
 from evaluator.testing.types import Outcome
 from leaderboard.board.board import visible_entries
@@ -58,6 +58,13 @@ def has_trajectories(version: SuiteVersion) -> bool:
 def _counted() -> QuerySet[Trajectory]:
     """Trajectories whose steps are known: no steps are counted in a file that is not understood, which is not zero."""
     return Trajectory.objects.exclude(counts={})
+
+
+def unread_of(submission: Submission) -> list[tuple[str, int]]:
+    """The trajectories of a submission whose steps are not known: whose they are, and how many. One query."""
+    found = Trajectory.objects.filter(implementation__submission=submission, counts={}).order_by("source")
+    counted = Counter(found.values_list("source", flat=True))
+    return [(TrajectorySource(source).label, number) for source, number in counted.items()]
 
 
 def steps_of(answer: Implementation) -> Bar | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import FileResponse, Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -22,27 +22,26 @@ from submissions.trajectories.steps import Action, AgentRun, TrajectoryError
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from submissions.models import Submission
 
-
-def _trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> tuple[Submission, Trajectory]:
-    """The stored trajectory, for whoever may see the answer's code: it holds that code. Raises Http404 otherwise.
+def _answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> Implementation:
+    """The answer, for viewers who may see its code: a trajectory holds that code. Raises Http404 otherwise.
 
     Raises AnswerClosedError where the submission is hidden from the viewer.
     """
     shown = visible_submission(request, pk)
     if not may_see_code(request.user, shown):
         raise Http404
-    answers = Implementation.objects.filter(
-        submission=shown, revision__task__paper__slug=paper, revision__task__index=index, trial=trial
+    answers = Implementation.objects.select_related("revision__task__paper", "revision__task__suite")
+    found = get_object_or_404(
+        answers.defer("files", "diff", "goal_source", "raw_answer", "set_aside"),
+        submission=shown,
+        revision__task__paper__slug=paper,
+        revision__task__index=index,
+        trial=trial,
     )
-    texts = ("files", "diff", "goal_source", "raw_answer")
-    found = Trajectory.objects.select_related(
-        "implementation__revision__task__paper", "implementation__revision__task__suite"
-    ).defer(*(f"implementation__{name}" for name in texts))
-    stored = get_object_or_404(found, implementation__in=answers)
     require_open(request, submission=shown)
-    return shown, stored
+    found.submission = shown
+    return found
 
 
 @never_cache
@@ -50,7 +49,8 @@ def _trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: in
 @closes
 def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """The steps of one answer's agent; ``?action=`` shows those of one kind only."""
-    submission, stored = _trajectory(request, pk, paper, index, trial)
+    answer = _answer(request, pk, paper, index, trial)
+    stored = get_object_or_404(Trajectory, implementation=answer)
     asked = request.GET.get("action", "")
     if asked and asked not in set(Action):
         raise Http404("There is no such action.")
@@ -69,10 +69,10 @@ def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int
     ]
     numbered = enumerate(whole.steps, start=1)
     context = {
-        "submission": submission,
-        "suite": submission.suite_version.suite,
-        "answer": stored.implementation,
-        "task": stored.implementation.revision.task,
+        "submission": answer.submission,
+        "suite": answer.submission.suite_version.suite,
+        "answer": answer,
+        "task": answer.revision.task,
         "stored": stored,
         "trajectory": whole,
         "problem": problem,
@@ -87,16 +87,39 @@ def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int
 @closes
 def trajectory_json(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """The same as a file."""
-    submission, stored = _trajectory(request, pk, paper, index, trial)
+    answer = _answer(request, pk, paper, index, trial)
+    stored = get_object_or_404(Trajectory, implementation=answer)
     body = {
-        "submission": submission.pk,
-        "task": stored.implementation.revision.task.slug,
+        "submission": answer.submission_id,
+        "task": answer.revision.task.slug,
         "trial": trial,
         "source": stored.source,
         "trajectory": stored.steps,
     }
     response = JsonResponse(body, json_dumps_params={"indent": 1})
     response["Content-Disposition"] = f'attachment; filename="trajectory-{pk}-{paper}-{index}-{trial}.json"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@never_cache
+@require_safe
+@closes
+def trajectory_file(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> FileResponse:
+    """The file as it came with the answer. Raises Http404 where there is none, or it is lost."""
+    answer = _answer(request, pk, paper, index, trial)
+    if not answer.trajectory:
+        raise Http404("No trajectory came with this answer.")
+    try:
+        stream = answer.trajectory.open("rb")
+    except FileNotFoundError:
+        raise Http404("The file of this trajectory is missing here.") from None
+    response = FileResponse(
+        stream,
+        as_attachment=True,
+        filename=f"trajectory-{pk}-{paper}-{index}-{trial}.txt",
+        content_type="application/octet-stream",
+    )
     response["X-Content-Type-Options"] = "nosniff"
     return response
 
@@ -112,6 +135,7 @@ def submission_actions(request: HttpRequest, pk: int) -> HttpResponse:
         "submission": submission,
         "suite": submission.suite_version.suite,
         "charts": action_charts.of_submission(submission),
+        "unread": action_charts.unread_of(submission),
         "actions": action_charts.ACTIONS,
     }
     return render(request, "leaderboard/actions.html", context)

@@ -84,6 +84,7 @@ def suite_world(settings: Settings, tmp_path: Path) -> World:
         case = case_of(each, state=state, label="LI", source=FinalSource.DECISION, closed=timezone.now())
         decided(case, ready(adjudicator=True), "LI", note="A marked note of the decision.")
     walked(answer, Action.MESSAGE, thought="a marked thought")
+    answer.trajectory.save("one.trajectory", ContentFile(b"a marked file"))
     submission.bundle.save("answers.jsonl", ContentFile(b'{"marked": "bundle"}'))
     _measured_again(submission)
     recompute_submission(submission.pk)
@@ -106,6 +107,7 @@ def _own_pages(answer: Implementation, submission: Submission, judge: str) -> di
         "receipt": Page(f"{one}?format=json", '"outcome": "wrong_output"', FORBIDDEN),
         "trajectory": Page(address_of(answer, "trajectory"), "a marked thought", FORBIDDEN),
         "trajectory_json": Page(address_of(answer, "trajectory_json"), "a marked thought", FORBIDDEN),
+        "trajectory_file": Page(address_of(answer, "trajectory_file"), "a marked file", FORBIDDEN),
         "submission": Page(submission.get_absolute_url(), "because wrong_output"),
         "total": Page(submission.get_absolute_url(), "1 of 2 tasks pass"),
         "reevaluated": Page(submission.get_absolute_url(), "a marked reason"),

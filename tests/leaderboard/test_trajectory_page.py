@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.files.base import ContentFile
+from django.urls import reverse
 
 from evaluator.models import Trajectory
 from leaderboard.board.entries import recompute_submission
@@ -83,6 +85,24 @@ def test_the_download_is_what_is_stored(client: Client) -> None:
     }
 
 
+def test_the_file_as_it_was_sent_is_linked_for_those_who_see_the_code(client: Client) -> None:
+    answer = answer_with(Action.RUN, submission={"code_licence": ""})
+    address, page = address_of(answer, "trajectory_file"), address_of(answer, "trajectory")
+    client.force_login(answer.submission.owner)
+    assert (client.get(address).status_code, address in client.get(page).content.decode()) == (404, False)
+    answer.trajectory.save("one.trajectory", ContentFile(b"<b>sent</b>"))
+    assert f'href="{address}" download' in client.get(page).content.decode()
+    response = client.get(address)
+    name = f"trajectory-{answer.submission_id}-{answer.revision.task.paper.slug}-{answer.revision.task.index}-1.txt"
+    assert response["Content-Disposition"] == f'attachment; filename="{name}"'
+    assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("application/octet-stream", "nosniff")
+    assert response.getvalue() == b"<b>sent</b>"
+    answer.trajectory.storage.delete(answer.trajectory.name or "")
+    assert client.get(address).status_code == 404
+    client.force_login(UserFactory())
+    assert client.get(address).status_code == 404
+
+
 RUN, READ, EDIT, FINISH = Action.RUN, Action.READ, Action.EDIT, Action.FINISH
 
 
@@ -143,15 +163,18 @@ def test_steps_that_are_not_known_are_no_zero_anywhere(client: Client) -> None:
     submission = worked(version, "Alpha", "passed", "raised")
     stored = Trajectory.objects.order_by("implementation__revision_id").last()
     assert stored is not None
-    unread = AgentRun("generic", unread="This looks like <b>X</b>.", remarks=("1 of 9 events was not understood.",))
-    Trajectory.objects.filter(pk=stored.pk).update(steps=unread.as_data(), counts=unread.counts(), source="generic")
+    unread = AgentRun("swe_agent", unread="This looks like <b>X</b>.", remarks=("1 of 9 events was not understood.",))
+    Trajectory.objects.filter(pk=stored.pk).update(steps=unread.as_data(), counts=unread.counts(), source="swe_agent")
     (bar,) = action_charts.of_submission(submission).shares
     assert (bar.answers, bar.total) == (1, 4)
     assert action_charts.steps_of(stored.implementation) is None
     page = shown(client, stored.implementation).content.decode()
     assert "Its steps are not known.</strong> This looks like &lt;b&gt;X&lt;/b&gt;." in page
     assert "1 of 9 events was not understood." in page
+    assert "<dt>Agent</dt><dd>SWE-agent</dd>" in page
     assert "No step was taken" not in page
+    numbers = client.get(reverse("submission_actions", args=[submission.pk])).content.decode()
+    assert "Not counted, since the steps are not known: 1 trajectory of SWE-agent. The page of each" in numbers
     told = client.get(address_of(stored.implementation, "trajectory_json")).json()["trajectory"]
     assert (told["steps"], told["unread"], told["remarks"]) == (None, unread.unread, list(unread.remarks))
     Trajectory.objects.exclude(pk=stored.pk).delete()

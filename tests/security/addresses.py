@@ -101,6 +101,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "submission_actions": private(**one),
         "trajectory": private(**answer),
         "trajectory_json": private(**answer),
+        "trajectory_file": private(**answer),
         "endpoints": signed_in(),
         "endpoint_new": signed_in(),
         "endpoint": owned(**endpoint),
@@ -270,6 +271,7 @@ PUBLISHED: Final = {
     *("board_default", "board", "matrix", "compare", "board_actions", "agreement", "system", "task"),
     *("snapshot", "case", "cases", "judge_differences", "analysis_default", "analysis"),
     *("submission", "submission_progress", "submission_actions", "implementation", "trajectory", "trajectory_json"),
+    "trajectory_file",
 }
 """Where everybody reads of the submission, once it is published."""
 

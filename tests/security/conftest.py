@@ -58,6 +58,7 @@ def secret_submission(small: SuiteVersion, alice: User) -> Submission:
         goal_source=f"def double(x):\n    return '{SENTINEL}'\n",
         files={"scoring/core.py": SENTINEL},
     )
+    answer.trajectory.save("x.trajectory", ContentFile(SENTINEL.encode()))
     case = {"seed": 1, "index": 0, "public": True, "outcome": "raised", "difference": SENTINEL, "error": SENTINEL}
     TestRunFactory(implementation=answer, done="raised", reason=SENTINEL, log=SENTINEL, cases=[case])
     step = Step(action=Action.RUN, input=SENTINEL, observation=SENTINEL, thought=SENTINEL)

@@ -65,6 +65,12 @@ def test_answers_are_read_with_usage_and_trajectory() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["run.traj", "run.traj.json", "RUN.TRAJ"])
+def test_a_trajectory_keeps_the_name_that_swe_agent_gives_it(name: str) -> None:
+    bundle = parse({"answers/dpo/1/answer.diff": DIFF, f"answers/dpo/1/{name}": b"{}"})
+    assert [(each.trajectory_name, each.trajectory) for each in bundle.answers] == [(name, b"{}")]
+
+
 def test_a_folder_is_a_trajectory_with_a_row_for_each_file() -> None:
     """What OpenHands leaves beside an answer."""
     folder = "answers/dpo/1/trial-2/trajectory"
