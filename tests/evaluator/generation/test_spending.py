@@ -127,7 +127,7 @@ def test_a_limit_acts_on_the_estimate_and_says_so(
     assert [ask_next(), ask_next()] == [True, True]
     generation.refresh_from_db()
     assert (generation.state, len(provider.asked)) == (GenerationState.PAUSED, 1)
-    assert "by this site's estimate, since the provider reports no token usage. Raise that limit" in generation.reason
+    assert "(by this site's estimate, since the provider reports no token usage). Raise that limit" in generation.reason
 
 
 def test_a_price_of_0_costs_nothing_though_no_usage_is_reported(lmr_mini: SuiteVersion, start_run: StartRun) -> None:
