@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import CharField, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Cast, Concat
 from django.urls import reverse
 
 from leaderboard.enums import NoticeKind
 from reviews.models import Case
-from submissions.models import Submission
+from submissions.enums import Verb
+from submissions.models import AuditEvent, Submission
 
 if TYPE_CHECKING:
     from submissions.models import User
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _MORE: Final = {
     NoticeKind.SCORED: ": every answer has its outcome",
     NoticeKind.HELD: ": errors outside its answers came too often, and its page says what happens next",
-    NoticeKind.PAUSED: ": what was answered is kept, and its page says why it paused and how it goes on",
+    NoticeKind.PAUSED: ": what was answered is kept, and its page says how it goes on",
     NoticeKind.HIDDEN: " by a maintainer: its page gives the reason",
     NoticeKind.JUDGED: ": the judges have labelled its answers",
 }
@@ -38,9 +40,13 @@ class NoticeQuerySet(models.QuerySet["Notice"]):
         return self.filter(own | labels, recipient=user)
 
     def named(self) -> NoticeQuerySet:
-        """With all that their sentences name; not the code of an answer."""
+        """With all that their sentences name (``paused_for``: why the site paused a run); not the code of an answer."""
         answer = "case__implementation"
-        found = self.select_related(
+        pauses = AuditEvent.objects.filter(
+            verb=Verb.PAUSED, subject_kind="submission", subject_id=Cast(OuterRef("submission"), CharField())
+        ).annotate(key=Concat("subject_id", Value(":"), Cast("pk", CharField())))
+        found = self.annotate(paused_for=Subquery(pauses.filter(key=OuterRef("key")).values("reason")[:1]))
+        found = found.select_related(
             "submission__system", "submission__suite_version__suite", f"{answer}__revision__task__paper"
         )
         return found.defer(
@@ -108,8 +114,8 @@ class Notice(models.Model):
     @property
     def text(self) -> str:
         """The same as a sentence. In neither are marks, labels or code."""
-        more = _MORE.get(NoticeKind(self.kind), "")
-        return f"{self.title}{more}."
+        more, reason = _MORE.get(NoticeKind(self.kind), ""), getattr(self, "paused_for", None) or ""
+        return f"{self.title}{more}. {reason}".rstrip()
 
 
 class MailChoice(models.Model):

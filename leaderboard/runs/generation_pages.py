@@ -16,7 +16,7 @@ from evaluator.generation.limits import duration, reached_limit
 from evaluator.models import AnswerRequest, Generation, ModelCall
 from evaluator.providers.spending import Spent, spent, sums
 from leaderboard.generation_forms import LimitsForm
-from leaderboard.runs.submission_pages import may_see_code, why_unanswered
+from leaderboard.runs.submission_pages import may_see_code, question_words
 from submissions.domain.access import may_manage
 from submissions.enums import Source
 
@@ -103,16 +103,9 @@ def unused_calls(generation: Generation) -> Unused:
     return Unused(**counted, used=spent(calls))
 
 
-def question_state(request: AnswerRequest, sent: int | bool) -> str:
-    """Return where a question of a run is, in words; ``sent``: whether a call was made for it."""
-    under_way = request.generation.state == GenerationState.RUNNING
-    return {
-        WorkState.QUEUED: "waiting" if under_way else "waiting for the run to go on",
-        WorkState.RUNNING: "being asked",
-        WorkState.DONE: "answered",
-        WorkState.HELD: "held",
-        WorkState.CANCELLED: why_unanswered(asked=request.state, sent=bool(sent)),
-    }[WorkState(request.state)]
+def question_state(request: AnswerRequest, sent: int) -> str:
+    """Return where a question of a run is, in words; ``sent`` is how many calls were made for it."""
+    return question_words(request.state, run=request.generation.state, sent=bool(sent))
 
 
 def question_note(request: AnswerRequest) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
 from django.db.models.functions import Lower
 
-from evaluator.enums import RunState
+from evaluator.enums import GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, ModelCall, TestRun
 from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import Badge, badge_of, newest
@@ -88,7 +88,12 @@ def task_rows(submission: Submission) -> list[TaskRow]:
     implementations = (
         submission.implementations.select_related("revision__task__paper", "revision__category")
         .defer("files", "diff", "goal_source", "raw_answer", "revision__masked_source")
-        .annotate(taken=F("request__taken"), asked=F("request__state"), sent=Exists(calls))
+        .annotate(
+            taken=F("request__taken"),
+            asked=F("request__state"),
+            asking=F("request__generation__state"),
+            sent=Exists(calls),
+        )
         .prefetch_related(Prefetch("test_runs", queryset=runs, to_attr="runs_in_order"))
     )
     return [
@@ -97,8 +102,9 @@ def task_rows(submission: Submission) -> list[TaskRow]:
             implementation,
             newest(getattr(implementation, "runs_in_order", [])),
             taken=implementation.taken or "",
-            asked=implementation.asked or "",
-            sent=implementation.sent,
+            question=question_words(implementation.asked, run=implementation.asking, sent=implementation.sent)
+            if implementation.asked
+            else "",
         )
         for implementation in implementations
     ]
@@ -110,36 +116,39 @@ def task_row(
     run: TestRun | None,
     *,
     taken: str = "",
-    asked: str = "",
-    sent: bool = False,
+    question: str = "",
 ) -> TaskRow:
     """One answer of ``submission`` with its deciding run.
 
-    Of a model that is asked for it, ``taken`` is what its answer was, ``asked`` the question's state, and ``sent``
-    whether there was a call.
+    Of a model that is asked for it, ``taken`` is what its answer was, and ``question`` where the question is, in words.
     """
-    if run is None and submission.state == SubmissionState.CANCELLED:
-        without = why_unanswered(asked=asked, sent=sent) or Outcome.NOT_ATTEMPTED.words
-        badge = Badge(NOT_TESTED if implementation.attempted else without, "pending")
+    if run is None and question and not implementation.attempted:
+        badge = Badge(question, "pending")
+    elif run is None and submission.state == SubmissionState.CANCELLED:
+        badge = Badge(NOT_TESTED if implementation.attempted else Outcome.NOT_ATTEMPTED.words, "pending")
     else:
         counts = submission.state == SubmissionState.SCORED and not implementation.revision.why_left_out
         badge = badge_of(run, counts=counts, taken=taken)
-    return TaskRow(implementation, run, badge, asked=bool(asked))
+    return TaskRow(implementation, run, badge, asked=bool(question))
 
 
 def answer_row(answer: Implementation, run: TestRun | None, request: AnswerRequest | None) -> TaskRow:
     """One answer with its deciding run, as :func:`task_rows` has it; ``request`` is its question to a model, if any."""
     if request is None:
         return task_row(answer.submission, answer, run)
-    sent = request.calls.exists()
-    return task_row(answer.submission, answer, run, taken=request.taken, asked=request.state, sent=sent)
+    question = question_words(request.state, run=request.generation.state, sent=request.calls.exists())
+    return task_row(answer.submission, answer, run, taken=request.taken, question=question)
 
 
-def why_unanswered(*, asked: str, sent: bool) -> str:
-    """Why a question of a cancelled run has no answer; empty where the run did not have it."""
-    if not asked:
-        return ""
-    return "stopped: the run was cancelled" if sent else "not asked: the run was cancelled"
+def question_words(state: str, *, run: str, sent: bool) -> str:
+    """Return where a question to a model is; ``run`` is the state of its run, ``sent`` whether there was a call."""
+    if state == WorkState.DONE:
+        return "answered"
+    if GenerationState.CANCELLED in (state, run):
+        return "stopped: the run was cancelled" if sent else "not asked: the run was cancelled"
+    if state == WorkState.QUEUED:
+        return "waiting" if run == GenerationState.RUNNING else "waiting for the run to go on"
+    return "being asked" if state == WorkState.RUNNING else "held"
 
 
 def progress_of(rows: Iterable[TaskRow]) -> Progress:

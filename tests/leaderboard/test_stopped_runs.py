@@ -192,8 +192,9 @@ def test_the_time_that_a_provider_asked_to_wait_does_not_age(
 @pytest.mark.parametrize(
     ("facts", "state", "advice"),
     [
-        ({"run_tokens": 1500}, "paused", "Raise the limit that was reached: 1,500 tokens."),
-        ({"run_seconds": 0}, "paused", "Raise the limit that was reached: 0 s."),
+        ({"run_tokens": 1500, "reason": PAUSED_BY_HAND}, "paused", "Raise the limit that was reached: 1,500 tokens."),
+        ({"run_seconds": 0, "reason": "Refused."}, "paused", "Raise the limit that was reached: 0 s."),
+        ({"run_tokens": 1500, "reason": "The run reached its limit of 1,500 tokens."}, "paused", ""),
         ({"reason": "The provider refused the key."}, "paused", "If the key is wrong or gone, store it again first."),
         ({"reason": "It broke."}, "held", "Test the connection first: the provider may still fail."),
         ({"reason": PAUSED_BY_HAND}, "paused", ""),
@@ -242,6 +243,25 @@ class TestApi:
         told = Program(alice).get(f"/submissions/{run.submission_id}")["progress"]
         assert told == {"done": 0, "running": 0, "held": 0, "total": 3, "passed": 0}
         assert Program(alice).get(f"/submissions/{run.submission_id}/run")["total"] == 3
+
+    @pytest.mark.parametrize(
+        ("state", "submission", "waits"),
+        [
+            ("running", SubmissionState.GENERATING, "waiting"),
+            ("paused", SubmissionState.GENERATING, "waiting for the run to go on"),
+            ("held", SubmissionState.HELD, "waiting for the run to go on"),
+        ],
+    )
+    def test_answers_of_an_open_run_have_their_question_s_state(
+        self, as_alice: Client, alice: User, state: str, submission: str, waits: str
+    ) -> None:
+        run = asked(alice, DONE, RUNNING, QUEUED, HELD, state=state)
+        Implementation.objects.filter(request=requests(run)[0]).update(attempted=True)
+        Submission.objects.update(state=submission)
+        listed = Program(alice).get(f"/submissions/{run.submission_id}/answers")["items"]
+        assert [each["state"] for each in listed] == ["waiting", "being asked", waits, "held"]
+        # The page has them in the table of the run.
+        assert 'aria-label="Answers by task"' not in as_alice.get(run.submission.get_absolute_url()).content.decode()
 
     def test_one_answer_is_described_as_in_the_list(self, alice: User) -> None:
         run = cancelled(asked(alice, QUEUED), alice)

@@ -179,17 +179,17 @@ class TestActs:
         self, alice: User, maintainer: User, redis_url: str
     ) -> None:
         submission = sent(alice).submission
-        record(verb=Verb.PAUSED, subject=submission, actor=None, reason="A limit of the run was reached.")
+        record(verb=Verb.PAUSED, subject=submission, actor=None, reason="The run reached its limit of 1 h.")
         hide(submission=submission, actor=maintainer, reason="Its code is another's.")
         for _ in range(2):
             making.catch_up()
         assert (told("paused"), told("hidden")) == (["alice"], ["alice"])
-        made = Notice.objects.filter(kind__in=["hidden", "paused"]).order_by("kind")
-        how = "its page says why it paused and how it goes on"
+        made = Notice.objects.named().filter(kind__in=["hidden", "paused"]).order_by("kind")
+        how = "its page says how it goes on. The run reached its limit of 1 h."
         texts = [each.text for each in made]
         assert [text.removeprefix(str(submission)) for text in texts] == [
             " was hidden by a maintainer: its page gives the reason.",
-            f"The run of {submission} has paused: what was answered is kept, and {how}.",
+            f"The run of {submission} has paused: what was answered is kept, and {how}",
         ]
         record(verb=Verb.PAUSED, subject=submission, actor=None)
         making.catch_up()
