@@ -31,6 +31,7 @@ class NoticeKind(TextChoices):
     HELD = "held", "a submission of yours is held"
     PAUSED = "paused", "a run of yours has paused"
     HIDDEN = "hidden", "a submission of yours was hidden"
+    UNHIDDEN = "unhidden", "a submission of yours is no longer hidden"
     JUDGED = "judged", "the judges have labelled a submission of yours"
     APPEAL = "appeal", "an appeal of yours was decided"
     REVIEW = "review", "answers wait for your label"

@@ -136,7 +136,7 @@ class Verb(TextChoices):
     PUBLISHED = "published", "published"
     WITHDRAWN = "withdrawn", "withdrew"
     HIDDEN = "hidden", "hid"
-    UNHIDDEN = "unhidden", "showed again"
+    UNHIDDEN = "unhidden", "unhid"
     CORRECTED = "corrected", "corrected"
     RETRIED = "retried", "retried"
     REEVALUATING = "reevaluating", "began to re-evaluate"

@@ -24,6 +24,7 @@ _MORE: Final = {
     NoticeKind.HELD: ": errors outside its answers came too often, and its page says what happens next",
     NoticeKind.PAUSED: ": what was answered is kept, and its page says how it goes on",
     NoticeKind.HIDDEN: " by a maintainer: its page gives the reason",
+    NoticeKind.UNHIDDEN: ": a maintainer's reason is on its page",
     NoticeKind.JUDGED: ": the judges have labelled its answers",
 }
 
@@ -103,6 +104,8 @@ class Notice(models.Model):
                 return f"The run of {about} has paused"
             case NoticeKind.HIDDEN:
                 return f"{about} was hidden"
+            case NoticeKind.UNHIDDEN:
+                return f"{about} is no longer hidden"
             case NoticeKind.JUDGED:
                 return f"{about} was judged"
             case NoticeKind.APPEAL:

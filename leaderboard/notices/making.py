@@ -40,7 +40,11 @@ LOOKED_BACK: Final = timedelta(days=2)
 """How far the sweep looks for news that were lost: well below :data:`KEPT`, so that nothing is told twice."""
 _BETWEEN_LOOKS: Final = timedelta(minutes=5)
 _UNFINISHED: Final = (WorkState.QUEUED, WorkState.RUNNING, WorkState.HELD)
-_KIND_OF_ACT: Final = {Verb.PAUSED: NoticeKind.PAUSED, Verb.HIDDEN: NoticeKind.HIDDEN}
+_KIND_OF_ACT: Final = {
+    Verb.PAUSED: NoticeKind.PAUSED,
+    Verb.HIDDEN: NoticeKind.HIDDEN,
+    Verb.UNHIDDEN: NoticeKind.UNHIDDEN,
+}
 _GOES_ON: Final = (Verb.RETRIED, Verb.RESUMED)
 
 

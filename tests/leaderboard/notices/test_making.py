@@ -25,7 +25,7 @@ from reviews.cases.closing import close_if_labelled
 from reviews.enums import CaseKind, CaseState, TriggerKind
 from reviews.models import Case, Trigger
 from submissions.domain.audit import record
-from submissions.domain.publishing import hide
+from submissions.domain.publishing import hide, unhide
 from submissions.enums import SubmissionState, Verb
 from submissions.models import AuditEvent, Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
@@ -181,15 +181,17 @@ class TestActs:
         submission = sent(alice).submission
         record(verb=Verb.PAUSED, subject=submission, actor=None, reason="The run reached its limit of 1 h.")
         hide(submission=submission, actor=maintainer, reason="Its code is another's.")
+        unhide(submission=submission, actor=maintainer, reason="It is not.")
         for _ in range(2):
             making.catch_up()
-        assert (told("paused"), told("hidden")) == (["alice"], ["alice"])
-        made = Notice.objects.named().filter(kind__in=["hidden", "paused"]).order_by("kind")
+        assert (told("paused"), told("hidden"), told("unhidden")) == (["alice"], ["alice"], ["alice"])
+        made = Notice.objects.named().filter(kind__in=["hidden", "paused", "unhidden"]).order_by("kind")
         how = "its page says how it goes on. The run reached its limit of 1 h."
         texts = [each.text for each in made]
         assert [text.removeprefix(str(submission)) for text in texts] == [
             " was hidden by a maintainer: its page gives the reason.",
             f"The run of {submission} has paused: what was answered is kept, and {how}",
+            " is no longer hidden: a maintainer's reason is on its page.",
         ]
         record(verb=Verb.PAUSED, subject=submission, actor=None)
         making.catch_up()
