@@ -461,7 +461,8 @@ def report(upload: Any, options: argparse.Namespace) -> None:
         show(f"{words[problem['severity']]}: {where + ': ' if where else ''}{problem['message']}")
     total, bad = len(upload["answers"]), bad_answers(upload)
     verdict = "can be submitted" if upload["acceptable"] else "cannot be submitted"
-    show(f"{verdict}: {total - bad} of {total} answers apply")
+    noun, verb = "answer" if total == 1 else "answers", "applies" if 1 in (total - bad, total) else "apply"
+    show(f"{verdict}: {total - bad} of {total} {noun} {verb}")
 
 
 @contextmanager

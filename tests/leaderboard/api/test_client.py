@@ -130,7 +130,7 @@ def test_from_the_kit_to_the_results(installed: Installed, at_work: None) -> Non
 
     answers = folder_of(installed.folder / "bundle", bundle({"alpha/1": RIGHT, "alpha/2": "def other():\n    pass\n"}))
     found = installed.printed("validate", answers, code=1)
-    assert found.splitlines()[-1] == "can be submitted: 1 of 2 answers apply"
+    assert found.splitlines()[-1] == "can be submitted: 1 of 2 answers applies"
     assert "does not apply: alpha/2 answers/alpha/2/answer.py" in found
     assert (Upload.objects.count(), Submission.objects.count()) == (0, 0)
 
@@ -159,6 +159,7 @@ def test_from_the_kit_to_the_results(installed: Installed, at_work: None) -> Non
 def test_submitting_and_watching_at_once_consents_to_publishing(installed: Installed, at_work: None) -> None:
     file = installed.folder / "answers.zip"
     file.write_bytes(bundle())
+    assert installed.printed("validate", file) == "can be submitted: 1 of 1 answer applies\n"
     told = installed.printed("submit", file, "--publish", "MIT", "--watch", "--json", "--timeout", 30)
     assert json.loads(told)["state"] == "scored"
     assert (Submission.objects.get().code_licence, Submission.objects.get().publish_when_scored) == ("MIT", True)
