@@ -53,6 +53,14 @@ class UpstreamTestOut(Schema):
     log: str
 
 
+class SetAsideOut(Schema):
+    """An edit that came with the answer and is no part of it: why, in which file, and the edit as a diff."""
+
+    message: str
+    file: str
+    diff: str
+
+
 class CodeOut(Schema):
     """What the answer is: ``diff`` against the masked repository, and the ``goal`` as answered.
 
@@ -66,6 +74,7 @@ class CodeOut(Schema):
     error: str
     identical_to_reference: bool
     similarity: dict[str, float] | None
+    set_aside: list[SetAsideOut]
     licence: str
 
 
@@ -190,6 +199,7 @@ def _code(answer: Implementation) -> dict[str, Any]:
         "error": error.get("message", ""),
         "identical_to_reference": answer.identical_to_reference,
         "similarity": shown_similarity(answer),
+        "set_aside": answer.set_aside,
         "licence": answer.submission.code_licence,
     }
 

@@ -18,6 +18,7 @@ from ninja.errors import HttpError, ValidationError
 from leaderboard.closing import AnswerClosedError
 from leaderboard.disk_full import means_full
 from reviews.exceptions import IncompleteError, NotReadyError, StaleDraftError
+from submissions.answers.types import Severity
 from submissions.domain.uploads import BundleRefusedError
 from submissions.exceptions import NotAllowedError, QuotaExceededError, SubmissionError
 
@@ -168,7 +169,9 @@ def _refused(error: SubmissionError) -> ProblemError:
     if isinstance(error, IncompleteError):
         return invalid(error.errors.items())
     if isinstance(error, BundleRefusedError):
-        return ProblemError(Kind.INVALID, f"{error} The upload lists what is wrong.")
+        wrong = [each.message for each in error.checked.problems if each.severity == Severity.REFUSE]
+        errors = tuple(("file", message) for message in wrong)
+        return ProblemError(Kind.INVALID, " ".join([str(error), *wrong[:3]]), errors)
     kinds = {QuotaExceededError: Kind.QUOTA, NotAllowedError: Kind.NOT_ALLOWED}
     return ProblemError(kinds.get(type(error), Kind.WRONG_STATE), str(error))
 

@@ -54,13 +54,16 @@ class ProblemOut(Schema):
 
 
 class AnswerFound(Schema):
-    """An answer in the file, and whether it applies to the masked repository."""
+    """An answer in the file, and whether it applies to the masked repository. ``set_aside`` counts the edits in it that
+    were left out, such as those of tests; a remark names each.
+    """
 
     task: str
     trial: int
     kind: str
     file: str
     applies: bool
+    set_aside: int = 0
 
 
 class UploadBrief(Schema):

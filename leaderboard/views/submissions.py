@@ -146,6 +146,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "system": shown.system,
         "suite": shown.suite_version.suite,
         "manages": manages,
+        "sees_code": may_see_code(request.user, shown) and not hidden,
         "closed": hidden,
         "held_in_full": _held_in_full(request, shown),
         "rows": rows,

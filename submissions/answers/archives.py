@@ -125,22 +125,27 @@ class _Budget:
     """Counts unpacked bytes."""
 
     def __init__(self, limits: ArchiveLimits, *, compressed_size: int) -> None:
-        self._limits = limits
-        self._left = self._allowed = min(limits.total, max(limits.ratio_floor, limits.ratio * compressed_size))
+        self.allowed = min(limits.total, max(limits.ratio_floor, limits.ratio * compressed_size))
+        self._left = self.allowed
+        self._is_total = self.allowed == limits.total
+        self._ratio = limits.ratio
 
     def spend(self, size: int) -> None:
         """Count ``size`` bytes. Raises BundleError when total or ratio are passed."""
-        self.require(size)
+        if size > self._left:
+            limit = "" if self._is_total else f", {self._ratio} times its packed size"
+            advice = "leave out or shorten trajectories" if self._is_total else "leave out files of repeated text"
+            raise BundleError([refuse(f"The archive unpacks to more than {readable(self.allowed)}{limit}; {advice}.")])
         self._left -= size
 
-    def require(self, size: int) -> None:
-        """Raises BundleError where ``size`` more bytes would pass total or ratio."""
+    def require(self, name: str, size: int) -> None:
+        """Raises BundleError where an entry of ``size`` bytes would pass total or ratio."""
         if size > self._left:
             message = (
-                f"The archive unpacks to more than {readable(self._allowed)} (limits: {readable(self._limits.total)} "
-                f"in all, {self._limits.ratio} times its packed size); leave out or shorten trajectories."
+                f"With this entry, which says that it holds {readable(size)}, the archive unpacks to more than "
+                f"{readable(self.allowed)}; leave it out, or pack it again."
             )
-            raise BundleError([refuse(message)])
+            raise BundleError([refuse(message, file=shown_name(name))])
 
 
 @contextmanager
@@ -205,7 +210,7 @@ def _tar_entries(data: bytes, budget: _Budget) -> Iterator[Entry]:
     stream = _CountedGzip(data, budget)
     for header in read_headers(stream):
         # Before its content is passed over: a header of 290 bytes may say that 100 GB follow.
-        budget.require(header.size)
+        budget.require(header.name, header.size)
         content = _TarContent(stream, header.size)
         yield Entry(header.name, header.kind, header.size, partial(content.read, shown_name(header.name)))
         content.pass_over()

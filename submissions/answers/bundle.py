@@ -56,9 +56,7 @@ _TREE_UNDESCRIBED = (
     "This looks like an output tree, which has no submission.json; give its suite, system and the other fields in the "
     "form or on the command line."
 )
-_ROWS_UNDESCRIBED = (
-    "A JSONL file has no submission.json; give suite, inputs and the other fields in the form or on the command line."
-)
+_ROWS_UNDESCRIBED = "Predictions have no submission.json: give at least the suite in the form or on the command line."
 _OTHER_KIND = (
     "A bundle is a zip, a tar.gz, a JSONL or a JSON file; this file is none of these. Pack it again as zip or tar.gz."
 )

@@ -20,6 +20,7 @@ from submissions.answers.limited import BundleRequest
 from submissions.answers.patches import apply_files, apply_source
 from submissions.answers.tree_answers import remarks_on
 from submissions.answers.types import (
+    NOT_ATTEMPTED,
     AnswerError,
     AnswerKind,
     AppliedAnswer,
@@ -43,7 +44,11 @@ MAX_APPLIED_BYTES = 64 * 1024 * 1024
 """What the changed files of all answers of a bundle may hold together."""
 
 _NAMED_TASKS = 10
-_NO_ANSWER = "There is no answer here, and no goal is changed in any repository, so there is nothing to submit."
+_NO_ANSWER = (
+    "There is no answer here, so there is nothing to submit. In an output tree, an answer is a repository in which the "
+    "goal is changed."
+)
+_ALL_EMPTY = "No answer here holds a patch or code (each is null or empty), so there is nothing to submit."
 _READING: TypeAdapter[BundleReading] = TypeAdapter(BundleReading)
 
 
@@ -92,7 +97,9 @@ def check_bundle(
     answers = try_answers([answer for answer in reading.answers if answer.task not in closed], tasks, on_answer)
     if not answers and not reading.refused:
         named = dict.fromkeys(problem.task for problem in problems if problem.task in closed)
-        problems.append(refuse(_all_left_out({slug: closed[slug] for slug in named}) if named else _NO_ANSWER))
+        is_empty = any(problem.message == NOT_ATTEMPTED for problem in problems)
+        without = _ALL_EMPTY if is_empty else _NO_ANSWER
+        problems.append(refuse(_all_left_out({slug: closed[slug] for slug in named}) if named else without))
     problems += [answer.problem for answer in answers if answer.problem is not None]
     problems += _remarks_on_diffs(answers)
     return replace(reading, answers=answers, problems=tuple(problems))

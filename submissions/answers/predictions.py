@@ -21,6 +21,7 @@ from submissions.answers.types import (
     refuse,
     task_slug,
 )
+from submissions.trajectories.reading import trajectory_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from submissions.answers.types import ProblemList
 
 _ANSWERS = ("model_patch", "function")
+_PLACE = (
+    "Put a trajectory into a bundle, beside the answer that the agent gave: "
+    "answers/<paper>/<index>/trajectory.json beside answer.diff."
+)
 _EITHER = "Give either 'model_patch' (a diff) or 'function' (the source), and only one."
 
 
@@ -69,6 +74,9 @@ def read_predictions(data: bytes, limits: ArchiveLimits, problems: ProblemList) 
     if len(rows) > limits.members:
         problems.add(refuse(f"The file has more than {limits.members} rows."))
         return found
+    if name := _trajectory_name([value for _, value in rows]):
+        problems.add(refuse(f"This looks like {name}, not like predictions. {_PLACE}"))
+        return found
     for place, value in rows:
         try:
             row = _prediction(value)
@@ -102,7 +110,7 @@ def _rows(data: bytes, limits: ArchiveLimits) -> Iterator[tuple[str, Any]]:
                 return
     if isinstance(whole, list):
         yield from ((f"entry {number}", row) for number, row in enumerate(whole, start=1))
-    elif isinstance(whole, dict) and "instance_id" in whole:
+    elif isinstance(whole, dict) and ("instance_id" in whole or trajectory_name([whole])):
         yield "line 1", whole
     elif isinstance(whole, dict):
         yield from ((f"entry {key[:60]!r}", _named(key, row)) for key, row in whole.items())
@@ -110,6 +118,12 @@ def _rows(data: bytes, limits: ArchiveLimits) -> Iterator[tuple[str, Any]]:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 yield f"line {number}", _value(line, limits)
+
+
+def _trajectory_name(rows: list[Any]) -> str:
+    """What the rows are where they are an agent's steps and no predictions; else an empty text."""
+    is_predictions = any(isinstance(row, dict) and row.keys() & {*_ANSWERS} for row in rows)
+    return "" if is_predictions else trajectory_name(rows)
 
 
 def _is_no_row(line: bytes) -> bool:

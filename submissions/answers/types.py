@@ -15,6 +15,7 @@ from typing import ClassVar
 from benchmark_tasks.domain.goals import Goal
 
 LARGEST_TRIAL = 20
+NOT_ATTEMPTED = "There is no answer here (it is null or empty): this counts as not attempted."
 _PAPER = re.compile(r"(?:[0-9]+-)?([a-z0-9][a-z0-9._-]{0,79})")
 _TASK = re.compile(r"([^/]+)/0*([1-9][0-9]{0,2})")
 
@@ -243,8 +244,7 @@ def task_slug(written: str) -> str:
 
 def not_attempted(task: str, file: str) -> Problem:
     """The remark on an answer that is null or empty."""
-    message = "There is no answer here (it is null or empty): this counts as not attempted."
-    return Problem(Severity.REMARK, message, task, file)
+    return Problem(Severity.REMARK, NOT_ATTEMPTED, task, file)
 
 
 def task_named(written: str) -> str:

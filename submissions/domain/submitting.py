@@ -68,9 +68,9 @@ def submit(*, owner: User, path: Path, described: Manifest | None = None, publis
 def submit_upload(*, upload: Upload, publish_licence: str = "") -> Submitted:
     """Submit an upload as it was checked; it is removed when it became a submission.
 
-    Raises as :func:`submit`, :class:`WrongStateError` where the upload is being checked or has just been submitted or
-    discarded, and ``StaleCheckError`` where its suite has changed since the check: then it is checked again. Where it
-    is refused now, its report says why.
+    Raises as :func:`submit`, :class:`WrongStateError` where the upload is being checked, could not be checked or has
+    just been submitted or discarded, and ``StaleCheckError`` where its suite has changed since the check: then it is
+    checked again. Where it is refused now, its report says why.
     """
     _require_licence(publish_licence)
     if not upload.checked:
@@ -78,8 +78,10 @@ def submit_upload(*, upload: Upload, publish_licence: str = "") -> Submitted:
         raise WrongStateError(msg)
     quotas.count_check(upload.owner)
     if not upload.result:
-        msg = "The file could not be checked to its end, so it was not submitted."
-        raise NotAllowedError(msg)
+        problems = tuple(Problem(**each) for each in upload.report["problems"])
+        if upload.report.get("infrastructure_error"):
+            raise WrongStateError(problems[0].message)
+        raise BundleRefusedError(CheckedBundle(problems=problems))
     path = Path(upload.file.path)
     try:
         checked = checked_bundle(Path(upload.result.path).read_bytes())

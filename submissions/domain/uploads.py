@@ -93,6 +93,7 @@ class CheckedBundle:
                     "kind": answer.kind.value,
                     "file": answer.file,
                     "applies": answer.applied is not None,
+                    "set_aside": len(answer.aside),
                 }
                 for answer in (self.reading.answers if self.reading else ())
             ],

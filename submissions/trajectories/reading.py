@@ -92,6 +92,14 @@ def read_trajectory(data: bytes) -> Reading:
     return Reading(found, tuple(rows.remarks))
 
 
+def trajectory_name(values: Sequence[Any]) -> str:
+    """What these JSON values are called where they are a trajectory of a form that names itself; else an empty text."""
+    if any(_is_run(value) or _as_events(value) for value in values):
+        return "an OpenHands trajectory"
+    form = unread_forms.form_of(values)
+    return form.name if form else ""
+
+
 def _rows(text: str) -> _Rows:
     """The whole text as one JSON value, an element of its list each, or a value a line; files of a folder opened."""
     rows = _Rows()

@@ -178,6 +178,7 @@ def _check_page(request: HttpRequest, stored: Upload, form: SubmitForm) -> HttpR
         "remarks": remarks,
         "tasks": tasks,
         "answered": sum(answer["applies"] for answer in report["answers"]),
+        "set_aside": sum(answer.get("set_aside", 0) for answer in report["answers"]),
         "bad": sum(not answer["applies"] for answer in report["answers"]),
         "unanswered": sum(task.revision.runnable and not task.answers for task in tasks),
         "closed": sum(not task.revision.runnable for task in tasks),

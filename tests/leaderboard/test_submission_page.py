@@ -236,4 +236,23 @@ def test_the_public_trace_names_no_address(client: Client, alice: User, maintain
         ("carol (maintainer)", "under review"),
         ("dave (its owner)", ""),
     ]
+    assert "carol (maintainer) unhid it: reviewed" in text_of(response)
     assert "mail.example" not in response.content.decode()
+
+
+def test_edits_that_were_set_aside_are_named_to_those_who_see_the_code(client: Client, alice: User) -> None:
+    submission = scored(alice, "passed", "passed")
+    answer = submission.implementations.order_by("pk")[0]
+    answer.set_aside = [{"message": "Not applied: it is a test.", "file": "tests/test_a.py", "diff": ""}]
+    answer.save()
+    link = f'href="{answer.get_absolute_url()}#set-aside">1 edit set aside</a>'
+    client.force_login(alice)
+    assert get(client, submission).content.decode().count("set aside</a>") == 1
+    assert link in get(client, submission).content.decode()
+    page = client.get(answer.get_absolute_url()).content.decode()
+    assert ('<a href="#set-aside">Set aside</a>' in page, "<code>tests/test_a.py</code> Not applied" in page) == (
+        *(True, True),
+    )
+    client.logout()
+    Submission.objects.update(visibility=Visibility.PUBLISHED)
+    assert "set aside" not in get(client, submission).content.decode()

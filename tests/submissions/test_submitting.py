@@ -12,11 +12,21 @@ from django.db import connection
 
 from submissions.domain import submitting, uploads
 from submissions.domain.audit import history
+from submissions.domain.uploads import BundleRefusedError
 from submissions.enums import Kind, SubmissionState, Verb, Visibility
 from submissions.exceptions import NotAllowedError, QuotaExceededError, WrongStateError
 from submissions.models import Submission, System, Upload
 from submissions.signals import submission_cancelled, submission_created
-from tests.submissions.factories import BROKEN, MANIFEST, RIGHT, SubmissionFactory, bundle, checked_by_worker, zipped
+from tests.submissions.factories import (
+    BROKEN,
+    MANIFEST,
+    RIGHT,
+    SubmissionFactory,
+    UploadFactory,
+    bundle,
+    checked_by_worker,
+    zipped,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -188,9 +198,18 @@ def test_an_upload_becomes_a_submission(alice: User, small: SuiteVersion) -> Non
 
 def test_what_could_not_be_read_cannot_be_submitted(alice: User, small: SuiteVersion) -> None:
     upload = received(alice, SimpleUploadedFile("a.zip", b"no"))
-    with pytest.raises(NotAllowedError, match="could not be checked to its end"):
+    with pytest.raises(BundleRefusedError) as refused:
         submitting.submit_upload(upload=upload)
+    (problem,) = refused.value.checked.problems
+    assert problem.message.startswith("A bundle is a zip, a tar.gz, a JSONL or a JSON file;")
     assert Upload.objects.count() == 1
+
+
+def test_what_an_infrastructure_error_kept_from_its_check_is_not_refused(alice: User) -> None:
+    problem = {"severity": "refuse", "message": "An error ended it.", "task": "", "file": "", "line": None}
+    upload = UploadFactory(owner=alice, report={"infrastructure_error": True, "problems": [problem]})
+    with pytest.raises(WrongStateError, match="An error ended it"):
+        submitting.submit_upload(upload=upload)
 
 
 @pytest.mark.parametrize("failing", ["quota", "signal"])

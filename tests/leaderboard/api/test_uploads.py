@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,7 @@ from submissions.answers.archives import ArchiveLimits
 from submissions.domain.quotas import CHECKS_AN_HOUR
 from submissions.forms import WAITING_UPLOADS
 from submissions.models import Submission, Upload
+from tests.benchmark_tasks.factories import GOLDEN_1, MASKED
 from tests.leaderboard.api.asking import Program
 from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, bundle, checked_by_worker
 
@@ -84,7 +86,29 @@ def test_a_refused_bundle_cannot_be_submitted(small: SuiteVersion, alice: User) 
     assert (told["acceptable"], told["problems"][0]["severity"]) == (False, "refuse")
     problem = program.problem("POST", f"/uploads/{told['id']}/submit", {})
     assert (problem["status"], problem["type"]) == (422, "/docs/api/#invalid")
+    said = told["problems"][0]["message"]
+    assert problem["detail"] == f"The bundle has problems and was not submitted. {said}"
+    assert problem["errors"] == [{"field": "file", "message": said}]
+    unreadable = sent(program, b"no", "no.zip")
+    problem = program.problem("POST", f"/uploads/{unreadable['id']}/submit", {})
+    said = "The bundle has problems and was not submitted. A bundle is a zip, a tar.gz, a JSONL or a JSON file;"
+    assert (problem["status"], problem["detail"][: len(said)]) == (422, said)
     assert Submission.objects.count() == 0
+
+
+def test_edits_set_aside_are_counted_at_the_check_and_listed_with_the_code(small: SuiteVersion, alice: User) -> None:
+    program = Program(alice)
+    old, new = MASKED.splitlines(keepends=True), GOLDEN_1.splitlines(keepends=True)
+    diff = "".join(unified_diff(old, new, "a/scoring/core.py", "b/scoring/core.py"))
+    patch = f"{diff}--- /dev/null\n+++ b/tests/test_new.py\n@@ -0,0 +1 @@\n+x = 1\n"
+    row = {"instance_id": "alpha/1", "model_patch": patch, "model_name_or_path": "alpha-2"}
+    told = sent(program, json.dumps([row]).encode(), "rows.json", suite="small")
+    assert [(each["applies"], each["set_aside"]) for each in told["answers"]] == [(True, 1)]
+    made = program.post(f"/uploads/{told['id']}/submit", {}, status=201)
+    answer = program.get(f"/submissions/{made['submission']}/answers/alpha/1/1")
+    (aside,) = answer["code"]["set_aside"]
+    assert (aside["file"], "+x = 1" in aside["diff"]) == ("tests/test_new.py", True)
+    assert aside["message"].startswith("Not applied")
 
 
 def test_submitting_too_early_and_after_the_suite_has_changed(small: SuiteVersion, alice: User) -> None:

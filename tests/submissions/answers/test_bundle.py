@@ -14,9 +14,7 @@ DIFF = b"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1\n+2\n"
 LAYOUT = "answers lie at answers/<paper>/<index>[/trial-N]/answer.diff or answer.py."
 UNKNOWN_FILE = "Unknown file 'helper.py'; known: answer.diff, answer.patch, answer.py, usage.json"
 ALSO = "(also in answers/01-DPO/1/trial-1/answer.py); keep one."
-NO_DEFAULTS = (
-    "A JSONL file has no submission.json; give suite, inputs and the other fields in the form or on the command line."
-)
+NO_DEFAULTS = "Predictions have no submission.json: give at least the suite in the form or on the command line."
 DEFAULTS = Manifest("lmr-mini", None, "", "", "none", "full", "", (), "")
 
 

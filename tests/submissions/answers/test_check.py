@@ -129,5 +129,23 @@ def test_a_file_that_is_empty_in_utf16_is_no_answer(tasks: dict[str, TaskFiles],
     reading = check_bundle(bundle, BundleRequest(tasks={"small": tasks}))
     assert [(each.task, each.message[:24]) for each in reading.problems] == [
         ("dpo/1", "There is no answer here "),
-        ("", "There is no answer here,"),
+        ("", "No answer here holds a p"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        (
+            [{"instance_id": "dpo/1", "model_patch": None, "model_name_or_path": "B"}] * 2,
+            "No answer here holds a patch or code (each is null or empty), so there is nothing to submit.",
+        ),
+        ([], "There is no answer here, so there is nothing to submit. In an output tree, "),
+    ],
+)
+def test_predictions_without_an_answer_say_why_there_is_nothing(
+    tasks: dict[str, TaskFiles], rows: list[dict[str, object]], why: str
+) -> None:
+    reading = check_bundle(json.dumps(rows).encode(), BundleRequest(tasks={"small": tasks}, defaults=DESCRIBED))
+    refused = [problem.message for problem in reading.problems if problem.severity is Severity.REFUSE]
+    assert [message[: len(why)] for message in refused] == [why]

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from submissions.answers.bundle import read_bundle
+from submissions.answers.types import Manifest, Severity
 from submissions.trajectories.reading import folder_as_lines, read_limited, read_trajectory
 from submissions.trajectories.steps import AgentRun, TrajectoryError
 from submissions.trajectories.unread_forms import FORMS, form_of
@@ -118,6 +120,18 @@ def test_of_several_runs_none_may_be_the_papers() -> None:
     data = lines(V1_RUN, {**V1_RUN, "instance_id": "4"})
     found = read_limited(data, instance_id="9")
     assert (found.unread, found.as_data()["steps"]) == ("2 runs are in the file, and none is called '9'.", None)
+
+
+@pytest.mark.parametrize("name", [*(name for name in FILES if "folder" not in name), "OpenHands"])
+def test_sent_as_predictions_it_is_refused_once_with_the_place_where_it_belongs(name: str) -> None:
+    event = {"id": 1, "source": "agent", "action": "run", "args": {"command": "ls"}}
+    run = {"instance_id": "3", "history": [event], "git_patch": "diff"}
+    form, data = FILES.get(name) or ("an OpenHands trajectory", lines(run, run))
+    problems = read_bundle(data, defaults=Manifest("s", None, "S", "B", "none", "full", "", (), "")).problems
+    assert [(each.severity, each.message.partition(". ")[0], each.file) for each in problems] == [
+        (Severity.REFUSE, f"This looks like {form}, not like predictions", "")
+    ]
+    assert "beside the answer that the agent gave: answers/<paper>/<index>/" in problems[0].message
 
 
 KEYS: Final = (
