@@ -60,7 +60,8 @@ PRESETS: Final = (
     Preset(
         "local",
         "A server of your own",
-        "vLLM listens on port 8000, Ollama on 11434. The operator has to allow its address; most need no key.",
+        "vLLM listens on port 8000, Ollama on 11434. The operator has to allow its address; most need no key. "
+        "For agents, start vLLM with --enable-auto-tool-choice and --tool-call-parser.",
         {
             "name": "Local model",
             "api": Api.CHAT.value,

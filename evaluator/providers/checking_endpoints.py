@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CHECKS_AN_HOUR: Final = 20
 _HOUR_SECONDS: Final = 3600
 _SHOWN_CHARACTERS: Final = 80
+_QUOTED: Final = " The provider’s words:"  # noqa: RUF001 - as errors write it
 LONGEST_SECONDS: Final = 30.0
 """A test holds a worker that others wait for; a model that takes longer for one word may still do its work."""
 _PARAMETERS: Final = {
@@ -61,7 +62,7 @@ def request_check(*, endpoint: Endpoint) -> None:
 
 
 def check(endpoint_id: int) -> None:
-    """Make the call and keep what came of it. Whatever happens, the endpoint does not stay ``waiting``."""
+    """Make the call and store the result. Whatever happens, the endpoint does not stay ``waiting``."""
     endpoint = Endpoint.objects.filter(pk=endpoint_id).first()
     if endpoint is None:
         return
@@ -79,15 +80,21 @@ def check(endpoint_id: int) -> None:
             )
             if stored and found.corrected:
                 correct_settings(endpoint=endpoint, corrected=found.corrected)
+            if stored and found.reply:
+                # Workers make calls; the page that asks for one needs no client.
+                from evaluator.providers.calling import note_usage
+
+                note_usage(endpoint_id, found.reply)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a test came to. ``corrected`` are settings without which the provider refuses every request."""
+    """What a test found. ``corrected`` are settings without which the provider refuses every request."""
 
     state: EndpointCheck
     message: str
     corrected: dict[str, Any] = field(default_factory=dict)
+    reply: ModelReply | None = None
 
 
 def _try(endpoint: Endpoint) -> _Found:
@@ -95,9 +102,6 @@ def _try(endpoint: Endpoint) -> _Found:
 
     Each setting is tried in one other way at most, and tools are left out at most once, so four requests are the most.
     """
-    # Workers make calls; the page that asks for one needs no client.
-    from evaluator.providers.calling import note_usage
-
     corrected: dict[str, Any] = {}
     request, notes = _TINY, ""
     started = time.monotonic()
@@ -111,13 +115,14 @@ def _try(endpoint: Endpoint) -> _Found:
                 setattr(endpoint, setting, corrected[setting])
             elif request.tools and _refuses_tools(error):
                 request = replace(_TINY, tools=())
-                notes = f" With a tool it does not answer, so agents cannot use it. {error}"
+                # The error's own advice is for requests without tools.
+                _, quoted, words = str(error).partition(_QUOTED)
+                notes = f" With a tool it does not answer, so agents cannot use it.{quoted}{words}"
             else:
                 return _Found(EndpointCheck.FAILED, str(error))
         else:
-            note_usage(endpoint.pk, reply)
-            found = f"{_summary(reply, time.monotonic() - started)}{_changed(corrected)}{notes}"
-            return _Found(EndpointCheck.OK, found, corrected)
+            message = f"{_summary(reply, time.monotonic() - started)}{_changed(corrected)}{notes}"
+            return _Found(EndpointCheck.OK, message, corrected, reply)
 
 
 def _answer(endpoint: Endpoint, request: ModelRequest) -> ModelReply:
@@ -154,22 +159,23 @@ def _changed(corrected: Mapping[str, Any]) -> str:
 
 
 def _summary(reply: ModelReply, seconds: float) -> str:
+    if reply.finish is Finish.BAD_CALL:
+        return f"The endpoint answers, but its tool call failed after {seconds:.1f} s. {reply.problem}"
     said = " ".join(reply.text.split())[:_SHOWN_CHARACTERS]
     words = f"It said “{said}”" if said else "It answered without text"
     if reply.tool_uses:
         words = f"{words if said else 'It answered'} with a tool call"
-    if reply.finish is Finish.BAD_CALL:
-        return f"It answered with a tool call, in {seconds:.1f} s. {reply.problem}"
     usage = reply.usage
     tokens = f"{usage.input_tokens} tokens in, {usage.output_tokens} out"
     if usage.input_tokens is None or usage.output_tokens is None:
         tokens = "the provider reports no token usage"
-    return f"{words}, as {reply.model or 'a model without a name'}, in {seconds:.1f} s ({tokens})."
+    named = f"The reply names the model {reply.model}." if reply.model else "The reply names no model."
+    return f"{words} after {seconds:.1f} s ({tokens}). {named}"
 
 
 def _push(endpoint_id: int) -> None:
     if not push_check(endpoint_id):
         Endpoint.objects.filter(pk=endpoint_id, check_state=EndpointCheck.WAITING).update(
             check_state=EndpointCheck.FAILED,
-            check_message="The queue does not answer, so nobody could try it. Try again in a moment.",
+            check_message="The queue does not answer, so the test could not start. Try again in a moment.",
         )

@@ -29,8 +29,8 @@ _TOO_LONG: Final = re.compile(
 )
 _ADVICE: Final = {
     "": "Check model id and sampling parameters.",
-    error_bodies.OUTPUT_LIMIT: "Choose the endpoint’s other “Name of the output limit” (--output-limit).",  # noqa: RUF001
-    error_bodies.OMIT_STRICT: "Tick the endpoint’s “Leave out strict” (--omit-strict).",  # noqa: RUF001
+    error_bodies.OUTPUT_LIMIT: "Choose the endpoint’s other “Name of the output limit”.",  # noqa: RUF001
+    error_bodies.OMIT_STRICT: "Tick the endpoint’s “Leave out strict”.",  # noqa: RUF001
 }
 _OUT_OF_CREDIT: Final = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached"})
 

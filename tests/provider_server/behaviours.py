@@ -111,7 +111,8 @@ def _failure(question: Question, key: str, memory: Memory) -> Failure | Wire | N
     model = question.model
     name, _, number = model.rpartition("-")
     if model == "no-tools" and question.tools:
-        return Failure("invalid", '"auto" tool choice requires --enable-auto-tool-choice to be set')
+        words = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+        return Failure("invalid", words)
     fixed = {
         "quota": Failure("quota", "You exceeded your current quota."),
         "wrong-key": Failure("key", f"Incorrect API key provided: {key}.", {"WWW-Authenticate": f"Bearer {key}"}),

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 EXIT_STOPPED, EXIT_INTERRUPTED = 2, 130
 MOST_TEMPERATURE, MOST_TOKENS = 2, 10_000_000
+OPTIONS = {"“Name of the output limit”": "--output-limit", "“Leave out strict”": "--omit-strict"}
+"""Fields of an endpoint's form, as errors name them, and the options of this command that set them."""
 
 
 class Command(OneForWrongArguments):
@@ -149,7 +151,9 @@ class Command(OneForWrongArguments):
             )
 
     def _stop(self, generation: Generation) -> None:
-        self.stderr.write(f"Stopped: {generation.reason}")
+        options = [option for field, option in OPTIONS.items() if field in generation.reason]
+        advice = f" Here: {options[0]}." if options else ""
+        self.stderr.write(f"Stopped: {generation.reason}{advice}")
         raise SystemExit(EXIT_STOPPED)
 
     def _report(self, submission: Submission, *, as_json: bool) -> None:
@@ -199,10 +203,14 @@ def _require_callable(base_url: str) -> None:
     try:
         resolve(origin(base_url), policy())
     except (AddressError, ForbiddenAddressError) as error:
-        missing = error.networks if isinstance(error, ForbiddenAddressError) else ()
-        allowed = ",".join((*settings.ENVIRONMENT.endpoint_networks, *missing))
-        advice = f" To allow it, write this line into .env or set the variable: ENDPOINT_NETWORKS={allowed}"
-        raise CommandError(f"{base_url}: {error}{advice if missing else ''}") from None
+        message = str(error)
+        if isinstance(error, ForbiddenAddressError) and error.networks:
+            allowed = ",".join((*settings.ENVIRONMENT.endpoint_networks, *error.networks))
+            message = (
+                "This site calls public addresses with https:// on port 443 or 8443, and those that it allows. "
+                f"To allow this one, write this line into .env or set the variable: ENDPOINT_NETWORKS={allowed}"
+            )
+        raise CommandError(f"{base_url}: {message}") from None
 
 
 def _key(options: dict[str, Any]) -> str:

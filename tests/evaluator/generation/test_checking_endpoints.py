@@ -1,7 +1,8 @@
-"""Trying an endpoint: one tiny call, on a worker, and what is told of it."""
+"""Trying an endpoint: one tiny call, on a worker, and what its owner reads."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -40,8 +41,9 @@ def tried(made: Endpoint) -> tuple[str, str]:
 def test_one_tiny_call_says_what_came_back(provider: ProviderServer) -> None:
     state, message = tried(endpoint(provider, "prose"))
     assert state == EndpointCheck.OK
-    assert message.startswith("It said “")
-    assert ", as prose, in " in message
+    assert re.fullmatch(
+        r"It said “[^”]+” after \d+\.\d s \(\d+ tokens in, \d+ out\)\. The reply names the model prose\.", message
+    ), message
     assert len(provider.asked) == 1
 
 
@@ -114,7 +116,9 @@ def test_what_was_changed_meanwhile_is_not_called_tested(provider: ProviderServe
     made = endpoint(provider, "prose")
     check(made.pk)
     made.refresh_from_db()
-    assert (made.check_state, made.checked) == (EndpointCheck.NONE, None)
+    assert (made.check_state, made.checked, made.reports_usage) == (EndpointCheck.NONE, None, None)
+    assert tried(made)[0] == EndpointCheck.OK
+    assert made.reports_usage is True
 
 
 def test_without_a_queue_it_says_so(provider: ProviderServer, django_capture_on_commit_callbacks: Any) -> None:

@@ -59,11 +59,12 @@ def test_the_endpoints_test_finds_the_parameters_that_the_provider_takes(
     corrected = {"openai": RENAMED, "azure": RENAMED, "anthropic-proxy": WITHOUT_STRICT}.get(dialect, "")
     # The proxy reports no usage.
     usage = "the provider reports no token usage" if dialect == "anthropic-proxy" else " out"
-    assert (state, message.startswith("It said “First one would"), message.endswith(f"{usage}).{corrected}")) == (
+    assert (state, message.startswith("It said “First one would"), f"{usage}). The reply names " in message) == (
         EndpointCheck.OK,
         True,
         True,
     )
+    assert message.endswith(f".{corrected}")
     assert (made.output_limit, made.omit_strict) == (
         NEWER if corrected == RENAMED else "",
         corrected == WITHOUT_STRICT,
@@ -104,22 +105,24 @@ def test_a_server_that_refuses_both_names_is_not_asked_for_ever(provider: Provid
     made = endpoint(provider, "picky")
     state, message = tried(made)
     assert (state, made.output_limit, len(provider.asked)) == (EndpointCheck.FAILED, "", 2)
-    assert "“Name of the output limit” (--output-limit)." in message
+    assert "Choose the endpoint’s other “Name of the output limit”. The provider’s" in message
 
 
 def test_a_server_without_tools_answers_all_the_same_and_the_page_says_so(provider: ProviderServer) -> None:
     made = of_dialect(provider, "vllm", "no-tools")
     state, message = tried(made)
     assert state == EndpointCheck.OK
-    assert "With a tool it does not answer, so agents cannot use it." in message
-    assert 'The provider’s words: “"auto" tool choice requires --enable-auto-tool-choice to be set”.' in message
+    assert message.endswith(
+        "With a tool it does not answer, so agents cannot use it. The provider’s words: "
+        '“"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set”.'
+    )
     assert len(provider.asked) == 2
 
 
 def test_a_call_that_could_not_be_read_is_said_by_the_endpoints_test(provider: ProviderServer) -> None:
     state, message = tried(of_dialect(provider, "groq", "bad-call-9"))
     assert state == EndpointCheck.OK
-    assert message.startswith("It answered with a tool call, in ")
+    assert message.startswith("The endpoint answers, but its tool call failed after ")
     assert message.endswith(
         " s. The provider could not read the tool call: “Failed to call a function. Please adjust your prompt. "
         "See 'failed_generation' for more details”."

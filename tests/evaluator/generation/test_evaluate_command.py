@@ -110,9 +110,8 @@ def test_an_address_that_may_not_be_called_stops_it_before_anything_is_made(
     with pytest.raises(CommandError) as refused:
         call_command("evaluate", **usual, base_url="http://127.0.0.1:8000/v1")
     assert str(refused.value) == (
-        "http://127.0.0.1:8000/v1: This is not a public address, and the operator has not allowed it "
-        "(ENDPOINT_NETWORKS=127.0.0.1/32). To allow it, write this line into .env or set the variable: "
-        "ENDPOINT_NETWORKS=127.0.0.1/32"
+        "http://127.0.0.1:8000/v1: This site calls public addresses with https:// on port 443 or 8443, and those that "
+        "it allows. To allow this one, write this line into .env or set the variable: ENDPOINT_NETWORKS=127.0.0.1/32"
     )
     assert (Submission.objects.count(), Endpoint.objects.count(), AuditEvent.objects.count()) == (0, 0, before)
     assert not User.objects.filter(username=OPERATOR).exists()
@@ -134,8 +133,8 @@ def test_a_server_that_refuses_a_parameter_is_asked_with_the_other_one(
     assert code == 2
     assert errors == (
         "Stopped: The provider refused the request (HTTP 400 unsupported_parameter). Choose the endpoint’s other "
-        "“Name of the output limit” (--output-limit). The provider’s words: “Unsupported parameter: 'max_tokens' is "
-        "not supported with this model. Use 'max_completion_tokens' instead”.\n"
+        "“Name of the output limit”. The provider’s words: “Unsupported parameter: 'max_tokens' is not supported with "
+        "this model. Use 'max_completion_tokens' instead”. Here: --output-limit.\n"
     )
     code, said, errors = run(provider, "prose", *azure, "--output-limit", "max_completion_tokens", "--json")
     assert (code, errors, json.loads(said)["taken"]) == (0, "", "unparsable")
@@ -180,7 +179,7 @@ def test_a_long_wait_is_printed_once(
         ({"base_url": "ftp://example.org"}, "An address begins with https://"),
         (
             {"base_url": "http://[::1]:8000/v1"},
-            "To allow it, write this line into .env or set the variable: ENDPOINT_NETWORKS=127.0.0.0/8,::1/128",
+            "To allow this one, write this line into .env or set the variable: ENDPOINT_NETWORKS=127.0.0.0/8,::1/128",
         ),
         ({"key_variable": "NOBODY_SET_THIS"}, "The environment variable NOBODY_SET_THIS is empty"),
     ],

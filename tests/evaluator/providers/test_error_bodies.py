@@ -157,8 +157,9 @@ def test_the_words_of_every_form(error: dict[str, Any], words: str) -> None:
 def test_which_setting_a_refusal_names(error: dict[str, Any], setting: str) -> None:
     fault = faults.of_error(400, error, headers={}, key=KEY)
     assert (fault.setting, fault.kind) == (setting, FaultKind.REJECTED)
-    advice = {"output_limit": "(--output-limit).", "omit_strict": "(--omit-strict)."}
+    advice = {"output_limit": "“Name of the output limit”.", "omit_strict": "“Leave out strict”."}
     assert advice.get(setting, "Check model id and sampling parameters.") in fault.message
+    assert "--" not in fault.message, "pages show it: they have fields, no options"
 
 
 @pytest.mark.parametrize(
