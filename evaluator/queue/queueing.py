@@ -141,8 +141,12 @@ def top_up(waiting: int, name: str = RUNS) -> int:
 
 
 def _unreachable(error: RedisError, *, jobs: int) -> None:
-    """Log that the queue does not answer, unless it is the instance's own and the instance is not running."""
-    if settings.ENVIRONMENT.redis_url or settings.ENVIRONMENT.embedded_redis_socket.exists():
+    """Log that the queue does not answer, unless it is the instance's own and the instance is not running.
+
+    A server that was killed leaves its socket behind, which then refuses connections.
+    """
+    not_running = isinstance(error.__context__, FileNotFoundError | ConnectionRefusedError)
+    if settings.ENVIRONMENT.redis_url or not not_running:
         log.info("queue_unreachable", error=str(error), jobs=jobs)
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leaderboard.supervision import SupervisionError, embedded_redis
 
@@ -94,8 +94,25 @@ def _embedded_redis(environment: Environment) -> Program:
     )
 
 
-def check_free(bind: str, port: int) -> str:
-    """Return the IP address of ``bind``. Raises :class:`SupervisionError` when nothing can listen there at ``port``."""
+def host_address(bind: str) -> str:
+    """Return the IP address of ``bind``. Raises :class:`SupervisionError` where it has none."""
+    return str(_resolved(bind, 0)[3][0])
+
+
+def check_free(bind: str, port: int) -> None:
+    """Raise :class:`SupervisionError` when nothing can listen at ``bind`` and ``port``."""
+    family, kind, protocol, address = _resolved(bind, port)
+    with socket.socket(family, kind, protocol) as trial:
+        # As gunicorn does: connections of an instance that just ended must not count as taken.
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(address)
+        except OSError as error:
+            raise SupervisionError(_refusal(bind, port, error)) from None
+
+
+def _resolved(bind: str, port: int) -> tuple[int, int, int, tuple[Any, ...]]:
+    """Return family, kind, protocol and address of the socket. Raises :class:`SupervisionError`."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             bind, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -105,14 +122,7 @@ def check_free(bind: str, port: int) -> str:
         reason = error.strerror if isinstance(error, socket.gaierror) else "not a host name"
         msg = f"BIND={bind} is not an address of this machine ({reason}).\nSet it to one, such as 127.0.0.1 or 0.0.0.0."
         raise SupervisionError(msg) from None
-    with socket.socket(family, kind, protocol) as trial:
-        # As gunicorn does: connections of an instance that just ended must not count as taken.
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trial.bind(address)
-        except OSError as error:
-            raise SupervisionError(_refusal(bind, port, error)) from None
-    return str(address[0])
+    return family, kind, protocol, address
 
 
 def check_proxy(hosts: Iterable[str], environment: Environment) -> None:

@@ -109,7 +109,9 @@ def test_other_machines_reach_the_site_through_a_proxy_or_at_the_operators_risk(
 @pytest.mark.parametrize("bind", ["0.0.0.0", "::"])
 def test_serving_other_machines_without_a_proxy_is_a_clear_error(instance: Instance, bind: str) -> None:
     instance.environment["BIND"] = bind
-    result = instance.manage("serve")
+    # The port is taken as well: another port would not help.
+    with socket.create_server(("127.0.0.1", instance.port)):
+        result = instance.manage("serve")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == (
         f"CommandError: LMR-Board would be reachable from other machines at {bind} without a proxy in front, where a "

@@ -19,7 +19,14 @@ from leaderboard.management.database_errors import require_whole_database
 from leaderboard.settings.environment import PROJECT_ROOT, unknown_names
 from leaderboard.supervision import SupervisionError
 from leaderboard.supervision.data_folder import make_private, only_instance
-from leaderboard.supervision.programs import check_free, check_proxy, instance_programs, listening_address, local_host
+from leaderboard.supervision.programs import (
+    check_free,
+    check_proxy,
+    host_address,
+    instance_programs,
+    listening_address,
+    local_host,
+)
 from leaderboard.supervision.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -40,7 +47,8 @@ class Command(BaseCommand):
         environment: Environment = settings.ENVIRONMENT
         try:
             with only_instance(environment.data_dir):
-                check_proxy([check_free(environment.bind, environment.port)], environment)
+                check_proxy([host_address(environment.bind)], environment)
+                check_free(environment.bind, environment.port)
                 if options["setup"]:
                     # Visitors see the board at once; answers count when the workers have audited their tasks.
                     call_command("setup", no_audit=True)

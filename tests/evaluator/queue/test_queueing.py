@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -100,21 +102,34 @@ def test_a_queue_that_is_away_is_no_error(settings: Settings) -> None:
     assert TestRun.objects.filter(state=RunState.QUEUED).count() == 2
 
 
+def _hang_up(server: socket.socket) -> None:
+    """Close every connection at once, until ``server`` is shut down."""
+    with suppress(OSError):
+        while True:
+            server.accept()[0].close()
+
+
 @pytest.mark.parametrize(
-    ("redis_url", "socket", "logged"), [("", False, 0), ("", True, 3), ("redis://127.0.0.1:1/0", False, 3)]
+    ("redis_url", "left", "logged"),
+    [("", "nothing", 0), ("", "stale socket", 0), ("", "server", 3), ("redis://127.0.0.1:1/0", "nothing", 3)],
 )
 def test_a_queue_that_is_away_is_logged_where_one_should_be(
-    settings: Settings, tmp_path: Path, redis_url: str, socket: bool, logged: int
+    settings: Settings, tmp_path: Path, redis_url: str, left: str, logged: int
 ) -> None:
     """Commands that do their work themselves run without the instance, whose own Redis is then not there."""
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url=redis_url, data_dir=tmp_path)
     settings.RQ_QUEUES = settings.ENVIRONMENT.rq_queues
-    if socket:
-        # What a Redis leaves behind that was killed.
-        settings.ENVIRONMENT.embedded_redis_socket.parent.mkdir()
-        settings.ENVIRONMENT.embedded_redis_socket.touch()
-    with capture_logs() as logs:
+    address = settings.ENVIRONMENT.embedded_redis_socket
+    address.parent.mkdir()
+    with ThreadPoolExecutor(1) as pool, socket.socket(socket.AF_UNIX) as server, capture_logs() as logs:
+        if left != "nothing":
+            server.bind(str(address))  # a Redis that was killed leaves it behind
+        if left == "server":
+            server.listen()
+            pool.submit(_hang_up, server)
         assert (queueing.push(3), queueing.top_up(3), queueing.push_check(1)) == (0, 0, False)
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
     assert [(each["event"], each["jobs"]) for each in logs] == [("queue_unreachable", n) for n in (3, 3, 1)][:logged]
 
 
