@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.http import Http404, HttpResponse, JsonResponse
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from django.http import HttpRequest
+
+HIDDEN: Final = "hidden_while_you_label"
+"""The last column of a file of rows; true where the viewer labels an answer of the row."""
 
 
 def file_asked(request: HttpRequest) -> bool:
@@ -28,17 +31,16 @@ def table_file(
     name: str,
     columns: Sequence[str],
     rows: Iterable[Sequence[Any]],
-    hidden: Sequence[bool] = (),
     **about: Any,
 ) -> HttpResponse:
-    """The table in the format asked for; in JSON with what it is ``about``, and a row as an object.
+    """Return the table in the format asked for; in JSON with what it is ``about``, and a row as an object.
 
-    ``hidden`` says of each row whether the viewer labels an answer of it. Where one is hidden, a last column says so:
-    an empty cell alone can also mean that a number is not known.
+    A last column :data:`HIDDEN` says whether the viewer labels an answer of the row: an empty cell alone can also mean
+    that a number is not known. It is left out where no row is hidden.
     """
-    if any(hidden):
-        columns = (*columns, "hidden_while_you_label")
-        rows = [(*row, closed) for row, closed in zip(rows, hidden, strict=True)]
+    rows = list(rows)
+    if columns[-1] == HIDDEN and not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
     if request.GET.get("format") == "json":
         return JsonResponse({**about, "rows": [dict(zip(columns, row, strict=True)) for row in rows]})
     lines = [csv_line(columns), *(csv_line(map(as_cell, row)) for row in rows)]

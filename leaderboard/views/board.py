@@ -39,7 +39,7 @@ from leaderboard.filters import BoardFilter
 from leaderboard.http import asked_sort, asked_version, query_with
 from leaderboard.models import EntryMetric
 from leaderboard.page_cache import PAGES, WRITTEN, build, kept_by
-from leaderboard.tables import file_asked, table_file
+from leaderboard.tables import HIDDEN, file_asked, table_file
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
@@ -216,21 +216,18 @@ def _file(
 ) -> HttpResponse:
     site = request.build_absolute_uri("/").rstrip("/")
     if by_task:
-        lines = [(line, row.closed) for row in rows for line in file_rows(row, tasks, site)]
         return table_file(
             request,
             name=f"{suite.slug}-matrix",
-            columns=MATRIX_COLUMNS,
-            rows=[line for line, _ in lines],
-            hidden=[is_hidden for _, is_hidden in lines],
+            columns=(*MATRIX_COLUMNS, HIDDEN),
+            rows=[(*line, row.closed) for row in rows for line in file_rows(row, tasks, site)],
             suite=suite.slug,
         )
     return table_file(
         request,
         name=f"{suite.slug}-board",
-        columns=FILE_COLUMNS,
-        rows=[file_row(row, site) for row in rows],
-        hidden=[row.closed for row in rows],
+        columns=(*FILE_COLUMNS, HIDDEN),
+        rows=[(*file_row(row, site), row.closed) for row in rows],
         suite=suite.slug,
     )
 

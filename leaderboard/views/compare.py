@@ -16,7 +16,7 @@ from leaderboard.closing import closed, closed_submissions, closes, require_open
 from leaderboard.http import asked_version
 from leaderboard.page_cache import kept_by
 from leaderboard.runs.submission_pages import may_see_code
-from leaderboard.tables import file_asked, table_file
+from leaderboard.tables import HIDDEN, file_asked, table_file
 from leaderboard.views.board import data_version
 from reviews.comparison import side_by_side
 from submissions.highlighting import code_with_visible_marks
@@ -131,12 +131,10 @@ def _file(
         }
         for each in pairs
     ]
-    lines = [(line, row.closed) for row in rows for line in file_rows(row, tasks, site)]
     return table_file(
         request,
         name="comparison",
-        columns=FILE_COLUMNS,
-        rows=[line for line, _ in lines],
-        hidden=[is_hidden for _, is_hidden in lines],
+        columns=(*FILE_COLUMNS, HIDDEN),
+        rows=[(*line, row.closed) for row in rows for line in file_rows(row, tasks, site)],
         pairs=compared_pairs,
     )
