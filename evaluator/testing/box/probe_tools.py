@@ -1,4 +1,4 @@
-"""Helpers that probes (``run_N.py``) share: packages and a GPU that a test does without, and gradients.
+"""Helpers that probes (``run_N.py``) share: packages and a GPU that a test does without, returned values, gradients.
 
 The driver loads this file before a probe, which imports it as ``probe_tools``. Runs in boxes: Python 3.9 or newer and
 the standard library; PyTorch only where the probe uses it.
@@ -164,6 +164,32 @@ def gpu_on_processor() -> Any:
             return function(*args, **kwargs)
 
     return OnProcessor()
+
+
+class WrongReturnError(TypeError):
+    """The answer returned something that a test cannot read."""
+
+
+def returned(value: Any, kind: Any, expected: str) -> Any:
+    """Return the answer's ``value``, where it is of a ``kind``: a class, or a number of parts, returned as a tuple.
+
+    None is of no kind. Raises :class:`WrongReturnError`, which names what was ``expected``.
+    """
+    if value is not None:
+        if not isinstance(kind, int):
+            if isinstance(value, kind):
+                return value
+        elif hasattr(value, "__iter__"):
+            value = tuple(value)
+            if len(value) == kind and all(part is not None for part in value):
+                return value
+    raise WrongReturnError(f"returned {_named(value)} where {expected} expected")
+
+
+def _named(value: Any) -> str:
+    if isinstance(value, (tuple, list)) and len(value) <= 8:
+        return f"({', '.join('None' if part is None else type(part).__name__ for part in value)})"
+    return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
 def without_gradient(output: Any) -> Any:

@@ -104,3 +104,11 @@ def test_what_tokens_and_spans_have(expression: str, value: Any, tmp_path: Path)
 def test_what_it_cannot_answer_fails_with_a_sentence(body: str, name: str, tmp_path: Path) -> None:
     found = error(answers(PROBE, goal(f"\n    return {body}\n"), tmp_path / "box", cases=[SENTENCE]))
     assert found == f"NotInThisTestError: this test's stand-in for {name}"
+
+
+@pytest.mark.parametrize(
+    ("body", "what"), [("pass", "None"), ("return 1", "a value of type int"), ("return [['1']]", "(list)")]
+)
+def test_an_answer_that_returns_no_text_fails_with_a_sentence(body: str, what: str, tmp_path: Path) -> None:
+    found = error(answers(PROBE, goal(f"\n    {body}\n"), tmp_path / "box", cases=[SENTENCE]))
+    assert found == f"WrongReturnError: returned {what} where a text is expected"

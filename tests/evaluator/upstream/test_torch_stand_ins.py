@@ -141,6 +141,16 @@ def test_a_gradient_left_on_a_reward_is_a_wrong_output_that_names_it(probe: Any)
         assert isinstance(output["rejected_rewards"], np.ndarray)
 
 
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [("pass", "None"), ("return None, beta, beta", "(None, float, float)"), ("return 1", "a value of type int")],
+)
+def test_an_answer_without_losses_fails_with_a_sentence(body: str, what: str, probe: Any) -> None:
+    goal = LOSS.partition("    chosen, rejected")[0] + f"    {body}\n"
+    found = error(probe("01-DPO/1", {"trainers.py": goal}, cases=cases_of("01-DPO/1")[:2]))
+    assert found == f"WrongReturnError: returned {what} where three tensors are expected"
+
+
 def test_a_loss_without_gradient_trains_nothing(probe: Any) -> None:
     files = {"trainers.py": LOSS.format(loss=".detach()", reward=".detach()")}
     for output in outputs(probe("01-DPO/1", files, cases=cases_of("01-DPO/1"))):

@@ -1,7 +1,7 @@
 """Calls `preference_loss` and follows its gradient to the policy's log-probabilities."""
 
 import torch
-from probe_tools import absent, gradients, without_gradient
+from probe_tools import absent, gradients, returned, without_gradient
 
 # The trainers' file imports these, the loss does not use them.
 absent("bs4", "datasets", "tensor_parallel", "transformers", "wandb")
@@ -13,7 +13,9 @@ def run(case):
     """Return losses and rewards of the pairs, and the gradient of the mean loss, which training follows."""
     logps = {name: torch.tensor(values) for name, values in case["logps"].items()}
     policy = {name: values.requires_grad_() for name, values in logps.items() if name.startswith("policy")}
-    losses, chosen_rewards, rejected_rewards = preference_loss(**logps, **case["options"])
+    losses, chosen_rewards, rejected_rewards = returned(
+        preference_loss(**logps, **case["options"]), 3, "three tensors are"
+    )
     followed = gradients(losses.mean(), policy)
     return {
         "losses": losses.detach().numpy(),

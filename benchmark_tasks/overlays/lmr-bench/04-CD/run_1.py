@@ -1,7 +1,7 @@
 """Makes the hidden states of a case and calls `probing`."""
 
 import numpy as np
-from probe_tools import absent
+from probe_tools import absent, returned
 
 # The goal reads hidden states that were computed before: it needs no language model.
 absent("transformers")
@@ -25,7 +25,7 @@ def _hidden_states(case):
 def run(case):
     """Return the three scores of every layer, or the mean over the layers where one alone says little."""
     labels = [np.full(count, label) for count, label in zip(case["counts"], case["labels"], strict=True)]
-    scores = probing(*_hidden_states(case), *labels, case["tot_layer"])
+    scores = returned(probing(*_hidden_states(case), *labels, case["tot_layer"]), 3, "three lists of scores are")
     found = {name: np.asarray(values, float) for name, values in zip(("accuracy", "f1", "auc"), scores, strict=True)}
     if case["averaged"]:
         return {f"mean_{name}": values.mean() for name, values in found.items()}

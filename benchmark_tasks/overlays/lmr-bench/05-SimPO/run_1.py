@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import torch
-from probe_tools import absent, gradients
+from probe_tools import absent, gradients, returned
 
 
 class _Parent:
@@ -33,7 +33,9 @@ def run(case):
     chosen, rejected = (
         torch.tensor(case[f"policy_{side}_logps"], requires_grad=True) for side in ("chosen", "rejected")
     )
-    losses, chosen_rewards, rejected_rewards = _trainer(case["settings"]).simpo_loss(chosen, rejected)
+    losses, chosen_rewards, rejected_rewards = returned(
+        _trainer(case["settings"]).simpo_loss(chosen, rejected), 3, "three tensors are"
+    )
     followed = gradients(losses.mean(), {"gradient_chosen": chosen, "gradient_rejected": rejected})
     return {
         "losses": losses.detach().numpy(),

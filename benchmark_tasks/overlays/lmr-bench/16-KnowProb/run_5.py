@@ -2,7 +2,7 @@
 
 import pandas as pd
 import torch
-from probe_tools import absent
+from probe_tools import absent, returned
 
 # The file only names two of its classes in annotations.
 absent("transformers")
@@ -15,5 +15,6 @@ def run(case):
     knowledge = pd.DataFrame(case["rows"], index=case["labels"])
     # As `generate` returns them: a list of tensors without axes.
     knowledge["model_output_tokens_ids"] = [list(torch.tensor(ids)) for ids in knowledge["model_output_tokens_ids"]]
-    made = generate_counter_parametric_knowledge_dataset(knowledge, case["wanted"])
+    found = generate_counter_parametric_knowledge_dataset(knowledge, case["wanted"])
+    made = returned(found, pd.DataFrame, "a data frame is")
     return {"rows": sorted(made.to_dict("records"), key=lambda row: row["statement_subject"])}

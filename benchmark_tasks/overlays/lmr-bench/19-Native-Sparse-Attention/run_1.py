@@ -2,7 +2,7 @@
 
 import torch
 from NSA import nsa
-from probe_tools import gradients
+from probe_tools import gradients, returned
 
 FLOATS = ("q", "k", "v", "g_slc", "g_swa")
 
@@ -19,7 +19,8 @@ def run(case):
             options[name] = torch.tensor(options[name])
     leaves = {name: torch.tensor(case[name], dtype=torch.float32, requires_grad=True) for name in FLOATS}
     inputs = {name: laid_out(leaf) for name, leaf in leaves.items()}
-    output = laid_out(nsa(**inputs, block_indices=laid_out(torch.tensor(case["block_indices"])), **options))
+    found = nsa(**inputs, block_indices=laid_out(torch.tensor(case["block_indices"])), **options)
+    output = laid_out(returned(found, torch.Tensor, "a tensor is"))
     # The gate of a branch that is off may take part with zeros or not at all.
     followed = gradients((output * torch.tensor(case["weights"])).sum(), leaves)
     return {"output": output.detach().numpy(), "gradients": followed}

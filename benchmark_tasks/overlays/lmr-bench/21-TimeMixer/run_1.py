@@ -2,7 +2,7 @@
 
 import torch
 from models.TimeMixer import MultiScaleSeasonMixing
-from probe_tools import gradients
+from probe_tools import gradients, returned
 
 
 def _set_weights(layer, by_sizes):
@@ -28,7 +28,7 @@ def run(case):
     for layer in mixing.down_sampling_layers:
         _set_weights(layer, by_sizes)
     parts = [torch.tensor(part, requires_grad=True) for part in case["parts"]]
-    mixed = mixing(list(parts))
+    mixed = returned(mixing(list(parts)), (list, tuple), "a list of tensors is")
     total = sum((part * torch.tensor(outer)).sum() for part, outer in zip(mixed, case["outer"], strict=True))
     return {
         "mixed": [part.detach().numpy() for part in mixed],

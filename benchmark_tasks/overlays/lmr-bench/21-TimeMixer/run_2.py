@@ -2,7 +2,7 @@
 
 import torch
 from models.TimeMixer import MultiScaleTrendMixing
-from probe_tools import gradients
+from probe_tools import gradients, returned
 
 
 def _set_weights(layer, by_sizes):
@@ -29,7 +29,9 @@ def run(case):
         _set_weights(layer, by_sizes)
     parts = [torch.tensor(part, requires_grad=True) for part in case["parts"]]
     # The docstring names the other order than the code that takes the result.
-    mixed = sorted(mixing(list(parts)), key=lambda part: -part.shape[1])
+    mixed = sorted(
+        returned(mixing(list(parts)), (list, tuple), "a list of tensors is"), key=lambda part: -part.shape[1]
+    )
     total = sum((part * torch.tensor(outer)).sum() for part, outer in zip(mixed, case["outer"], strict=True))
     return {
         "mixed": [part.detach().numpy() for part in mixed],

@@ -1,7 +1,7 @@
 """Calls `tdpo_loss` and follows its gradient to the margins and divergences, which depend on the policy."""
 
 import torch
-from probe_tools import absent, gradients, without_gradient
+from probe_tools import absent, gradients, returned, without_gradient
 
 # The trainers' file imports these, the loss does not use them.
 absent("bs4", "datasets", "tensor_parallel", "transformers", "wandb")
@@ -18,7 +18,9 @@ def _compared(rewards, divergence):
 def run(case):
     """Return losses, the gradient of the mean loss, and the rewards of responses that have no divergence."""
     arguments = {name: torch.tensor(values, requires_grad=True) for name, values in case["inputs"].items()}
-    losses, chosen_rewards, rejected_rewards = tdpo_loss(**arguments, **case["options"])
+    losses, chosen_rewards, rejected_rewards = returned(
+        tdpo_loss(**arguments, **case["options"]), 3, "three tensors are"
+    )
     followed = gradients(losses.mean(), arguments)
     return {
         "losses": losses.detach().numpy(),

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import torch
-from probe_tools import absent, gradients
+from probe_tools import absent, gradients, returned
 
 # The training loop writes to TensorBoard, the loss does not.
 absent("torch.utils.tensorboard")
@@ -22,7 +22,7 @@ def run(case):
         device=torch.device("cpu"),
     )
     features = torch.tensor(case["features"], requires_grad=True)
-    logits, labels = simclr.info_nce_loss(features)
+    logits, labels = returned(simclr.info_nce_loss(features), 2, "logits and labels are")
     loss = torch.nn.functional.cross_entropy(logits, labels)
     gradient = torch.from_numpy(gradients(loss, {"features": features})["features"])
     # Features are normalised already, says the docstring: whether they are normalised once more only changes the

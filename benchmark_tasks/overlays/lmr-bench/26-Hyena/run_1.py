@@ -1,7 +1,7 @@
 """Calls `HyenaOperator.forward`, with seeded weights, and differentiates its output."""
 
 import torch
-from probe_tools import gradients
+from probe_tools import gradients, returned
 from standalone_hyena import HyenaOperator
 
 
@@ -37,7 +37,7 @@ def run(case):
     """Return the output, and the gradients of a weighted sum of it: those that no order of the gates changes."""
     operator = _operator(case)
     inputs = torch.from_numpy(case["inputs"]).requires_grad_()
-    output = operator(inputs)
+    output = returned(operator(inputs), torch.Tensor, "a tensor is")
     layers = torch.nn.ModuleDict({"filter": operator.filter_fn, "out_proj": operator.out_proj})
     total = (output * torch.from_numpy(case["output_weights"])).sum()
     found = gradients(total, {"inputs": inputs, **dict(layers.named_parameters())})

@@ -4,7 +4,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import torch
-from probe_tools import absent, gradients
+from probe_tools import absent, gradients, returned
 
 # The trainer's file imports these, the loss does not use them. The trainer inherits from one class.
 absent("accelerate", "datasets", "deepspeed", "peft", "spin.alignment.utils", "trl", "wandb")
@@ -29,7 +29,9 @@ def run(case):
     """Return losses, the gradient of the mean loss, and the rewards unless there is no opponent to measure them by."""
     logps = {name: torch.tensor(values) for name, values in case["logps"].items()}
     policy = {name: values.requires_grad_() for name, values in logps.items() if name.startswith("policy")}
-    losses, real_rewards, generated_rewards = _trainer(case["settings"]).spin_loss(**logps, **case["options"])
+    losses, real_rewards, generated_rewards = returned(
+        _trainer(case["settings"]).spin_loss(**logps, **case["options"]), 3, "three tensors are"
+    )
     followed = gradients(losses.mean(), policy)
     # Whether rewards without a reference still count the opponent's log-probabilities is not said anywhere.
     rewards = {"real_rewards": real_rewards, "generated_rewards": generated_rewards}

@@ -2,7 +2,7 @@
 
 from itertools import accumulate
 
-from probe_tools import absent, missing
+from probe_tools import absent, missing, returned
 
 PARSED = {}
 """The case's parse, by its text."""
@@ -237,5 +237,5 @@ def run(case):
     sentence = " ".join(case["text"])
     PARSED.clear()
     PARSED[sentence] = Doc(case)
-    lines = spacy_result_to_conll(sentence).splitlines()
+    lines = returned(spacy_result_to_conll(sentence), str, "a text is").splitlines()
     return {"rows": [_row(line) for line in lines if line.split()[:1] and line.split()[0].isdigit()]}

@@ -102,5 +102,30 @@ def test_what_is_missing_can_be_asked_for() -> None:
         _ = Word().similarity
 
 
+@pytest.mark.parametrize(
+    ("value", "kind", "message"),
+    [
+        (None, str, "returned None where a text is expected"),
+        (None, object, "returned None where a text is expected"),
+        (None, 2, "returned None where a text is expected"),
+        (1, str, "returned a value of type int where a text is expected"),
+        (1, 2, "returned a value of type int where a text is expected"),
+        ((1, "a", None), 2, "returned (int, str, None) where a text is expected"),
+        ([1, None], 2, "returned (int, None) where a text is expected"),
+        (range(9), 2, "returned a value of type tuple where a text is expected"),
+    ],
+)
+def test_a_returned_value_of_another_kind_is_named(value: Any, kind: Any, message: str) -> None:
+    with pytest.raises(probe_tools.WrongReturnError) as refused:
+        probe_tools.returned(value, kind, "a text is")
+    assert str(refused.value) == message
+
+
+def test_a_returned_value_of_the_kind_is_used() -> None:
+    assert probe_tools.returned("", str, "a text is") == ""
+    assert probe_tools.returned([1, 2], (list, tuple), "a list is") == [1, 2]
+    assert probe_tools.returned(iter("ab"), 2, "two texts are") == ("a", "b")
+
+
 def test_outputs_that_are_no_tensors_stay_as_they_are() -> None:
     assert probe_tools.without_gradient(0.5) == 0.5
