@@ -35,9 +35,7 @@ from tests.submissions.answers.archive_makers import (
     tar_info,
 )
 
-HUGE = (
-    "With this entry, which says that it holds 93.1 GB, the archive unpacks to more than 1 MB; leave it out"
-)
+HUGE = "With this entry, which says that it holds 93.1 GB, the archive unpacks to more than 1 MB; leave it out"
 MB = 1024 * 1024
 LOG = "answers/dpo/1/log.txt"
 EVENT = b'{"action": "ls", "observation": "a.py"}\n'
