@@ -279,7 +279,8 @@ def _wait_or_give_up(fault: ProviderFault, order: Order, number: int, stop: Call
         until = timezone.now() + timedelta(seconds=wait)
         Endpoint.objects.filter(pk=order.endpoint_id or 0).update(not_before=until)
         if wait > WAIT_HERE_SECONDS or number == SENDINGS - 1:
-            raise CallBusyError(fault.message, until=until) from None
+            msg = f"{fault.lasting} It is asked again after {until:%Y-%m-%d %H:%M} UTC."
+            raise CallBusyError(msg, until=until) from None
     elif number == SENDINGS - 1:
         raise CallFaultError(fault.message) from None
     _pause(min(wait, WAIT_HERE_SECONDS), stop)

@@ -98,11 +98,13 @@ def of_error(
     too_long = status == 413 or (status in {400, 422} and bool(_TOO_LONG.search(f"{code} {said}")))
     wait = retry_after(headers)
     setting = error_bodies.refused_setting(error) if status in {400, 422} and not too_long else ""
-    kind, message = _meaning(status, code, shown, too_long=too_long, wait=wait, setting=setting)
+    kind, lasting = _meaning(status, code, shown, too_long=too_long, wait=wait, setting=setting)
+    message = f"{lasting}{_when(wait)}" if kind is FaultKind.BUSY else lasting
     words = "" if kind is FaultKind.BUSY or status == 401 else quotable(said, key)
     return ProviderFault(
         kind,
         f"{message} The provider’s words: “{words}”." if words else message,  # noqa: RUF001 - as pages write it
+        lasting=lasting if kind is FaultKind.BUSY else "",
         error=f"{shown} {code}".strip(),
         status=status,
         retry_after=min(wait, LONGEST_WAIT) if wait is not None and kind is FaultKind.BUSY else None,
@@ -182,7 +184,7 @@ def _meaning(
     if status == 404:
         return FaultKind.REJECTED, f"The provider knows no such model or address ({shown}). Check model id and address."
     if status == 429 or (status in BUSY_STATUSES and wait is not None):
-        return FaultKind.BUSY, f"The provider asks to wait ({shown}).{_when(wait)}"
+        return FaultKind.BUSY, f"The provider asks to wait ({shown})."
     if status == 408 or status >= 500:
         return FaultKind.SERVER, f"The provider reports an error of its own ({shown})."
     if 400 <= status < 500:

@@ -160,6 +160,7 @@ class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not alwa
     """A request that brought no reply. The message is for the submitter: it never holds the key.
 
     The provider's own words in it are bounded and without control characters, and foreign text for a page.
+    ``lasting`` is the message without what holds at this moment only: how long the provider wants to wait.
     ``error`` is class and status for operators. ``retry_after`` is in seconds where the provider said so, bounded.
     ``too_long`` is true where the provider says that the prompt does not fit the model. ``setting`` names the field of
     :class:`EndpointSettings` whose parameter the provider refuses; it is empty where no setting would help.
@@ -172,6 +173,7 @@ class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not alwa
         kind: FaultKind,
         message: str,
         *,
+        lasting: str = "",
         error: str = "",
         status: int | None = None,
         retry_after: float | None = None,
@@ -182,6 +184,7 @@ class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not alwa
         super().__init__(message)
         self.kind = kind
         self.message = message
+        self.lasting = lasting or message
         self.error = error
         self.status = status
         self.retry_after = retry_after

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -33,8 +32,6 @@ _STOPPED: Final = (GenerationState.PAUSED, GenerationState.HELD)
 OPEN_GENERATIONS: Final = (GenerationState.RUNNING, *_STOPPED)
 _KINDS_OF_CUTS: Final = {"section of the paper": "sections of the paper", "file": "files"}
 _CUTS_NAMED: Final = 6
-_FROM_NOW_ON: Final = re.compile(r" It wants to be asked again in [^.]+\.|; this site asks again after [^.]+(?=\.)")
-"""When a provider wants to be asked again, as its error said it at that moment (``evaluator.providers.faults``)."""
 
 
 class Meter(NamedTuple):
@@ -97,20 +94,16 @@ def generation_context(user: User | AnonymousUser, shown: Submission) -> dict[st
 def unused_calls(generation: Generation) -> Unused:
     """Count the calls for questions of a cancelled run that have no answer. What they used is part of the total."""
     calls = ModelCall.objects.filter(answer_request__generation=generation, answer_request__state=WorkState.CANCELLED)
-    charged = Q(response__isnull=False) | Q(input_tokens__gt=0) | Q(output_tokens__gt=0)
     without_reply = Q(state__in=[CallState.SENDING, CallState.IN_DOUBT], response__isnull=True)
-    counted = calls.aggregate(calls=Count("pk", filter=charged), open=Count("pk", filter=without_reply))
+    counted = calls.aggregate(
+        calls=Count("pk", filter=Q(response__isnull=False)), open=Count("pk", filter=without_reply)
+    )
     return Unused(**counted, used=spent(calls))
 
 
 def question_state(request: AnswerRequest, sent: int) -> str:
     """Return where a question of a run is, in words; ``sent`` is how many calls were made for it."""
     return question_words(request.state, run=request.generation.state, sent=bool(sent))
-
-
-def question_note(request: AnswerRequest) -> str:
-    """Return the note on a question, without the time that a provider asked to wait: the state has it, up to date."""
-    return request.note or _FROM_NOW_ON.sub("", request.reason)
 
 
 def without_answer(request: AnswerRequest | None) -> str:

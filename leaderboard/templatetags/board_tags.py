@@ -14,7 +14,7 @@ from benchmark_tasks.domain.statistics import wilson
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from leaderboard.board.board import system_facts
 from leaderboard.cases.case_pages import public_cases
-from leaderboard.runs.generation_pages import cuts_in_words, question_note, question_state
+from leaderboard.runs.generation_pages import cuts_in_words, question_state
 from leaderboard.runs.submission_pages import known_as
 from reviews.cases.flags import raised_flags
 from submissions.highlighting import with_visible_marks
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 register = template.Library()
 register.filter("known_as", known_as)
 register.filter(cuts_in_words)
-register.filter(question_note)
 register.filter(question_state)
 
 DASH = "\N{EN DASH}"

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dateformat import format as formatted
 
 from evaluator.enums import CallState, GenerationState, RunState, WorkState
 from evaluator.generation.generating import PAUSED_BY_HAND, cancel_generation
 from evaluator.models import AnswerRequest, Generation, TestRun
-from evaluator.providers.faults import of_error
 from submissions.domain.submitting import cancel
 from submissions.enums import SubmissionState
 from submissions.models import Endpoint, Implementation, Submission
@@ -169,24 +167,6 @@ def test_what_waits_in_a_stopped_run_waits_for_it_to_go_on(as_alice: Client, ali
     AnswerRequest.objects.filter(state=QUEUED).update(not_before=timezone.now() + timedelta(hours=5))
     text = words_of(part(as_alice, run))
     assert [text.count(each) for each in ("waiting for the run to go on", "until", "waiting")] == [1, 0, 1]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "left"),
-    [
-        ("3600", "The provider asks to wait (HTTP 429). 0"),
-        ("999999", "The provider asks to wait (HTTP 429). It asks to wait longer than 24 hours. 0"),
-    ],
-)
-def test_the_time_that_a_provider_asked_to_wait_does_not_age(
-    as_alice: Client, alice: User, seconds: str, left: str
-) -> None:
-    run, until = asked(alice, QUEUED), timezone.now() + timedelta(minutes=20)
-    fault = of_error(429, {}, headers={"retry-after": seconds}, key="")
-    AnswerRequest.objects.update(not_before=until, reason=fault.message)
-    text = words_of(part(as_alice, run))
-    when = formatted(timezone.localtime(until), "j F, H:i:s e")
-    assert f"waiting until {when} – {left.removesuffix(' 0')} –" in text
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,7 @@ LIMIT = "It asks to wait longer than 24 hours; this site asks again after 24 hou
 def test_a_wait_is_what_was_asked_for_up_to_a_day(asked: str, waited: float, words: str) -> None:
     fault = faults.of_error(429, {}, headers={"retry-after": asked}, key="k")
     assert (fault.retry_after, fault.message) == (waited, f"The provider asks to wait (HTTP 429). {words}")
+    assert fault.lasting == "The provider asks to wait (HTTP 429)."
 
 
 @pytest.mark.parametrize(
