@@ -54,7 +54,10 @@ class LimitsForm(forms.Form):
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
     run_seconds = forms.IntegerField(
-        label="Seconds", min_value=60, max_value=_MOST_SECONDS, help_text="From its start; 21600 are six hours."
+        label="Seconds",
+        min_value=60,
+        max_value=_MOST_SECONDS,
+        help_text="From its start, pauses not counted; 21600 are six hours.",
     )
 
     @staticmethod

@@ -22,7 +22,7 @@ PURE = {
     "submissions/endpoints": set[str](),
     "evaluator/auditing": {"auditing", "canary_round", "self_checks"},
     "evaluator/generation": {
-        *("agent_answers", "answers", "asking", "estimating", "generating", "prompt_tasks"),
+        *("agent_answers", "answers", "asking", "estimating", "generating", "limits", "prompt_tasks"),
         "reading_trajectories",
     },
     "evaluator/judging": {"configs", "health", "judge_budget", "judgements", "votes"},
