@@ -462,7 +462,7 @@ def report(upload: Any, options: argparse.Namespace) -> None:
     total, bad = len(upload["answers"]), bad_answers(upload)
     verdict = "can be submitted" if upload["acceptable"] else "cannot be submitted"
     noun, verb = "answer" if total == 1 else "answers", "applies" if 1 in (total - bad, total) else "apply"
-    show(f"{verdict}: {total - bad} of {total} {noun} {verb}")
+    show(f"{verdict}: {f'{total - bad} of {total} {noun} {verb}' if total else 'no answer could be read'}")
 
 
 @contextmanager

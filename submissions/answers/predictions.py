@@ -15,6 +15,7 @@ from submissions.answers.manifest import Usage
 from submissions.answers.types import (
     LARGEST_TRIAL,
     AnswerKind,
+    BundleError,
     Problem,
     RawAnswer,
     not_attempted,
@@ -67,7 +68,10 @@ class Found:
 
 
 def read_predictions(data: bytes, limits: ArchiveLimits, problems: ProblemList) -> Found:
-    """What the rows say. Rows are bounded as members of an archive are."""
+    """What the rows say. Rows are bounded as members of an archive are.
+
+    Raises BundleError for an agent's trajectory.
+    """
     found = Found()
     models: dict[str, str] = {}
     rows = list(islice(_rows(data, limits), limits.members + 1))
@@ -75,8 +79,7 @@ def read_predictions(data: bytes, limits: ArchiveLimits, problems: ProblemList) 
         problems.add(refuse(f"The file has more than {limits.members} rows."))
         return found
     if name := _trajectory_name([value for _, value in rows]):
-        problems.add(refuse(f"This looks like {name}, not like predictions. {_PLACE}"))
-        return found
+        raise BundleError([refuse(f"This looks like {name}, not like predictions. {_PLACE}")])
     for place, value in rows:
         try:
             row = _prediction(value)

@@ -174,7 +174,11 @@ def test_a_refused_bundle_says_why_and_leaves_nothing_behind(installed: Installe
     for command in ("validate", "submit"):
         lines = installed.printed(command, file, code=1).splitlines()
         assert lines[0].startswith("refused: alpha/9 answers/alpha/9/answer.py: ")
-        assert lines[-1].startswith("cannot be submitted: ")
+        assert lines[-1] == "cannot be submitted: 0 of 1 answer applies"
+    file.write_bytes(b"no")
+    assert (
+        installed.printed("validate", file, code=1).splitlines()[-1] == "cannot be submitted: no answer could be read"
+    )
     assert (Upload.objects.count(), Submission.objects.count()) == (0, 0)
 
 

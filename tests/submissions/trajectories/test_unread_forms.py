@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from submissions.answers.bundle import read_bundle
-from submissions.answers.types import Manifest, Severity
+from submissions.answers.types import BundleError, Manifest, Severity
 from submissions.trajectories.reading import folder_as_lines, read_limited, read_trajectory
 from submissions.trajectories.steps import AgentRun, TrajectoryError
 from submissions.trajectories.unread_forms import FORMS, form_of
@@ -127,11 +127,12 @@ def test_sent_as_predictions_it_is_refused_once_with_the_place_where_it_belongs(
     event = {"id": 1, "source": "agent", "action": "run", "args": {"command": "ls"}}
     run = {"instance_id": "3", "history": [event], "git_patch": "diff"}
     form, data = FILES.get(name) or ("an OpenHands trajectory", lines(run, run))
-    problems = read_bundle(data, defaults=Manifest("s", None, "S", "B", "none", "full", "", (), "")).problems
-    assert [(each.severity, each.message.partition(". ")[0], each.file) for each in problems] == [
-        (Severity.REFUSE, f"This looks like {form}, not like predictions", "")
-    ]
-    assert "beside the answer that the agent gave: answers/<paper>/<index>/" in problems[0].message
+    with pytest.raises(BundleError) as refused:
+        read_bundle(data, defaults=Manifest("s", None, "", "", "none", "full", "", (), ""))
+    (problem,) = refused.value.problems
+    what, _, advice = problem.message.partition(". ")
+    assert (problem.severity, what) == (Severity.REFUSE, f"This looks like {form}, not like predictions")
+    assert "beside the answer that the agent gave: answers/<paper>/<index>/" in advice
 
 
 KEYS: Final = (
