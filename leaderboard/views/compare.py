@@ -52,6 +52,9 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
     lines = task_lines(rows, tasks, [cells(row, tasks) for row in rows]) if enough else []
     if file_asked(request):
         return _file(request, rows, tasks, pairs)
+    choices = dict(offered(version, hidden))
+    # Calibration samples and rows far down the board are not offered; those compared stay chosen.
+    choices |= {row.key: row.title_with_inputs for row in rows if row.key not in choices}
     context = {
         "suite": shown,
         "version": version,
@@ -61,7 +64,7 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
         "lines": lines,
         "discordant": sum(line.discordant for line in lines),
         "with_code": [row for row in rows if row.submission],
-        "offered": offered(version, hidden),
+        "offered": choices.items(),
         "keys": [row.key for row in rows],
         "query": "&".join([*(f"row={row.key}" for row in rows), f"version={version.number}"]),
         "places": range(MOST),

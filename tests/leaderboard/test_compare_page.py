@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from leaderboard.board.states import note_change
-from submissions.enums import Visibility
+from submissions.enums import Kind, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import (
     PaperFactory,
@@ -164,6 +165,17 @@ class TestTwoAnswers:
             Submission.objects.filter(entry=two).update(**changes)
             response = client.get(path)
             assert (response.status_code, b"sentinel" in response.content) == (404, False)
+
+
+def test_a_calibration_sample_that_is_compared_stays_chosen(client: Client, version: SuiteVersion) -> None:
+    ranked, sample = (
+        ours(version, "Ranked", [1.0] * TASKS),
+        ours(version, "Sample", [0.0] * TASKS, kind=Kind.CALIBRATION),
+    )
+    page = client.get(address(ranked, sample)).content.decode()
+    chosen = re.findall(r'<option value="([^"]+)" selected>', page)
+    assert chosen == [f"s{ranked.submission_id}", f"s{sample.submission_id}"]
+    assert f's{sample.submission_id}"' not in client.get(address(ranked)).content.decode()
 
 
 def test_a_file_keeps_a_row_that_the_viewer_labels_without_numbers(client: Client, version: SuiteVersion) -> None:
