@@ -126,7 +126,7 @@ def entered_operations(submission: Submission, upload: Upload, call: ModelCall, 
         "get_upload": Operation("GET", "/uploads/{pk}", 401, 404, 200, 404, file),
         "upload_file": Operation("POST", "/uploads", 401, 201, 201, 201, data=bundle()),
         "discard_upload": Operation("DELETE", "/uploads/{pk}", 401, 404, 204, 404, file),
-        "submit_upload": Operation("POST", "/uploads/{pk}/submit", 401, 404, 403, 404, file, {}),
+        "submit_upload": Operation("POST", "/uploads/{pk}/submit", 401, 404, 422, 404, file, {}),
         "cancel_submission": Operation(
             "POST", "/submissions/{pk}/cancel", 401, 404, 200, 200, one, facts=where(state="running")
         ),
