@@ -171,7 +171,7 @@ class TestMails:
         assert "no verified primary address" in as_alice.get("/accounts/notices/").content.decode()
         EmailAddress.objects.create(user=alice, email=alice.email, verified=True, primary=True)
         page = as_alice.get("/accounts/notices/").content.decode()
-        assert (page.count('type="checkbox"'), page.count("checked"), alice.email in page) == (7, 0, True)
+        assert (page.count('type="checkbox"'), page.count("checked"), alice.email in page) == (8, 0, True)
         assert as_alice.post("/accounts/notices/", {"kinds": ["scored", "held"]}).status_code == 302
         assert as_alice.post("/accounts/notices/", {"kinds": ["held", "appeal"]}).status_code == 302
         assert set(MailChoice.objects.values_list("user__username", "kind")) == {("alice", "held"), ("alice", "appeal")}
