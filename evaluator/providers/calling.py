@@ -251,6 +251,8 @@ def _store_fault(row: ModelCall, fault: ProviderFault, prices: Prices) -> None:
     }
     if fault.usage is not None:
         facts |= {"response": storable(fault.raw), **used(row.request, fault.raw, fault.usage, prices)}
+    elif fault.kind is not FaultKind.LOST:
+        facts["dollars"] = 0  # it used no tokens
     if fault.kind is FaultKind.LOST:
         _mark_in_doubt(row, fault.message, **facts)
     else:

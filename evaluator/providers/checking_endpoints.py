@@ -148,7 +148,7 @@ def _other(endpoint: Endpoint, setting: str) -> str | bool:
 
 
 def _refuses_tools(error: Exception) -> bool:
-    return isinstance(error, ProviderFault) and error.kind is FaultKind.REJECTED and "tool" in error.message.lower()
+    return isinstance(error, ProviderFault) and error.kind is FaultKind.REJECTED and error.names_tools
 
 
 def _changed(corrected: Mapping[str, Any]) -> str:
@@ -161,6 +161,8 @@ def _changed(corrected: Mapping[str, Any]) -> str:
 def _summary(reply: ModelReply, seconds: float) -> str:
     if reply.finish is Finish.BAD_CALL:
         return f"The endpoint answers, but its tool call failed after {seconds:.1f} s. {reply.problem}"
+    if reply.problem:
+        return f"The endpoint answers after {seconds:.1f} s, but not to the test. {reply.problem}"
     said = " ".join(reply.text.split())[:_SHOWN_CHARACTERS]
     words = f"It said “{said}”" if said else "It answered without text"
     if reply.tool_uses:

@@ -111,6 +111,7 @@ def of_error(
         request_id=request_id(headers, key=key),
         too_long=too_long,
         setting=setting,
+        names_tools="tool" in said.lower(),
     )
 
 

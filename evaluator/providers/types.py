@@ -164,6 +164,7 @@ class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not alwa
     ``error`` is class and status for operators. ``retry_after`` is in seconds where the provider said so, bounded.
     ``too_long`` is true where the provider says that the prompt does not fit the model. ``setting`` names the field of
     :class:`EndpointSettings` whose parameter the provider refuses; it is empty where no setting would help.
+    ``names_tools``: whether the provider's words name tools, also where they cannot be quoted.
     ``usage`` is what the model used before it failed, and ``raw`` the body, without the key; ``usage`` is ``None``
     where the body shows no work of the model.
     """
@@ -180,6 +181,7 @@ class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not alwa
         request_id: str = "",
         too_long: bool = False,
         setting: str = "",
+        names_tools: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -191,6 +193,7 @@ class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not alwa
         self.request_id = request_id
         self.too_long = too_long
         self.setting = setting
+        self.names_tools = names_tools
         self.usage: TokenUsage | None = None
         self.raw: Mapping[str, Any] = {}
 

@@ -134,7 +134,9 @@ def _acts(since: datetime) -> list[Notice]:
 
     Of a run that is held, :func:`_held` makes it.
     """
-    events = AuditEvent.objects.filter(subject_kind="submission", verb__in=_KIND_OF_ACT, created__gte=since)
+    events = AuditEvent.objects.filter(subject_kind="submission", verb__in=_KIND_OF_ACT, created__gte=since).order_by(
+        "pk"
+    )
     acts = [
         (event, verb, subject, actor)
         for event, verb, subject, actor, data in events.values_list("pk", "verb", "subject_id", "actor", "data")

@@ -11,16 +11,17 @@ from django.db.models.functions import Lower
 
 from evaluator.enums import GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, ModelCall, TestRun
+from evaluator.providers.spending import sums
 from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import Badge, badge_of, newest
 from evaluator.testing.types import WITHOUT_TEST, Outcome
 from leaderboard.models import EntryMetric
 from submissions.domain.audit import history
-from submissions.enums import SubmissionState, Verb, Visibility
+from submissions.enums import Source, SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Implementation, Submission, User
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
 
     from django.contrib.auth.models import AnonymousUser
@@ -29,14 +30,17 @@ if TYPE_CHECKING:
     from submissions.models import Upload, User
 
 NOT_TESTED: Final = "not tested: cancelled"
+NOT_ASKED: Final = "not asked: no part of this run"
 OPEN_STATES: Final = (SubmissionState.GENERATING, SubmissionState.QUEUED, SubmissionState.RUNNING)
+_NOTHING_KNOWN: Final[tuple[int | None, float | None]] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
     """One answer in a submission's table, with its deciding run. Of a ``closed`` one the viewer sees no number.
 
-    ``asked``: this site asks a model for it.
+    ``asked``: this site asks a model for it. ``spent`` is what the calls used that brought no answer: tokens, and
+    dollars.
     """
 
     implementation: Implementation
@@ -44,16 +48,21 @@ class TaskRow:
     badge: Badge
     closed: bool = False
     asked: bool = False
+    spent: tuple[int | None, float | None] = _NOTHING_KNOWN
 
     @property
     def tokens(self) -> int | None:
         """Input and output tokens together, None where one of them is unknown or hidden."""
-        return None if self.closed else self.implementation.tokens
+        if self.closed:
+            return None
+        return self.implementation.tokens if self.implementation.attempted else self.spent[0]
 
     @property
     def dollars(self) -> float | None:
         """Cost of the answer in US $, None where it is unknown or hidden."""
-        return None if self.closed else self.implementation.usage.get("cost_usd")
+        if self.closed:
+            return None
+        return self.implementation.usage.get("cost_usd") if self.implementation.attempted else self.spent[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,10 @@ class Progress:
 
 
 def task_rows(submission: Submission) -> list[TaskRow]:
-    """Every answer of ``submission`` with its deciding run, in the benchmark's order. Two queries."""
+    """Every answer of ``submission`` with its deciding run, in the benchmark's order.
+
+    Two queries, and a third where a model was asked for what is not answered.
+    """
     runs = TestRun.objects.current().order_by("pk").defer("cases", "log")
     calls = ModelCall.objects.filter(answer_request__implementation=OuterRef("pk"))
     implementations = (
@@ -96,18 +108,33 @@ def task_rows(submission: Submission) -> list[TaskRow]:
         )
         .prefetch_related(Prefetch("test_runs", queryset=runs, to_attr="runs_in_order"))
     )
+    listed = list(implementations)
+    unanswered = _spent([each.pk for each in listed if each.sent and not each.attempted])
     return [
         task_row(
             submission,
             implementation,
             newest(getattr(implementation, "runs_in_order", [])),
             taken=implementation.taken or "",
+            spent=unanswered.get(implementation.pk, _NOTHING_KNOWN),
             question=question_words(implementation.asked, run=implementation.asking, sent=implementation.sent)
             if implementation.asked
             else "",
         )
-        for implementation in implementations
+        for implementation in listed
     ]
+
+
+def _spent(answers: Collection[int]) -> dict[int, tuple[int | None, float | None]]:
+    """What the calls for ``answers`` used, in tokens and dollars, by the answer's id."""
+    if not answers:
+        return {}
+    used = sums("calls__")
+    found = AnswerRequest.objects.filter(implementation__in=answers).annotate(
+        used_tokens=used["input_tokens"] + used["output_tokens"], used_dollars=used["dollars"]
+    )
+    rows = found.order_by().values_list("implementation", "used_tokens", "used_dollars")
+    return {pk: (tokens, None if dollars is None else float(dollars)) for pk, tokens, dollars in rows}
 
 
 def task_row(
@@ -117,19 +144,23 @@ def task_row(
     *,
     taken: str = "",
     question: str = "",
+    spent: tuple[int | None, float | None] = _NOTHING_KNOWN,
 ) -> TaskRow:
     """One answer of ``submission`` with its deciding run.
 
-    Of a model that is asked for it, ``taken`` is what its answer was, and ``question`` where the question is, in words.
+    Of a model that is asked for it, ``taken`` is what its answer was, ``question`` where the question is, in words, and
+    ``spent`` what calls without an answer used.
     """
     if run is None and question and not implementation.attempted:
         badge = Badge(question, "pending")
+    elif run is None and submission.source == Source.ENDPOINT and not question:
+        badge = Badge(NOT_ASKED, "pending")
     elif run is None and submission.state == SubmissionState.CANCELLED:
         badge = Badge(NOT_TESTED if implementation.attempted else Outcome.NOT_ATTEMPTED.words, "pending")
     else:
         counts = submission.state == SubmissionState.SCORED and not implementation.revision.why_left_out
         badge = badge_of(run, counts=counts, taken=taken)
-    return TaskRow(implementation, run, badge, asked=bool(question))
+    return TaskRow(implementation, run, badge, asked=bool(question), spent=spent)
 
 
 def answer_row(answer: Implementation, run: TestRun | None, request: AnswerRequest | None) -> TaskRow:
@@ -137,7 +168,8 @@ def answer_row(answer: Implementation, run: TestRun | None, request: AnswerReque
     if request is None:
         return task_row(answer.submission, answer, run)
     question = question_words(request.state, run=request.generation.state, sent=request.calls.exists())
-    return task_row(answer.submission, answer, run, taken=request.taken, question=question)
+    spent = _spent([answer.pk]).get(answer.pk, _NOTHING_KNOWN)
+    return task_row(answer.submission, answer, run, taken=request.taken, question=question, spent=spent)
 
 
 def question_words(state: str, *, run: str, sent: bool) -> str:

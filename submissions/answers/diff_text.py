@@ -13,7 +13,7 @@ from submissions.answers.types import AnswerError
 MAX_DIFF_BYTES: Final = 1024 * 1024
 MAX_CHANGED_FILES: Final = 200
 COLOURED: Final = "The diff's colours (git diff --color) were removed."
-DECODED: Final = "This is UTF-16 text, which was read as UTF-8."
+DECODED: Final = "This is UTF-16 text; it was converted to UTF-8."
 
 _UTF16: Final = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _COLOUR: Final = re.compile(rb"\x1b\[[0-9;]*[mK]")

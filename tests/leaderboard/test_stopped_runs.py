@@ -117,6 +117,31 @@ def test_rows_and_sentence_of_a_cancelled_run_add_up(
         assert shown["asking"].used.dollars == Decimal("0.0048") + shown["unused"].used.dollars
 
 
+@pytest.mark.parametrize("state", [GenerationState.PAUSED, GenerationState.CANCELLED])
+def test_the_rows_of_a_stopped_run_hold_what_calls_without_an_answer_used(
+    as_alice: Client, alice: User, state: str
+) -> None:
+    run = asked(alice, DONE, QUEUED, QUEUED, QUEUED)
+    first, second, third, _ = requests(run)
+    for request, facts in ((first, {}), (second, {}), (third, {"state": CallState.FAILED, "dollars": Decimal(0)})):
+        called(request, **facts)
+    counted = {"input_tokens": 1200, "output_tokens": 300, "cost_usd": 0.0048}
+    Implementation.objects.filter(request=first).update(attempted=True, usage=counted)
+    if state == GenerationState.PAUSED:
+        Generation.objects.update(state=state)
+    else:
+        cancelled(run, alice)
+    program = Program(alice)
+    rows = program.get(f"/submissions/{run.submission_id}/answers")["items"]
+    assert [(row["tokens"], row["dollars"]) for row in rows] == [(1500, 0.0048), (1500, 0.0048), (0, 0.0), (None, None)]
+    total = program.get(f"/submissions/{run.submission_id}/run")
+    assert (total["input_tokens"] + total["output_tokens"], total["dollars"]) == (3000, "0.009600")
+    address = second.implementation.get_absolute_url()
+    assert program.get(f"{address.removesuffix('/')}")["tokens"] == 1500
+    assert "Tokens 1,500, US $ 0.0048, without an answer" in words_of(as_alice.get(address))
+    assert "1 call 0 0.0000" in words_of(part(as_alice, run))
+
+
 @pytest.mark.parametrize(
     ("state", "question", "said"),
     [
@@ -157,6 +182,8 @@ def test_a_task_that_is_no_part_of_a_scored_run_counts_as_failed(as_alice: Clien
     where = left_out.implementation.get_absolute_url()
     said = "The model is not asked for this task in this run."
     assert f"{said} Judges" in words_of(as_alice.get(where))
+    rows = Program(alice).get(f"/submissions/{run.submission_id}/answers")["items"]
+    assert [row["state"] for row in rows] == ["answered", "not asked: no part of this run"]
     Submission.objects.update(state=SubmissionState.SCORED)
     assert f"{said} That counts as failed. Judges" in words_of(as_alice.get(where))
 

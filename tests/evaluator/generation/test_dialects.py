@@ -119,6 +119,25 @@ def test_a_server_without_tools_answers_all_the_same_and_the_page_says_so(provid
     assert len(provider.asked) == 2
 
 
+def test_words_that_cannot_be_quoted_still_say_that_tools_are_refused(provider: ProviderServer) -> None:
+    made = of_dialect(provider, "vllm", "no-tools")
+    endpoints.change(endpoint=made, actor=made.owner, described={}, key="sk-enable-auto-tool")
+    state, message = tried(made)
+    assert state == EndpointCheck.OK
+    assert message.endswith("With a tool it does not answer, so agents cannot use it.")
+
+
+@pytest.mark.parametrize("dialect", ["groq", "openrouter"])
+def test_a_content_filter_is_named_by_the_endpoints_test(provider: ProviderServer, dialect: str) -> None:
+    state, message = tried(of_dialect(provider, dialect, "moderated"))
+    assert state == EndpointCheck.OK
+    assert message.startswith("The endpoint answers after ")
+    assert message.endswith(
+        " s, but not to the test. A content filter of the provider stopped the prompt or the answer: “The output was "
+        "blocked by the content filtering policy”."
+    )
+
+
 def test_a_call_that_could_not_be_read_is_said_by_the_endpoints_test(provider: ProviderServer) -> None:
     state, message = tried(of_dialect(provider, "groq", "bad-call-9"))
     assert state == EndpointCheck.OK

@@ -186,6 +186,7 @@ class TestActs:
             making.catch_up()
         assert (told("paused"), told("hidden"), told("unhidden")) == (["alice"], ["alice"], ["alice"])
         made = Notice.objects.named().filter(kind__in=["hidden", "paused", "unhidden"]).order_by("kind")
+        assert list(made.order_by("-made", "-pk").values_list("kind", flat=True)) == ["unhidden", "hidden", "paused"]
         how = "its page says how it goes on. The run reached its limit of 1 h."
         texts = [each.text for each in made]
         assert [text.removeprefix(str(submission)) for text in texts] == [
