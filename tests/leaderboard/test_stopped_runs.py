@@ -123,8 +123,9 @@ def test_the_rows_of_a_stopped_run_hold_what_calls_without_an_answer_used(
 ) -> None:
     run = asked(alice, DONE, QUEUED, QUEUED, QUEUED)
     first, second, third, _ = requests(run)
-    for request, facts in ((first, {}), (second, {}), (third, {"state": CallState.FAILED, "dollars": Decimal(0)})):
-        called(request, **facts)
+    called(first)
+    called(second)
+    called(third, state=CallState.FAILED, dollars=Decimal(0))
     counted = {"input_tokens": 1200, "output_tokens": 300, "cost_usd": 0.0048}
     Implementation.objects.filter(request=first).update(attempted=True, usage=counted)
     if state == GenerationState.PAUSED:
