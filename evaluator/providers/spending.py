@@ -25,7 +25,7 @@ MOST_DOLLARS: Final = Decimal(99_999)
 MOST_TOKENS: Final = 10**8
 """No call uses or costs more; what a hostile server says beyond it must not break the storing of its answer."""
 
-Number = TypeVar("Number", int, Decimal)
+_Number = TypeVar("_Number", int, Decimal)
 Prices = tuple[Decimal | None, Decimal | None]
 """US dollars per million tokens, in and out."""
 
@@ -111,5 +111,5 @@ def used(request: Mapping[str, Any], response: Mapping[str, Any], usage: TokenUs
     }
 
 
-def _most(amount: Number | None, most: Number) -> Number | None:
+def _most(amount: _Number | None, most: _Number) -> _Number | None:
     return None if amount is None else min(amount, most)
