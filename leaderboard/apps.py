@@ -12,4 +12,4 @@ class LeaderboardConfig(AppConfig):
 
     def ready(self) -> None:
         """Subscribe to the lower rooms' news."""
-        from leaderboard import receivers  # noqa: F401 - imported for its registrations
+        from leaderboard.upkeep import receivers  # noqa: F401 - imported for its registrations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from leaderboard.views import (
+from leaderboard.web.views import (
     agreement,
     analysis,
     board,
@@ -32,7 +32,7 @@ from leaderboard.views import (
     trajectories,
 )
 
-handler500 = "leaderboard.views.site.server_error"
+handler500 = "leaderboard.web.views.site.server_error"
 
 # Public pages: boards, catalogue, systems.
 ANSWER = "submissions/<int:pk>/answers/<slug:paper>/<int:index>/<int:trial>/"

@@ -71,7 +71,7 @@ def installing_variables() -> dict[str, str]:
 def _no_pages_kept() -> None:
     """Empty the cache of pages: the versions that it goes by begin anew with each test's rows."""
     # Here, since it reads the settings: pytest-django names those of tests after this file is read.
-    from leaderboard.page_cache import ROWS, WRITTEN
+    from leaderboard.board.caching import ROWS, WRITTEN
 
     caches["pages"].clear()
     ROWS.clear()

@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from benchmark_tasks.domain.catalogue import shipped_sample
 from benchmark_tasks.domain.queries import UNREADABLE, golden_definition, runnable_revisions_of
-from benchmark_tasks.domain.statistics import wilson
 from evaluator.enums import CallPurpose, Variant
 from evaluator.judging.canaries import CanaryKind, TaskTexts, canaries_of
 from evaluator.judging.configs import stale
@@ -96,9 +95,8 @@ def summarise(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _rate(count: int, n: int) -> dict[str, Any]:
-    """``count`` of ``n``, with the Wilson interval of 95 % (0 to 1); undefined without any n."""
-    low, high = wilson(count, n) if n else (None, None)
-    return {"count": count, "n": n, "value": count / n if n else None, "low": low, "high": high}
+    """``count`` of ``n``, and their ratio (0 to 1); None without any n."""
+    return {"count": count, "n": n, "value": count / n if n else None}
 
 
 def check_health(

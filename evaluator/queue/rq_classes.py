@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-JOB_MODULES: Final = ("evaluator.jobs", "leaderboard.jobs")
+JOB_MODULES: Final = ("evaluator.jobs", "leaderboard.upkeep.jobs")
 """The rooms' modules of job functions, by name only: imports point one way, and a worker loads them when it must."""
 
 GIVING_UP_SECONDS: Final = 7.0

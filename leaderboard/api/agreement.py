@@ -10,18 +10,18 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
 
 from benchmark_tasks.models import Suite
-from leaderboard.agreement.asked import JUDGE_PREFIX, Asked, UnknownChoiceError
-from leaderboard.agreement.suite import read_report
-from leaderboard.agreement.types import ClassAccuracy, Coefficient
-from leaderboard.closing import closed_submissions
-from leaderboard.views import agreement as pages
+from leaderboard.board.visibility import closed_submissions
+from leaderboard.insight.agreement.raters import JUDGE_PREFIX, Asked, UnknownChoiceError
+from leaderboard.insight.agreement.report import read_report
+from leaderboard.statistics.results import ClassAccuracy, Coefficient
+from leaderboard.web.views import agreement as pages
 from submissions.enums import Inputs
 
 if TYPE_CHECKING:
-    from leaderboard.agreement.asked import Rater
-    from leaderboard.agreement.suite import RaterPair, Report
-    from leaderboard.agreement.trust import AnnotatorsAgreement, JudgeTrust
-    from leaderboard.agreement.types import PairAgreement
+    from leaderboard.insight.agreement.raters import Rater
+    from leaderboard.insight.agreement.report import RaterPair, Report
+    from leaderboard.insight.agreement.trust import AnnotatorsAgreement, JudgeTrust
+    from leaderboard.statistics.results import PairAgreement
 
 router = Router(tags=["Judges"])
 

@@ -15,10 +15,10 @@ from evaluator.repeating.receipts import Receipt
 from evaluator.testing.shown_outcomes import case_rows, newest
 from leaderboard.api.submissions import AnswerOut, answer_out, visible
 from leaderboard.board.labels import shown_judge
-from leaderboard.cases.case_pages import review_of
-from leaderboard.runs.submission_pages import answer_row, may_see_code, shown_similarity
-from leaderboard.views import submissions as pages
-from leaderboard.views import trajectories
+from leaderboard.evidence.cases import review_of
+from leaderboard.evidence.submissions import answer_row, may_see_code, shown_similarity
+from leaderboard.web.views import submissions as pages
+from leaderboard.web.views import trajectories
 
 if TYPE_CHECKING:
     from submissions.models import Implementation

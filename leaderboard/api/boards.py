@@ -13,15 +13,14 @@ from benchmark_tasks.models import Suite
 from leaderboard.api.catalogue import LeftOut, Versioned
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import valid
-from leaderboard.board.board import board_metrics, board_rows
 from leaderboard.board.columns import DEFAULT_SORT, SORT_KEYS, sorted_metrics
-from leaderboard.board.hidden_rows import without_numbers
+from leaderboard.board.facets import filter_choices, published_on, surroundings
+from leaderboard.board.filters import BoardFilter
 from leaderboard.board.matrix import arranged, said_of
+from leaderboard.board.query_strings import asked_version
+from leaderboard.board.rows import board_metrics, board_rows
 from leaderboard.board.states import state_of
-from leaderboard.board.surroundings import filter_choices, published_on, surroundings
-from leaderboard.closing import closed_submissions
-from leaderboard.filters import BoardFilter
-from leaderboard.http import asked_version
+from leaderboard.board.visibility import closed_submissions, without_numbers
 from submissions.enums import Inputs, Kind, Weights
 
 if TYPE_CHECKING:
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import Category, SuiteVersion
-    from leaderboard.board.board import BoardRow, LabelsCell, TestsCell
     from leaderboard.board.matrix import MatrixTask
+    from leaderboard.board.rows import BoardRow, LabelsCell, TestsCell
     from leaderboard.models import EntryMetric
 
 router = Router(tags=["Boards"])

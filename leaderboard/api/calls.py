@@ -13,11 +13,11 @@ from ninja import Query, Router, Schema
 from evaluator.models import ModelCall
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.submissions import visible
-from leaderboard.closing import require_open
-from leaderboard.operation import reevaluations
-from leaderboard.runs.generation_pages import calls_of
-from leaderboard.runs.submission_pages import may_see_code
-from leaderboard.views import submissions as pages
+from leaderboard.board.visibility import require_open
+from leaderboard.evidence import reevaluations
+from leaderboard.evidence.generations import calls_of
+from leaderboard.evidence.submissions import may_see_code
+from leaderboard.web.views import submissions as pages
 from submissions.enums import Source
 
 if TYPE_CHECKING:

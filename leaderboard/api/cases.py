@@ -11,14 +11,14 @@ from ninja import Field, Query, Router, Schema
 
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import valid
-from leaderboard.cases.case_pages import case_page, case_rows, disagreements, public_cases, reported_rows
-from leaderboard.closing import closed_submissions, require_open
-from leaderboard.filters import CaseFilter
-from leaderboard.runs.submission_pages import may_see_code
+from leaderboard.board.filters import CaseFilter
+from leaderboard.board.visibility import closed_submissions, require_open
+from leaderboard.evidence.cases import case_page, case_rows, disagreements, public_cases, reported_rows
+from leaderboard.evidence.submissions import may_see_code
 from reviews.enums import FinalSource, ReasonCode
 
 if TYPE_CHECKING:
-    from leaderboard.cases.case_pages import CaseRow, NamedLabel
+    from leaderboard.evidence.cases import CaseRow, NamedLabel
     from leaderboard.models import ReportedResult
 
 router = Router(tags=["Cases"])

@@ -15,10 +15,10 @@ from benchmark_tasks.domain.left_out import tasks_left_out
 from benchmark_tasks.domain.queries import revisions_of, why_closed
 from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.api.paging import Page, Paging, paged
-from leaderboard.http import asked_version
-from leaderboard.operation.task_state import why_outdated
+from leaderboard.board.query_strings import asked_version
+from leaderboard.evidence.task_state import why_outdated
 from leaderboard.templatetags.board_tags import flags_on
-from leaderboard.views import catalogue as pages
+from leaderboard.web.views import catalogue as pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,15 +10,15 @@ from django.http import Http404, HttpRequest
 from ninja import Field, Query, Router, Schema, Status
 
 from evaluator.generation import estimating, generating
+from evaluator.generation.forms import LimitsForm, RunForm, open_versions
 from leaderboard.api.access import ENDPOINTS, READ
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError, valid
 from leaderboard.api.submissions import managed, visible
 from leaderboard.api.uploads import Licence, SubmittedOut
-from leaderboard.closing import require_open
-from leaderboard.generation_forms import LimitsForm, RunForm, open_versions
-from leaderboard.runs.generation_pages import OPEN_GENERATIONS, generation_of
-from leaderboard.views.endpoints import own_endpoint
+from leaderboard.board.visibility import require_open
+from leaderboard.evidence.generations import OPEN_GENERATIONS, generation_of
+from leaderboard.web.views.endpoints import own_endpoint
 from reviews.views.guards import user_of
 from submissions.answers.types import task_named
 from submissions.domain import endpoints as domain

@@ -13,15 +13,15 @@ from ninja import Field, Query, Router, Schema
 from evaluator.models import JudgeConfig
 from leaderboard.api.catalogue import Versioned
 from leaderboard.api.paging import Page, Paging, paged
-from leaderboard.board.judge_differences import compare
-from leaderboard.board.judge_pages import judge_facts, list_judges
 from leaderboard.board.labels import COUNTED, shown_judge
-from leaderboard.closing import closed_submissions, require_open
-from leaderboard.http import asked_version
-from leaderboard.views import judges as pages
+from leaderboard.board.query_strings import asked_version
+from leaderboard.board.visibility import closed_submissions, require_open
+from leaderboard.insight.judge_differences import compare
+from leaderboard.insight.judges import judge_facts, list_judges
+from leaderboard.web.views import judges as pages
 
 if TYPE_CHECKING:
-    from leaderboard.board.judge_differences import RankedRow
+    from leaderboard.insight.judge_differences import RankedRow
     from submissions.models import Implementation
 
 router = Router(tags=["Judges"])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from leaderboard.api.problems import Kind, ProblemError
-from leaderboard.counted import in_this_minute
-from leaderboard.http import client_address
+from leaderboard.board.query_strings import client_address
+from leaderboard.web.counted import in_this_minute
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -11,8 +11,8 @@ from ninja import Field, Query, Router, Schema
 
 from leaderboard.api.access import NOTICES, READ
 from leaderboard.api.paging import Page, Paging, paged
-from leaderboard.enums import NoticeKind
 from leaderboard.models import Notice
+from leaderboard.models.enums import NoticeKind
 from leaderboard.notices.reading import listed, mark_read
 from reviews.views.guards import user_of
 

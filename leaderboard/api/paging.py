@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from django.db.models import QuerySet
 from ninja import Field, Schema
 
-from leaderboard.http import query_with
+from leaderboard.board.query_strings import query_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

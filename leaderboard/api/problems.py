@@ -15,8 +15,8 @@ from django.http.multipartparser import MultiPartParserError
 from ninja import Schema
 from ninja.errors import HttpError, ValidationError
 
-from leaderboard.closing import AnswerClosedError
-from leaderboard.disk_full import means_full
+from leaderboard.board.visibility import AnswerClosedError
+from leaderboard.health.disk_full import means_full
 from reviews.exceptions import IncompleteError, NotReadyError, StaleDraftError
 from submissions.answers.types import Severity
 from submissions.domain.uploads import BundleRefusedError

@@ -14,16 +14,15 @@ from leaderboard.api.boards import RowOut, row_out
 from leaderboard.api.catalogue import Versioned, file_of
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError
-from leaderboard.board.hidden_rows import without_numbers
 from leaderboard.board.matrix import tasks_of
-from leaderboard.closing import closed, closed_submissions
-from leaderboard.http import asked_version
-from leaderboard.snapshots.changes import Changes, changes_since, gone_since
-from leaderboard.snapshots.document import rows_of
-from leaderboard.views.snapshots import archive_response, asked_snapshot
+from leaderboard.board.query_strings import asked_version
+from leaderboard.board.visibility import closed, closed_submissions, without_numbers
+from leaderboard.sharing.snapshots.changes import Changes, changes_since, gone_since
+from leaderboard.sharing.snapshots.document import rows_of
+from leaderboard.web.views.snapshots import archive_response, asked_snapshot
 
 if TYPE_CHECKING:
-    from leaderboard.comparing.systems import Compared
+    from leaderboard.insight.comparing import Compared
     from leaderboard.models import Snapshot
 
 router = Router(tags=["Boards"])
@@ -121,7 +120,7 @@ class Named(Versioned):
 def compare_rows(request: HttpRequest, suite: str, asked: Query[Named]) -> dict[str, Any]:
     """What tells two to four ranked rows of a board apart."""
     # Resampling needs numpy.
-    from leaderboard.comparing.systems import FEWEST, compared, rows_named
+    from leaderboard.insight.comparing import FEWEST, compared, rows_named
 
     version = asked_version(request, get_object_or_404(Suite, slug=suite))
     if version is None:

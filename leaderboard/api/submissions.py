@@ -19,13 +19,13 @@ from leaderboard.api.catalogue import LeftOut, file_of
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError, valid
 from leaderboard.api.systems import SystemOut, system_out
-from leaderboard.board.board import final_cell, labels_cell, tests_cell
 from leaderboard.board.labels import shown_judge
-from leaderboard.closing import closed_submissions, require_open
-from leaderboard.enums import RaterAxis
+from leaderboard.board.rows import final_cell, labels_cell, tests_cell
+from leaderboard.board.visibility import closed_submissions, require_open
+from leaderboard.evidence.submissions import public_trace, taken_away
 from leaderboard.models import EntryMetric
-from leaderboard.runs.submission_pages import public_trace, taken_away
-from leaderboard.views import submissions as pages
+from leaderboard.models.enums import RaterAxis
+from leaderboard.web.views import submissions as pages
 from reviews.cases.final_labels import final_labels
 from reviews.enums import CLOSED, CaseKind, CaseState
 from reviews.models import Case
@@ -39,7 +39,7 @@ from submissions.models import Submission
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from leaderboard.runs.submission_pages import TaskRow
+    from leaderboard.evidence.submissions import TaskRow
 
 router = Router(tags=["Submissions"])
 

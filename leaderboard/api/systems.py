@@ -10,10 +10,10 @@ from ninja import Query, Router, Schema
 
 from leaderboard.api.boards import LabelsOut, RowOut, TestsOut, labels_out, row_out, tests_out
 from leaderboard.api.paging import Page, Paging, paged
-from leaderboard.board.board import board_row, visible_entries
 from leaderboard.board.neighbours import neighbours_of
 from leaderboard.board.results import runs_of_system
-from leaderboard.closing import closed_submissions
+from leaderboard.board.rows import board_row, visible_entries
+from leaderboard.board.visibility import closed_submissions
 from submissions.models import System
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from ninja import Field, Query, Router, Schema
 from leaderboard.api.boards import TestsOut, tests_out
 from leaderboard.api.catalogue import Versioned
 from leaderboard.api.paging import Page, Paging, paged
-from leaderboard.board.task_answers import DEFAULT_SORT, SORTS, difficulty_of, in_order, task_answers
-from leaderboard.closing import closed_submissions, require_open
-from leaderboard.views import catalogue as pages
+from leaderboard.board.visibility import closed_submissions, require_open
+from leaderboard.evidence.task_answers import DEFAULT_SORT, SORTS, difficulty_of, in_order, task_answers
+from leaderboard.web.views import catalogue as pages
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
-    from leaderboard.board.task_answers import TaskAnswer
+    from leaderboard.evidence.task_answers import TaskAnswer
 
 router = Router(tags=["What is asked"])
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Case, F, Func, Value, When
 from django.db.models.functions import Coalesce, Lower, NullIf
 
-from leaderboard.http import sort_columns
+from leaderboard.board.query_strings import sort_columns
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import QueryDict
 
-    from leaderboard.board.board import BoardRow
+    from leaderboard.board.rows import BoardRow
     from leaderboard.models import EntryMetric
 
 LABELS: Final = ("CC", "LC", "LI")

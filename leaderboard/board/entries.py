@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from benchmark_tasks.domain.left_out import tasks_left_out
 from benchmark_tasks.domain.queries import revisions_of
-from benchmark_tasks.domain.statistics import wilson
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.models import SuiteVersion
 from evaluator.enums import WorkState
@@ -34,6 +33,7 @@ from leaderboard.board.labels import (
 )
 from leaderboard.board.states import board_changed, note_change
 from leaderboard.models import Entry, EntryMetric, ReportedRun
+from leaderboard.statistics.intervals import wilson
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
 

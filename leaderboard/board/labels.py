@@ -16,9 +16,9 @@ from evaluator.judging.judgements import plan_judgements
 from evaluator.judging.labels import Label
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
 from leaderboard.board.states import board_changed, every_board_changed
-from leaderboard.enums import FINAL, RaterAxis
 from leaderboard.models import Entry, EntryMetric
 from leaderboard.models.board import Marks
+from leaderboard.models.enums import FINAL, RaterAxis
 from reviews.cases.final_labels import final_labels
 from reviews.enums import CaseKind, CaseState, FinalSource
 from reviews.models import CaseEvent

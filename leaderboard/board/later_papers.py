@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from leaderboard.board.board import LabelsCell, TestsCell
 from leaderboard.board.columns import LABELS
 from leaderboard.board.labels import MIXED
+from leaderboard.board.rows import LabelsCell, TestsCell
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from django.db.models import QuerySet
 
-    from leaderboard.board.board import BoardRow
     from leaderboard.board.matrix import MatrixTask
+    from leaderboard.board.rows import BoardRow
     from leaderboard.models import EntryMetric
     from leaderboard.models.board import Marks
 

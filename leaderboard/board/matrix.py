@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from benchmark_tasks.models import SuiteVersion
-    from leaderboard.board.board import BoardRow
+    from leaderboard.board.rows import BoardRow
 
 TASK_ORDERS: Final = ("category", "difficulty")
 _LABEL_MARKS: Final = {"CC": "g", "LC": "m", "LI": "b", "A": "a", "M": "x"}

@@ -8,16 +8,16 @@ from urllib.parse import urlencode
 from django.db.models import OuterRef, Subquery
 from django.urls import reverse
 
-from leaderboard.board.board import board_metrics, board_row, is_visible
-from leaderboard.board.hidden_rows import without_numbers
+from leaderboard.board.rows import board_metrics, board_row, is_visible
+from leaderboard.board.visibility import without_numbers
 from leaderboard.models import EntryMetric
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from leaderboard.board.board import BoardRow
     from leaderboard.board.results import SystemRun
+    from leaderboard.board.rows import BoardRow
 
 _CLOSE: Final = 1e-9
 

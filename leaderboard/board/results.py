@@ -6,10 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmark_tasks.domain.queries import revisions_of
-from benchmark_tasks.domain.statistics import mean_pass_at_k
 from evaluator.judging.labels import Label
 from evaluator.queue.progress import passed_trials
-from leaderboard.board.board import (
+from leaderboard.board.rows import (
     BoardRow,
     board_row,
     labels_cell,
@@ -17,9 +16,10 @@ from leaderboard.board.board import (
     unpublished_of,
     visible_entries,
 )
-from leaderboard.board.hidden_rows import without_numbers
-from leaderboard.enums import RaterAxis
+from leaderboard.board.visibility import without_numbers
 from leaderboard.models import Entry, ReportedResult
+from leaderboard.models.enums import RaterAxis
+from leaderboard.statistics.intervals import mean_pass_at_k
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -42,7 +42,7 @@ def note_change(version: int, *, results: bool = False) -> None:
     if not BoardState.objects.filter(suite_version=version).update(**more):
         BoardState.objects.get_or_create(suite_version_id=version)
     if results:
-        push_once(UPLOADS, "leaderboard.jobs.rank_board", version, job_id=f"rank-{version}")
+        push_once(UPLOADS, "leaderboard.upkeep.jobs.rank_board", version, job_id=f"rank-{version}")
 
 
 def every_board_changed() -> None:

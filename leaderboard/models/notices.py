@@ -10,7 +10,7 @@ from django.db.models import CharField, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Cast, Concat
 from django.urls import reverse
 
-from leaderboard.enums import NoticeKind
+from leaderboard.models.enums import NoticeKind
 from reviews.models import Case
 from submissions.enums import Verb
 from submissions.models import AuditEvent, Submission

@@ -18,8 +18,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluator.queue.queueing import UPLOADS, push_once
-from leaderboard.enums import NoticeKind
 from leaderboard.models import MailChoice, Notice
+from leaderboard.models.enums import NoticeKind
 from submissions.models import User
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def read_off_token(token: str) -> tuple[User, NoticeKind] | None:
 def push_mails() -> None:
     """Have a worker send what is due."""
     if is_offered() and _due().exists():
-        push_once(UPLOADS, "leaderboard.jobs.mail_notices", job_id="mail-notices")
+        push_once(UPLOADS, "leaderboard.upkeep.jobs.mail_notices", job_id="mail-notices")
 
 
 def send_due() -> int:

@@ -16,8 +16,8 @@ from django.utils import timezone
 
 from evaluator.enums import GenerationState, WorkState
 from evaluator.models import Judgement
-from leaderboard.enums import NoticeKind
 from leaderboard.models import MailChoice, Notice
+from leaderboard.models.enums import NoticeKind
 from leaderboard.notices.mailing import is_offered, push_mails
 from leaderboard.notices.reading import mark_read
 from reviews.enums import NEWEST_CLOSED, CaseKind, Role, TriggerKind

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from django.urls import reverse
 from django.utils import timezone
 
-from leaderboard.cases.case_pages import public_cases
-from leaderboard.enums import NoticeKind
+from leaderboard.evidence.cases import public_cases
 from leaderboard.models import Notice
+from leaderboard.models.enums import NoticeKind
 from submissions.models import User
 
 if TYPE_CHECKING:

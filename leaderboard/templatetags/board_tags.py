@@ -10,12 +10,12 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from benchmark_tasks.domain.queries import titles_told_apart
-from benchmark_tasks.domain.statistics import wilson
 from benchmark_tasks.facts.lmr_bench import lmr_bench
-from leaderboard.board.board import system_facts
-from leaderboard.cases.case_pages import public_cases
-from leaderboard.runs.generation_pages import cuts_in_words, question_state
-from leaderboard.runs.submission_pages import known_as
+from leaderboard.board.rows import system_facts
+from leaderboard.evidence.cases import public_cases
+from leaderboard.evidence.generations import cuts_in_words, question_state
+from leaderboard.evidence.submissions import known_as
+from leaderboard.statistics.intervals import wilson
 from reviews.cases.flags import raised_flags
 from submissions.highlighting import with_visible_marks
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
-    from leaderboard.board.board import BoardRow, LabelsCell, TestsCell
+    from leaderboard.board.rows import BoardRow, LabelsCell, TestsCell
     from reviews.models import TaskFlag
     from submissions.models import System
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from django import template
 
-from benchmark_tasks.domain.statistics import p_text
+from leaderboard.statistics.intervals import p_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

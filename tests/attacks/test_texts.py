@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evaluator.testing.logs import clean_text
-from leaderboard.runs.call_texts import pretty, reply_turns
+from leaderboard.evidence.call_texts import pretty, reply_turns
 from reviews.comparison import numbered, side_by_side
 from submissions.highlighting import highlighted
 from submissions.markdown import render

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
 
 import pytest
 from django.core.management import call_command
-
-if TYPE_CHECKING:
-    pass
 
 
 @pytest.fixture

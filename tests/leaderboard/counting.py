@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leaderboard.agreement.asked import Asked, asked_entries, raters
-from leaderboard.agreement.label_counts import Labels, count_labels
+from leaderboard.insight.agreement.label_counts import Labels, count_labels
+from leaderboard.insight.agreement.raters import Asked, asked_entries, raters
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion

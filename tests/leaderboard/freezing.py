@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from leaderboard.board.ranks import rank_version
 from leaderboard.board.states import note_change
-from leaderboard.comparing.ranks import rank_version
-from leaderboard.snapshots.freezing import freeze
+from leaderboard.sharing.snapshots.freezing import freeze
 from tests.benchmark_tasks.factories import (
     PaperFactory,
     SuiteFactory,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
 
-from leaderboard.board.board import board_metrics, board_rows
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.entries import recompute_submission
+from leaderboard.board.rows import board_metrics, board_rows
 from submissions.enums import SubmissionState
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of
 from tests.submissions.factories import SubmissionFactory, SystemFactory, with_answers
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from benchmark_tasks.models import Category, SuiteVersion
-    from leaderboard.board.board import BoardRow
+    from leaderboard.board.rows import BoardRow
     from submissions.models import Implementation, Submission, User
 
 

@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from evaluator.enums import WorkState
 from evaluator.models import Judgement, TestRun
-from leaderboard.agreement import estimates
-from leaderboard.agreement.asked import REST, Asked, UnknownChoiceError, shown_systems
-from leaderboard.agreement.label_counts import AUDITED, REVIEWABLE, TRUTH, closed_case
-from leaderboard.agreement.suite import RaterPair, items_of_cell, read_report
-from leaderboard.agreement.trust import annotators_agreement
+from leaderboard.insight.agreement.label_counts import AUDITED, REVIEWABLE, TRUTH, closed_case
+from leaderboard.insight.agreement.raters import REST, Asked, UnknownChoiceError, shown_systems
+from leaderboard.insight.agreement.report import RaterPair, items_of_cell, read_report
+from leaderboard.insight.agreement.trust import annotators_agreement
 from leaderboard.models import Entry
+from leaderboard.statistics import estimates
 from reviews.enums import CaseState, Role, TriggerKind
 from reviews.models import Trigger
 from submissions.enums import Inputs, Kind, Visibility

@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from evaluator.enums import WorkState
 from evaluator.models import Judgement
-from leaderboard.agreement import trust as corrections
-from leaderboard.agreement.asked import raters
-from leaderboard.agreement.trust import JudgeTrust, judge_trust
+from leaderboard.insight.agreement import trust as corrections
+from leaderboard.insight.agreement.raters import raters
+from leaderboard.insight.agreement.trust import JudgeTrust, judge_trust
 from reviews.enums import AssignmentState, CaseState, TriggerKind
 from reviews.models import Assignment, Case, Trigger
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory

@@ -11,9 +11,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmark_tasks.models import TaskRevision
-from leaderboard.analysis.figures import BY_SLUG
-from leaderboard.analysis.report import compute_report
 from leaderboard.board.entries import recompute_submission
+from leaderboard.insight.analysis.figures import BY_SLUG
+from leaderboard.insight.analysis.report import compute_report
 from leaderboard.models import EntryMetric
 from reviews.enums import CaseState, FinalSource
 from submissions.enums import Inputs, Kind, Visibility

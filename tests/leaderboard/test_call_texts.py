@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.runs.call_texts import (
+from leaderboard.evidence.call_texts import (
     LONGEST_JSON,
     LONGEST_TURN,
     MOST_TURNS,

@@ -224,7 +224,7 @@ class TestList:
     def test_reported_ones_stand_after_what_was_decided_here_and_pages_cross_from_one_to_the_other(
         self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("leaderboard.views.cases.PAGE_SIZE", 2)
+        monkeypatch.setattr("leaderboard.web.views.cases.PAGE_SIZE", 2)
         one, two, three, four = ((address(each), True) for each in results(version, *[(True, "CC", "LI")] * 4))
         own = agreed().get_absolute_url(), False
         assert [listed(client, page=str(number)) for number in (1, 2, 3)] == [[own, one], [two, three], [four]]

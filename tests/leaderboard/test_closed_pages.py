@@ -16,8 +16,8 @@ from django.utils import timezone
 from evaluator.enums import ReevaluationState
 from evaluator.models import Reevaluation, TestRun
 from leaderboard.board.entries import recompute_submission
+from leaderboard.board.ranks import rank_version
 from leaderboard.board.states import note_change
-from leaderboard.comparing.ranks import rank_version
 from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource
 from reviews.models import Assignment, Case
 from submissions.domain.audit import record

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluator.providers.checking_endpoints import CHECKS_AN_HOUR
-from leaderboard.runs.generation_pages import money
+from leaderboard.evidence.generations import money
 from submissions.domain import endpoints
 from submissions.enums import EndpointCheck
 from submissions.models import Endpoint

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from benchmark_tasks.domain.facts_suite import ensure_categories, load_facts
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.models import Suite
+from leaderboard.board.reported import SHIPPED_FILE, load_published
+from leaderboard.board.upstream_results import FileFate, read_files
 from leaderboard.models import EntryMetric, ReportedAggregate, ReportedResult
-from leaderboard.published.reported import SHIPPED_FILE, load_published
-from leaderboard.published.upstream import FileFate, read_files
 from submissions.domain.audit import history
 from tests.benchmark_tasks.factories import SuiteFactory
 

@@ -18,8 +18,8 @@ from evaluator.judging.health import summarise
 from evaluator.judging.prompt import CUT_PAPER, NO_PAPER, RUBRIC, WHOLE_PAPER
 from evaluator.models import JudgeConfig, JudgeHealth, Judgement, ShownJudge
 from leaderboard.board.entries import recompute_submission
-from leaderboard.board.judge_differences import compare
-from leaderboard.board.judge_pages import judge_facts, list_judges
+from leaderboard.insight.judge_differences import compare
+from leaderboard.insight.judges import judge_facts, list_judges
 from submissions.enums import Api, Kind, Provider, Visibility
 from submissions.models import Endpoint, Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from django.utils import timezone
 
-from leaderboard.board.board import board_metrics, board_rows
+from leaderboard.board.caching import kept_rows
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.entries import recompute_submission, refresh_visibility
-from leaderboard.board.kept_rows import kept_rows
 from leaderboard.board.labels import recount_labels
+from leaderboard.board.rows import board_metrics, board_rows
 from leaderboard.models import BoardState, Entry, EntryMetric
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benchmark_tasks.models import SuiteVersion
-    from leaderboard.board.board import BoardRow
+    from leaderboard.board.rows import BoardRow
 
 pytestmark = pytest.mark.django_db
 

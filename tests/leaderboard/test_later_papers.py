@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmark_tasks.domain.statistics import wilson
 from leaderboard.board.later_papers import counted_on, later
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.states import note_change
+from leaderboard.statistics.intervals import wilson
 from reviews.enums import CaseState
 from tests.benchmark_tasks.factories import (
     PaperFactory,

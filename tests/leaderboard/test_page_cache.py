@@ -12,8 +12,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from leaderboard.board.caching import PAGES, Kept, build
 from leaderboard.board.states import every_board_changed, note_change
-from leaderboard.page_cache import PAGES, Kept, build
 from submissions.domain.publishing import withdraw
 from submissions.models import System
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leaderboard.board.hidden_rows import without_numbers
 from leaderboard.board.states import note_change
-from leaderboard.pictures.cards import board_card, compare_card, system_card
-from leaderboard.pictures.drawing import draw
-from leaderboard.views import pictures
+from leaderboard.board.visibility import without_numbers
+from leaderboard.sharing.pictures.cards import board_card, compare_card, system_card
+from leaderboard.sharing.pictures.drawing import draw
+from leaderboard.web.views import pictures
 from submissions.domain import publishing
 from tests.leaderboard.factories import measured, reported
 from tests.leaderboard.freezing import frozen, ours, sent, two_tasks
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from benchmark_tasks.models import SuiteVersion
-    from leaderboard.pictures.cards import Card
+    from leaderboard.sharing.pictures.cards import Card
     from submissions.models import User
 
 pytestmark = pytest.mark.django_db
@@ -105,7 +105,7 @@ class TestCards:
 
     def test_a_comparison_says_its_sentence(self, version: SuiteVersion) -> None:
         from leaderboard.board.matrix import tasks_of
-        from leaderboard.comparing.systems import compared
+        from leaderboard.insight.comparing import compared
 
         ours(version, "A")
         ours(version, "B")

@@ -13,8 +13,8 @@ from benchmark_tasks.domain.queries import digest_of
 from evaluator.enums import AttemptState, RunState, WorkState
 from evaluator.models import Attempt, TestRun
 from evaluator.repeating.receipts import Receipt
-from leaderboard.cases.case_pages import AnswerReview
-from leaderboard.runs.receipts import can_be_repeated, receipt_of
+from leaderboard.evidence.cases import AnswerReview
+from leaderboard.evidence.receipts import can_be_repeated, receipt_of
 from reviews.cases.final_labels import FinalLabel
 from reviews.enums import CaseState, FinalSource
 from reviews.models import Case

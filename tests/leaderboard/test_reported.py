@@ -11,14 +11,14 @@ from django.core.management import CommandError, call_command
 from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.models import Suite, SuiteVersion
 from benchmark_tasks.signals import suite_imported
-from leaderboard.board.board import BoardRow
 from leaderboard.board.entries import recompute_submission
 from leaderboard.board.later_papers import month_choices
 from leaderboard.board.matrix import cells, file_rows, tasks_of
+from leaderboard.board.ranks import rank_version
+from leaderboard.board.reported import load_published
+from leaderboard.board.rows import BoardRow
 from leaderboard.board.states import note_change
-from leaderboard.comparing.ranks import rank_version
 from leaderboard.models import Entry, EntryMetric
-from leaderboard.published.reported import load_published
 from submissions.enums import Visibility
 from tests.benchmark_tasks.factories import PaperFactory, SuiteVersionFactory, TaskFactory, TaskRevisionFactory
 from tests.leaderboard.factories import reported

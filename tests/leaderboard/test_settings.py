@@ -235,7 +235,7 @@ def test_no_variable_is_read_elsewhere() -> None:
         for file in (PROJECT_ROOT / room).rglob("*.py"):
             if file.parent == PROJECT_ROOT / "evaluator" / "testing" / "box":
                 continue  # runs in boxes, which have an environment of their own
-            if file.parent == PROJECT_ROOT / "leaderboard" / "client":
+            if file.parent == PROJECT_ROOT / "leaderboard" / "sharing" / "client":
                 continue  # is downloaded, and runs where its user is
             for match in reading.finditer(file.read_text(encoding="utf-8")):
                 found.add(match[1] or match[2])

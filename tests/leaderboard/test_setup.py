@@ -15,8 +15,8 @@ from pytest_django import Settings
 
 from leaderboard.management.commands import setup
 from leaderboard.management.commands.setup import static_fingerprint
-from leaderboard.operation.maintainers import ALPHABET, ensure_maintainer
 from submissions.domain.audit import history
+from submissions.domain.maintainers import ALPHABET, ensure_maintainer
 from submissions.domain.operators import local_operator
 from submissions.enums import Verb
 from submissions.models import User

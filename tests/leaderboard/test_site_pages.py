@@ -17,8 +17,8 @@ from django.views import defaults
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.views import docs
-from leaderboard.views.site import server_error
+from leaderboard.web.views import docs
+from leaderboard.web.views.site import server_error
 from reviews.enums import CaseState
 from submissions.enums import Visibility
 from submissions.models import Submission

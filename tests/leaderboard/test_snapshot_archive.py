@@ -16,7 +16,7 @@ from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
 from leaderboard.board.matrix import FILE_MEANINGS as MATRIX_MEANINGS
 from leaderboard.board.states import note_change
 from leaderboard.models import Snapshot
-from leaderboard.snapshots.archive import archive_of
+from leaderboard.sharing.snapshots.archive import archive_of
 from reviews.enums import CaseState
 from submissions.domain import publishing
 from submissions.domain.audit import record

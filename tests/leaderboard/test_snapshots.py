@@ -15,14 +15,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from leaderboard.board.ranks import rank_version
 from leaderboard.board.states import changes_of, note_change
-from leaderboard.comparing.ranks import rank_version
 from leaderboard.models import EntryMetric, Snapshot
-from leaderboard.snapshots import changes
-from leaderboard.snapshots.changes import Gone, changes_since, gone_since
-from leaderboard.snapshots.document import rows_of
-from leaderboard.snapshots.freezing import freeze
-from leaderboard.views import snapshots
+from leaderboard.sharing.snapshots import changes
+from leaderboard.sharing.snapshots.changes import Gone, changes_since, gone_since
+from leaderboard.sharing.snapshots.document import rows_of
+from leaderboard.sharing.snapshots.freezing import freeze
+from leaderboard.web.views import snapshots
 from submissions.domain.audit import record
 from submissions.enums import Kind, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError

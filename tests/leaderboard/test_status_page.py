@@ -24,8 +24,8 @@ from evaluator.management.commands.worker import MONITORING_SECONDS, WORKER_TTL_
 from evaluator.models import Attempt, EnvironmentBuild, SelfCheck, TestRun
 from evaluator.queue.queueing import MODELS, RUNS, opened
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from leaderboard.operation import status as domain
-from leaderboard.operation.queue_state import LISTENING, infra_summary, queue_state
+from leaderboard.health import status as domain
+from leaderboard.health.queues import LISTENING, infra_summary, queue_state
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leaderboard.board.board import BoardRow, TestsCell
 from leaderboard.board.histories import Point, history_of
+from leaderboard.board.rows import BoardRow, TestsCell
 from submissions.enums import Kind, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory

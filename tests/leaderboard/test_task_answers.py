@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmark_tasks.domain.statistics import wilson
 from evaluator.enums import RunState
 from evaluator.models import TestRun
 from evaluator.testing.types import Outcome
 from leaderboard.board.matrix import tasks_of
-from leaderboard.board.task_answers import TaskAnswer, TrialOutcome, answers_to, difficulty_of, in_order, task_answers
+from leaderboard.evidence.task_answers import (
+    TaskAnswer,
+    TrialOutcome,
+    answers_to,
+    difficulty_of,
+    in_order,
+    task_answers,
+)
 from leaderboard.models import Entry
+from leaderboard.statistics.intervals import wilson
 from submissions.enums import Kind, Visibility
 from submissions.models import Submission
 from tests.leaderboard.factories import ReportedResultFactory, measured, measured_outcome, reported

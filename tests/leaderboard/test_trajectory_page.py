@@ -9,8 +9,8 @@ from django.core.files.base import ContentFile
 from django.urls import reverse
 
 from evaluator.models import Trajectory
+from leaderboard.board import actions
 from leaderboard.board.entries import recompute_submission
-from leaderboard.runs import action_charts
 from submissions.enums import Visibility
 from submissions.models import Submission
 from submissions.trajectories.steps import Action, AgentRun
@@ -125,14 +125,14 @@ def worked(version: SuiteVersion, name: str, *outcomes: str, **facts: object) ->
 
 
 def test_shares_are_of_all_actions_of_a_submission() -> None:
-    (bar,) = action_charts.of_submission(worked(version_of(), "Alpha", "passed", "raised")).shares
+    (bar,) = actions.of_submission(worked(version_of(), "Alpha", "passed", "raised")).shares
     assert (bar.name, bar.answers, bar.total) == ("Alpha", 2, 5)
     assert bar.numbers == pytest.approx([20.0, 40.0, 20.0, 0.0, 20.0, 0.0])
     assert bar.parts == [("run", 0.0, 20.0), ("read", 20.0, 40.0), ("edit", 60.0, 20.0), ("finish", 80.0, 20.0)]
 
 
 def test_outcomes_are_means_on_one_scale() -> None:
-    passed, failed = action_charts.of_submission(worked(version_of(), "Alpha", "passed", "raised")).outcomes
+    passed, failed = actions.of_submission(worked(version_of(), "Alpha", "passed", "raised")).outcomes
     assert (passed.name, passed.answers, passed.numbers) == ("passed", 1, [0.0, 2.0, 1.0, 0.0, 1.0, 0.0])
     assert (failed.name, failed.answers, failed.numbers) == ("failed", 1, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     assert sum(width for _, _, width in passed.parts) == pytest.approx(100)
@@ -147,7 +147,7 @@ def test_a_board_has_a_bar_for_each_published_system_and_links_there(client: Cli
     worked(
         SuiteVersionFactory(suite=version.suite, number=2, seed_epoch=version.seed_epoch, tasks=2), "Newer", "passed"
     )
-    charts = action_charts.of_board(version)
+    charts = actions.of_board(version)
     assert [bar.name for bar in charts.shares] == ["Alpha", "Beta"]
     assert [(bar.name, bar.answers) for bar in charts.outcomes] == [("passed", 2), ("failed", 2)]
     page = client.get("/board/lmr-mini/actions/?version=1").content.decode()
@@ -165,9 +165,9 @@ def test_steps_that_are_not_known_are_no_zero_anywhere(client: Client) -> None:
     assert stored is not None
     unread = AgentRun("swe_agent", unread="This looks like <b>X</b>.", remarks=("1 of 9 events was not understood.",))
     Trajectory.objects.filter(pk=stored.pk).update(steps=unread.as_data(), counts=unread.counts(), source="swe_agent")
-    (bar,) = action_charts.of_submission(submission).shares
+    (bar,) = actions.of_submission(submission).shares
     assert (bar.answers, bar.total) == (1, 4)
-    assert action_charts.steps_of(stored.implementation) is None
+    assert actions.steps_of(stored.implementation) is None
     page = shown(client, stored.implementation).content.decode()
     assert "Its steps are not known.</strong> This looks like &lt;b&gt;X&lt;/b&gt;." in page
     assert "1 of 9 events was not understood." in page
@@ -178,4 +178,4 @@ def test_steps_that_are_not_known_are_no_zero_anywhere(client: Client) -> None:
     told = client.get(address_of(stored.implementation, "trajectory_json")).json()["trajectory"]
     assert (told["steps"], told["unread"], told["remarks"]) == (None, unread.unread, list(unread.remarks))
     Trajectory.objects.exclude(pk=stored.pk).delete()
-    assert not action_charts.has_trajectories(version)
+    assert not actions.has_trajectories(version)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from evaluator.judging.labels import Label
-from leaderboard.published.upstream_texts import (
+from leaderboard.board.upstream_texts import (
     Agent,
     HumanLabel,
     TestOutcome,

@@ -83,7 +83,7 @@ def fill(rows: int) -> None:
     from django.utils import timezone
 
     from benchmark_tasks.models import SuiteVersion
-    from leaderboard.comparing.ranks import rank_outdated
+    from leaderboard.board.ranks import rank_outdated
     from leaderboard.models import Entry, EntryMetric
     from submissions.models import Submission, System, User
 
@@ -125,9 +125,9 @@ def _marks(chance: random.Random) -> Marks:
 
 
 def _metric(entry: Entry, marks: Marks) -> EntryMetric:
-    from benchmark_tasks.domain.statistics import wilson
     from leaderboard.board.labels import distributions
     from leaderboard.models import EntryMetric
+    from leaderboard.statistics.intervals import wilson
 
     passed = sum(share == 1.0 for share in marks["tests"])
     low, high = wilson(passed, 28)

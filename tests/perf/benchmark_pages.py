@@ -46,7 +46,7 @@ def fill(number: int) -> str:
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import JudgeConfig, ShownJudge
     from leaderboard.board.entries import recompute_submission
-    from leaderboard.comparing.ranks import rank_outdated
+    from leaderboard.board.ranks import rank_outdated
     from submissions.models import Submission, System, User
 
     version = SuiteVersion.objects.get(suite__slug=SUITE)

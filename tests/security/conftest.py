@@ -13,11 +13,11 @@ from evaluator.models import AnswerRequest, JudgeConfig, Reevaluation, Trajector
 from evaluator.reevaluation import planning
 from evaluator.sandbox.task_environments import LastSeen
 from leaderboard.board.entries import recompute_submission
+from leaderboard.board.ranks import rank_version
 from leaderboard.board.states import changes_of, note_change
-from leaderboard.comparing.ranks import rank_version
 from leaderboard.models import Entry, EntryMetric, Notice
 from leaderboard.notices.making import note_scored
-from leaderboard.snapshots.freezing import freeze
+from leaderboard.sharing.snapshots.freezing import freeze
 from reviews.cases.flags import flag_task
 from submissions.domain import tokens
 from submissions.domain.uploads import discard

@@ -16,13 +16,13 @@ from django.utils import timezone
 
 from benchmark_tasks.models import Paper
 from evaluator.models import JudgeConfig, Judgement, JudgeVote, TestRun
-from leaderboard.analysis.report import compute_report
+from leaderboard.board.caching import ROWS, WRITTEN
 from leaderboard.board.entries import recompute_submission
+from leaderboard.board.ranks import rank_version
 from leaderboard.board.states import note_change
-from leaderboard.bulk.archive import write_answers
-from leaderboard.comparing.ranks import rank_version
-from leaderboard.page_cache import ROWS, WRITTEN
-from leaderboard.snapshots.freezing import freeze
+from leaderboard.insight.analysis.report import compute_report
+from leaderboard.sharing.answer_files.archive import write_answers
+from leaderboard.sharing.snapshots.freezing import freeze
 from reviews.models import Case, Decision, Review
 from submissions.models import Implementation, Submission
 from submissions.trajectories.steps import Action

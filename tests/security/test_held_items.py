@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from leaderboard.analysis.figures import SECTIONS
 from leaderboard.board.columns import COLUMNS, SORT_KEYS
-from leaderboard.board.task_answers import SORTS
+from leaderboard.evidence.task_answers import SORTS
+from leaderboard.insight.analysis.figures import SECTIONS
 from reviews.enums import Severity
 from submissions.models import Submission
 from tests.leaderboard.factories import ReportedResultFactory, reported
@@ -108,10 +108,10 @@ def world(
     monkeypatch: pytest.MonkeyPatch,
 ) -> World:
     """Two published submissions, one sent and one asked for, with an item each; and two others beside the first."""
-    monkeypatch.setattr("leaderboard.comparing.ranks.LEAST_TASKS", 1)
-    monkeypatch.setattr("leaderboard.views.pictures.MOST_DRAWN", 1_000)
+    monkeypatch.setattr("leaderboard.board.ranks.LEAST_TASKS", 1)
+    monkeypatch.setattr("leaderboard.web.views.pictures.MOST_DRAWN", 1_000)
     # Workers that other tests leave in the shared Redis end between the two worlds.
-    monkeypatch.setattr("leaderboard.operation.queue_state._listening", Counter)
+    monkeypatch.setattr("leaderboard.health.queues._listening", Counter)
     most = {"api_token_requests": 10_000, "api_anonymous_requests": 10_000}
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, **most)
     assert secret_call.answer_request is not None

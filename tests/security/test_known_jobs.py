@@ -47,7 +47,7 @@ def work(redis_url: str) -> None:
     [
         "os.mkdir",
         "evaluator.jobs.os.mkdir",
-        "leaderboard.jobs.compute_agreement",
+        "leaderboard.upkeep.jobs.compute_agreement",
         "evaluator.jobs._evaluate_next",
         "evaluator.jobs.log",
         "evaluator.jobs.",

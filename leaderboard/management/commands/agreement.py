@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.models import Suite
-from leaderboard.agreement.asked import Asked, UnknownChoiceError
-from leaderboard.agreement.suite import RaterPair, read_report
-from leaderboard.agreement.texts import (
+from leaderboard.insight.agreement.raters import Asked, UnknownChoiceError
+from leaderboard.insight.agreement.report import RaterPair, read_report
+from leaderboard.insight.agreement.texts import (
     accuracy_lines,
     annotators_lines,
     rate_lines,
@@ -22,9 +22,9 @@ from leaderboard.agreement.texts import (
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from leaderboard.agreement.asked import Rater
-    from leaderboard.agreement.texts import Line
-    from leaderboard.agreement.trust import AnnotatorsAgreement, JudgeTrust
+    from leaderboard.insight.agreement.raters import Rater
+    from leaderboard.insight.agreement.texts import Line
+    from leaderboard.insight.agreement.trust import AnnotatorsAgreement, JudgeTrust
 
 _OPTIONS = ("category", "system", "inputs", "samples", "binary", "first", "second")
 

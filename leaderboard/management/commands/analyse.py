@@ -24,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Compute it. Raises CommandError for a suite that there is not."""
         # Loads statsmodels in the end, for which no other command should wait.
-        from leaderboard.analysis.report import compute_report
+        from leaderboard.insight.analysis.report import compute_report
 
         version = newest_version(options["suite"])
         report = compute_report(version)

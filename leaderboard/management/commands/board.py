@@ -12,14 +12,14 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark_tasks.domain.left_out import left_out_text
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Category, Suite
-from leaderboard.board.board import board_metrics, board_rows
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
+from leaderboard.board.rows import board_metrics, board_rows
 from leaderboard.templatetags.board_tags import any_reviewed
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from leaderboard.board.board import BoardRow, LabelsCell, TestsCell
+    from leaderboard.board.rows import BoardRow, LabelsCell, TestsCell
 
 _DASH = "\N{EN DASH}"
 _HEADINGS = ("system", "inputs", "tests %", "judge CC/LC/LI", "human CC/LC/LI")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.models import Suite
-from leaderboard.published.reported import MissingSuiteError, import_results
-from leaderboard.published.upstream import FileFate
+from leaderboard.board.reported import MissingSuiteError, import_results
+from leaderboard.board.upstream_results import FileFate
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Iterable, Iterator
 
-    from leaderboard.published.reported import ResultsImport, RunImport
-    from leaderboard.published.upstream import FileReport
+    from leaderboard.board.reported import ResultsImport, RunImport
+    from leaderboard.board.upstream_results import FileReport
 
 
 class Command(BaseCommand):

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from leaderboard.published.reported import MissingSuiteError, load_published
+from leaderboard.board.reported import MissingSuiteError, load_published
 
 
 class Command(BaseCommand):

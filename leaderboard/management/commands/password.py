@@ -11,7 +11,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management import BaseCommand, CommandError
 
-from leaderboard.operation.maintainers import generated_password, set_password
+from submissions.domain.maintainers import generated_password, set_password
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -18,9 +18,9 @@ from django.db.utils import OperationalError
 
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from leaderboard.management.database_errors import require_whole_database
-from leaderboard.operation.maintainers import ensure_maintainer
 from leaderboard.settings.environment import unknown_names
 from leaderboard.supervision.data_folder import make_private, mark_as_data_folder
+from submissions.domain.maintainers import ensure_maintainer
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

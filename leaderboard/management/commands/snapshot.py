@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite
-from leaderboard.snapshots.freezing import freeze
+from leaderboard.sharing.snapshots.freezing import freeze
 from submissions.exceptions import SubmissionError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Compute ranks if results changed, freeze, print. Raises CommandError where that is refused."""
         # Loads numpy, which no command needs that does something else.
-        from leaderboard.comparing.ranks import rank_version
+        from leaderboard.board.ranks import rank_version
 
         suite = Suite.objects.filter(slug=options["suite"]).first()
         if suite is None:

@@ -14,7 +14,7 @@ from evaluator.judging import judge_budget
 from evaluator.models import ModelCall, Trajectory
 from evaluator.providers.checking_endpoints import check
 from evaluator.providers.spending import spent
-from leaderboard.runs.generation_pages import asked_rows
+from leaderboard.evidence.generations import asked_rows
 from submissions.enums import Scaffold
 from submissions.models import Endpoint
 from submissions.models.endpoints import cost_of

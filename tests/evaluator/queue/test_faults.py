@@ -22,7 +22,7 @@ from evaluator.sandbox import configuration
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 from evaluator.testing import evaluate
 from evaluator.testing.sealed import GoldenError
-from leaderboard.operation.queue_state import infra_causes, infra_summary
+from leaderboard.health.queues import infra_causes, infra_summary
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import GOLDEN_1
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaderboard.agreement.types import LABELS
+from leaderboard.statistics.results import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

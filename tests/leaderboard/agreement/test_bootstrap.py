@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap  # type: ignore[attr-defined]  # made when it is imported
 
-from leaderboard.agreement.estimates import estimate, resample
-from leaderboard.agreement.types import Coefficient
+from leaderboard.statistics.estimates import estimate, resample
+from leaderboard.statistics.results import Coefficient
 
 
 def mean(sums: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from leaderboard.agreement import coefficients
+from leaderboard.statistics import coefficients
 from tests.leaderboard.agreement.rated import UPSTREAM
 
 FLEISS_LEVIN_PAIK = np.array([[75.0, 1, 4], [5, 4, 1], [0, 0, 10]])

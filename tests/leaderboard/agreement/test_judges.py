@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from leaderboard.agreement.trust import accuracy, ppi_mean, rogan_gladen
-from leaderboard.agreement.types import Coefficient
+from leaderboard.insight.agreement.trust import accuracy, ppi_mean, rogan_gladen
+from leaderboard.statistics.results import Coefficient
 from tests.leaderboard.agreement.rated import UPSTREAM, Pair, pairs_of
 
 TRUTH = [1] * 24 + [0] * 36 + [1] * 6 + [0] * 4

@@ -13,9 +13,9 @@ from scipy.stats import chi2  # type: ignore[attr-defined]  # made when it is im
 from statsmodels.stats.contingency_tables import SquareTable, mcnemar
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from leaderboard.agreement import estimates as pairs_module
-from leaderboard.agreement.estimates import chi_square_tail
-from leaderboard.agreement.types import LABELS, Coefficient, PairAgreement
+from leaderboard.statistics import estimates as pairs_module
+from leaderboard.statistics.estimates import chi_square_tail
+from leaderboard.statistics.results import LABELS, Coefficient, PairAgreement
 from tests.leaderboard.agreement.rated import UPSTREAM, Pair, counted, pairs_of
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import fleiss_kappa
 
-from leaderboard.agreement.coefficients import Level
-from leaderboard.agreement.estimates import fleiss, ordinal_alpha
-from leaderboard.agreement.types import Coefficient
+from leaderboard.statistics.coefficients import Level
+from leaderboard.statistics.estimates import fleiss, ordinal_alpha
+from leaderboard.statistics.results import Coefficient
 from tests.leaderboard.agreement.rated import counted_items, ratings_of_rows
 
 # One character per label: how many of six raters gave it, item by item.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leaderboard.analysis import charts
-from leaderboard.analysis.charts import Part, Series
+from leaderboard.insight.analysis import charts
+from leaderboard.insight.analysis.charts import Part, Series
 from tests.conftest import PROJECT_ROOT
 
 if TYPE_CHECKING:

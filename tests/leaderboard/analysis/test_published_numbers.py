@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmark_tasks.models import SuiteVersion
-from leaderboard.analysis.figures import SECTIONS
-from leaderboard.analysis.paper import TABLE_5
-from leaderboard.analysis.report import compute_report
+from leaderboard.insight.analysis.figures import SECTIONS
+from leaderboard.insight.analysis.paper import TABLE_5
+from leaderboard.insight.analysis.report import compute_report
 from tests.leaderboard.analysis.reading import chart, section, table, values
 
 if TYPE_CHECKING:

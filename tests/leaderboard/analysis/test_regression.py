@@ -14,8 +14,8 @@ from statsmodels.genmod.families import Binomial
 from statsmodels.genmod.generalized_linear_model import GLM
 
 from benchmark_tasks.facts.lmr_bench import lmr_bench
-from leaderboard.analysis.regression import MOST_MODELS, OTHERS, PREDICTORS, fit
-from leaderboard.analysis.types import Regression, TaskCount
+from leaderboard.statistics.regression import MOST_MODELS, OTHERS, PREDICTORS, fit
+from leaderboard.statistics.results import Regression, TaskCount
 
 METRICS = ((1.0, 2.0, 0.5, 10.0), (2.0, 1.5, 0.1, 40.0), (3.0, 1.0, 0.9, 20.0), (2.5, 3.0, 0.4, 90.0))
 

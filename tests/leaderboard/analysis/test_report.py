@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from benchmark_tasks.models import TaskRevision
 from evaluator.queue.queueing import AUDITS, opened
-from leaderboard.analysis.data import SuiteResults, inputs_digest
-from leaderboard.analysis.report import LEAST_PAUSE, compute_report, push_stale
 from leaderboard.board.entries import recompute_submission
-from leaderboard.jobs import compute_analysis
+from leaderboard.insight.analysis.data import SuiteResults, inputs_digest
+from leaderboard.insight.analysis.report import LEAST_PAUSE, compute_report, push_stale
 from leaderboard.models import AnalysisReport
+from leaderboard.upkeep.jobs import compute_analysis
 from reviews.enums import CaseState, FinalSource
 from submissions.enums import Inputs, Kind, Visibility
 from submissions.models import Implementation, Submission

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.analysis.statistics import pareto_front, records
+from leaderboard.statistics.records import pareto_front, records
 
 SMALL = st.integers(0, 6).map(float)
 

@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from leaderboard.agreement.asked import Asked
-from leaderboard.agreement.suite import read_report
+from leaderboard.insight.agreement.raters import Asked
+from leaderboard.insight.agreement.report import read_report
 from submissions.models import Submission
 from tests.leaderboard.api.asking import Program
 from tests.leaderboard.api.test_judges import judges, rated, version

@@ -277,6 +277,6 @@ def test_the_file_is_served_as_text_with_the_address_filled_in(client: Client, d
 def test_the_file_runs_on_python_3_9() -> None:
     import ast
 
-    from leaderboard.views.client import FILE
+    from leaderboard.web.views.client import FILE
 
     assert ast.parse(FILE.read_text(encoding="utf-8"), feature_version=(3, 9))

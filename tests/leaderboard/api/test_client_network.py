@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leaderboard.client import lmr_board
-from leaderboard.views.client import FILE
+from leaderboard.sharing.client import lmr_board
+from leaderboard.web.views.client import FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

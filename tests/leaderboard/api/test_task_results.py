@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from benchmark_tasks.domain.statistics import wilson
 from leaderboard.board.entries import recompute_submission
+from leaderboard.statistics.intervals import wilson
 from submissions.enums import Kind
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory

@@ -20,9 +20,9 @@ from django.utils import timezone
 from evaluator.models import Reevaluation
 from evaluator.queue.queueing import opened
 from leaderboard.board.states import note_change
-from leaderboard.bulk import archive
-from leaderboard.bulk.dictionary import COLUMNS
 from leaderboard.models import AnswersFile
+from leaderboard.sharing.answer_files import archive
+from leaderboard.sharing.answer_files.dictionary import COLUMNS
 from reviews.enums import CaseState, FinalSource
 from submissions.enums import Kind, Visibility
 from submissions.models import Implementation, Submission
@@ -282,7 +282,7 @@ class TestReplacing:
         assert self.jobs() == [], "nothing is published"
         answered(version)
         archive.push_stale()
-        assert self.jobs() == ["leaderboard.jobs.write_answers"]
+        assert self.jobs() == ["leaderboard.upkeep.jobs.write_answers"]
         archive.write_answers(version.suite)
         archive.push_stale()
         note_change(version.pk)
@@ -290,7 +290,7 @@ class TestReplacing:
         assert self.jobs() == [], "it has been written just now"
         AnswersFile.objects.update(made=timezone.now() - archive.LEAST_PAUSE - timedelta(seconds=1))
         archive.push_stale()
-        assert self.jobs() == ["leaderboard.jobs.write_answers"]
+        assert self.jobs() == ["leaderboard.upkeep.jobs.write_answers"]
 
     def test_what_was_hidden_is_given_to_nobody_and_the_file_written_at_once(self, version: SuiteVersion) -> None:
         answer = answered(version)
@@ -301,7 +301,7 @@ class TestReplacing:
         assert archive.current(version.suite) is None
         note_change(version.pk)
         archive.push_stale()
-        assert self.jobs() == ["leaderboard.jobs.write_answers"]
+        assert self.jobs() == ["leaderboard.upkeep.jobs.write_answers"]
 
     def test_the_one_before_is_removed_and_a_failure_leaves_it(
         self, version: SuiteVersion, media: Path, monkeypatch: pytest.MonkeyPatch

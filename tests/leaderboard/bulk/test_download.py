@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leaderboard.bulk import archive
-from leaderboard.jobs import write_answers
 from leaderboard.models import AnswersFile
+from leaderboard.sharing.answer_files import archive
+from leaderboard.upkeep.jobs import write_answers
 from reviews.enums import AssignmentState
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory

@@ -10,7 +10,7 @@ from scipy.stats import bootstrap  # type: ignore[attr-defined]  # made when it 
 from statsmodels.stats.contingency_tables import mcnemar as library_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from leaderboard.comparing.paired import RESAMPLES, compare, holm, mcnemar, rank_bands
+from leaderboard.statistics.paired import RESAMPLES, compare, holm, mcnemar, rank_bands
 
 NAN = float("nan")
 

@@ -8,8 +8,8 @@ import pytest
 
 from benchmark_tasks.facts.categories import CATEGORIES
 from leaderboard.board.entries import recompute_reported, refresh_visibility
+from leaderboard.board.ranks import rank_outdated, rank_version
 from leaderboard.board.states import note_change
-from leaderboard.comparing.ranks import rank_outdated, rank_version
 from leaderboard.models import BoardState, EntryMetric
 from submissions.enums import Kind, Visibility
 from submissions.models import Submission

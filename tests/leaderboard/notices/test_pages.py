@@ -12,8 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from leaderboard.enums import NoticeKind
 from leaderboard.models import MailChoice, Notice
+from leaderboard.models.enums import NoticeKind
 from reviews.enums import CaseState
 from reviews.models import Case, Reviewer
 from submissions.models import Submission, User

@@ -1,1 +1,0 @@
-"""Rater agreement and how sure each number is: pure statistics of counted labels. No Django here."""

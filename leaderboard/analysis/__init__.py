@@ -1,1 +1,0 @@
-"""What a suite's results show together: live versions of the paper's tables and figures."""

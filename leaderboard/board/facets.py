@@ -1,0 +1,115 @@
+"""What a board shows besides its rows, read once for each version of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from django.core.cache import caches
+from django.db.models import Count
+
+from benchmark_tasks.domain.queries import categories_of, current_version, has_code
+from benchmark_tasks.models import Suite, SuiteVersion
+from leaderboard.board.actions import has_trajectories
+from leaderboard.board.caching import PAGES
+from leaderboard.board.labels import shown_judge
+from leaderboard.board.later_papers import month_choices
+from leaderboard.board.matrix import tasks_of
+from leaderboard.board.rows import NONE, visible_entries
+from submissions.enums import Kind
+
+if TYPE_CHECKING:
+    from benchmark_tasks.models import Category
+    from evaluator.models import JudgeConfig
+    from leaderboard.board.matrix import MatrixTask
+    from leaderboard.models import BoardState
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What changes with suites and judges. ``submit_to`` is the suite that takes answers, this one if it does."""
+
+    categories: list[Category]
+    tasks: list[MatrixTask]
+    judge: JudgeConfig | None
+    submit_to: Suite | None
+    suites: list[Suite]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What changes with what is published: choices of the filters, other versions with rows, whether agents worked.
+
+    ``has_samples`` is whether any row is a calibration sample.
+    """
+
+    facets: dict[str, list[tuple[str, str]]]
+    other_versions: list[int]
+    has_actions: bool
+    has_samples: bool
+
+
+def surroundings(version: SuiteVersion, state: BoardState) -> Surroundings:
+    """Suite, tasks and judge around the rows of a board."""
+
+    def read() -> Surroundings:
+        suites = list(Suite.objects.all())
+        others = (each for each in suites if each.pk != version.suite_id and _takes_answers(each))
+        return Surroundings(
+            categories=categories_of(version),
+            tasks=tasks_of(version),
+            judge=shown_judge(version.suite_id),
+            submit_to=version.suite if _takes_answers(version.suite) else next(others, None),
+            suites=suites,
+        )
+
+    key = f"around-{version.pk}-{state.surroundings}"
+    return cast("Surroundings", caches[PAGES].get_or_set(key, read))
+
+
+def published_on(version: SuiteVersion, state: BoardState) -> Published:
+    """What is published on a suite version, and on the suite's other ones, whose rows are not comparable."""
+
+    def read() -> Published:
+        elsewhere = visible_entries().exclude(suite_version=version).values("suite_version")
+        others = SuiteVersion.objects.filter(suite=version.suite_id, pk__in=elsewhere)
+        numbers = list(others.values_list("number", flat=True))
+        samples = visible_entries().filter(suite_version=version, kind=Kind.CALIBRATION)
+        return Published(_facets_of(version), numbers, has_trajectories(version), samples.exists())
+
+    key = f"published-{version.pk}-{state.surroundings}-{state.results}"
+    return cast("Published", caches[PAGES].get_or_set(key, read))
+
+
+def filter_choices(around: Surroundings, published: Published) -> dict[str, list[tuple[str, str]]]:
+    """What ``BoardFilter`` offers on a board: the facets of its rows, its categories, and its papers' months."""
+    return {
+        **published.facets,
+        "category": [(each.slug, each.title) for each in around.categories],
+        "papers": month_choices(around.tasks),
+    }
+
+
+def _facets_of(version: SuiteVersion) -> dict[str, list[tuple[str, str]]]:
+    """The agents, backbones and organisations of a board's ranked rows, as choices with their numbers. One query."""
+    rows = visible_entries().filter(suite_version=version, kind=Kind.RANKED)
+    fields = {"agent": "scaffold", "backbone": "backbone", "organisation": "organisation"}
+    systems = rows.order_by().values_list(*(f"system__{field}" for field in fields.values())).annotate(Count("pk"))
+    found: dict[str, Counter[str]] = {facet: Counter() for facet in fields}
+    for *values, number in systems:
+        for facet, value in zip(fields, values, strict=True):
+            found[facet][value] += number
+    return {
+        facet: [
+            (value, f"{'no agent' if facet == 'agent' and value == NONE else value} ({number})")
+            for value, number in sorted(numbers.items(), key=lambda each: each[0].casefold())
+            if value
+        ]
+        for facet, numbers in found.items()
+    }
+
+
+def _takes_answers(suite: Suite) -> bool:
+    version = current_version(suite)
+    return version is not None and has_code(version)

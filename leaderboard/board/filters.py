@@ -1,0 +1,220 @@
+"""Lists filtered and sorted as their addresses ask. A wrong value is reported beside its field and filters nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django_filters.filters import CharFilter, ChoiceFilter, DateFilter
+from django_filters.filterset import FilterSet
+
+from benchmark_tasks.domain.queries import titles_told_apart
+from benchmark_tasks.models import Category, Suite, TaskRevision
+from evaluator.judging.labels import Label
+from leaderboard.board.rows import visible_entries
+from leaderboard.models import EntryMetric, ReportedResult
+from reviews.enums import FinalSource, ReasonCode
+from reviews.models import Case
+from submissions.enums import Inputs, SubmissionState, Verb, Visibility, Weights
+from submissions.models import AuditEvent, Submission
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from django.http import QueryDict
+
+
+def suite_choices(suites: Iterable[Suite] | None = None) -> list[tuple[str, str]]:
+    """Every suite, unless some are given, with titles of which no two are the same."""
+    told_apart = titles_told_apart(Suite.objects.all() if suites is None else suites)
+    return [(suite.slug, title) for suite, title in told_apart]
+
+
+def _categories() -> Sequence[tuple[str, str]]:
+    return list(Category.objects.order_by("position").values_list("slug", "title"))
+
+
+def _search(placeholder: str = "") -> forms.TextInput:
+    return forms.TextInput(
+        attrs={"type": "search", "maxlength": 100, **({"placeholder": placeholder} if placeholder else {})}
+    )
+
+
+def _day() -> forms.DateInput:
+    return forms.DateInput(attrs={"type": "date"})
+
+
+def _with_words(queryset: QuerySet[Any], text: str, *fields: str) -> QuerySet[Any]:
+    """The rows in which each word of ``text`` stands in one of ``fields``."""
+    for word in text[:100].split():
+        queryset = queryset.filter(Q.create([(f"{field}__icontains", word) for field in fields], connector=Q.OR))
+    return queryset
+
+
+class ListFilter(FilterSet):
+    """What the filters of all lists have in common."""
+
+    def __init__(self, data: QueryDict | None, *, queryset: QuerySet[Any]) -> None:
+        super().__init__(data, queryset)  # type: ignore[no-untyped-call]
+
+    @property
+    def asked(self) -> list[tuple[str, str]]:
+        """What is asked for, in the order of the filters."""
+        return [(name, self.data[name]) for name in self.filters if self.data.get(name)]
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether anything but the whole list is asked for."""
+        return self.is_bound and any(value and value != "all" for value in self.form.cleaned_data.values())
+
+
+class BoardFilter(ListFilter):
+    """``?q=&category=&papers=&inputs=&agent=&backbone=&organisation=&weights=&show=&since=&until=`` of a board.
+
+    Category and papers choose which numbers are shown, so the view does that. ``facets`` are the choices that depend on
+    the board: categories, months, and the agents, backbones and organisations of its rows.
+    """
+
+    q = CharFilter(method="words", label="Search", widget=_search("system or model"))
+    category = ChoiceFilter(method="numbers", label="Category", empty_label="all categories")
+    papers = ChoiceFilter(method="numbers", label="Papers first public", empty_label="papers of any date")
+    agent = ChoiceFilter(field_name="entry__system__scaffold", label="Agent", empty_label="any agent")
+    backbone = ChoiceFilter(field_name="entry__system__backbone", label="Backbone", empty_label="any model")
+    organisation = ChoiceFilter(field_name="entry__system__organisation", label="Organisation", empty_label="any")
+    weights = ChoiceFilter(
+        field_name="entry__system__weights", choices=Weights.choices, label="Weights", empty_label="any"
+    )
+    inputs = ChoiceFilter(
+        field_name="entry__inputs", choices=Inputs.choices, label="Inputs given", empty_label="any inputs"
+    )
+    show = ChoiceFilter(
+        method="measured_or_reported",
+        label="Results",
+        empty_label=None,
+        choices=[
+            ("all", "all results"),
+            ("measured", "measured here"),
+            ("reported", "reported by others"),
+        ],
+    )
+    since = DateFilter(field_name="entry__date", lookup_expr="date__gte", label="Since", widget=_day())
+    until = DateFilter(field_name="entry__date", lookup_expr="date__lte", label="Until", widget=_day())
+
+    class Meta:
+        model = EntryMetric
+        fields: Sequence[str] = []
+
+    def __init__(
+        self, data: QueryDict, *, queryset: QuerySet[EntryMetric], facets: Mapping[str, Sequence[tuple[str, str]]]
+    ) -> None:
+        # A form that nothing was typed into is not checked: that is half of what a filter costs.
+        super().__init__(data if any(map(data.get, self.base_filters)) else None, queryset=queryset)  # type: ignore[attr-defined]
+        for name, choices in facets.items():
+            self.filters[name].extra["choices"] = choices
+
+    def words(self, queryset: QuerySet[EntryMetric], _name: str, text: str) -> QuerySet[EntryMetric]:
+        """Rows of systems with all the words."""
+        fields = ("name", "backbone", "scaffold", "organisation")
+        return _with_words(queryset, text, *(f"entry__system__{field}" for field in fields))
+
+    def numbers(self, queryset: QuerySet[EntryMetric], _name: str, _category: str) -> QuerySet[EntryMetric]:
+        """All rows: the view asks for their numbers in the category, or on later papers."""
+        return queryset
+
+    def measured_or_reported(self, queryset: QuerySet[EntryMetric], _name: str, which: str) -> QuerySet[EntryMetric]:
+        """Rows of this site, or of others."""
+        return queryset if which == "all" else queryset.filter(entry__reported_run__isnull=which == "measured")
+
+
+class OwnSubmissionFilter(ListFilter):
+    """``?q=&suite=&state=&visibility=`` of one's own submissions."""
+
+    q = CharFilter(method="words", label="Search", widget=_search())
+    suite = ChoiceFilter(
+        field_name="suite_version__suite__slug", choices=suite_choices, label="Suite", empty_label="any"
+    )
+    state = ChoiceFilter(choices=SubmissionState.choices, label="State", empty_label="any")
+    visibility = ChoiceFilter(choices=Visibility.choices, label="Visibility", empty_label="any")
+
+    class Meta:
+        model = Submission
+        fields: Sequence[str] = []
+
+    def words(self, queryset: QuerySet[Submission], _name: str, text: str) -> QuerySet[Submission]:
+        """Submissions of systems with all the words."""
+        return _with_words(queryset, text, "system__name", "system__backbone")
+
+
+class AuditFilter(ListFilter):
+    """``?verb=&subject=`` of the audit events. ``submission 12`` means exactly that row."""
+
+    verb = ChoiceFilter(choices=Verb.choices, label="What was done", empty_label="anything")
+    subject = CharFilter(method="about", label="To what, or by whom", widget=_search("name, submission 12, user name"))
+
+    class Meta:
+        model = AuditEvent
+        fields: Sequence[str] = []
+
+    def about(self, queryset: QuerySet[AuditEvent], _name: str, text: str) -> QuerySet[AuditEvent]:
+        """Events about a row, or with a text in their subject's or actor's name."""
+        kind, _, number = text.partition(" ")
+        if number.strip().isdigit():
+            return queryset.filter(subject_kind=kind.lower(), subject_id=number.strip())
+        return queryset.filter(Q(subject_text__icontains=text) | Q(actor__username__icontains=text))
+
+
+class CaseFilter(ListFilter):
+    """``?what=&suite=&category=&reason=&source=`` of the cases that were decided here, and of reported ones."""
+
+    what = ChoiceFilter(
+        method="own",
+        label="Reviewed",
+        choices=[("own", "here"), ("reported", "upstream (reported)")],
+        empty_label="here or reported",
+    )
+    suite = ChoiceFilter(
+        field_name="implementation__submission__suite_version__suite__slug",
+        choices=suite_choices,
+        label="Suite",
+        empty_label="any",
+    )
+    category = ChoiceFilter(
+        field_name="implementation__revision__category__slug", choices=_categories, label="Category", empty_label="any"
+    )
+    reason = ChoiceFilter(method="for_reason", choices=ReasonCode.choices, label="Reason", empty_label="any")
+    source = ChoiceFilter(
+        choices=[choice for choice in FinalSource.choices if choice[0] != FinalSource.JUDGE],
+        label="Final label by",
+        empty_label="anybody",
+    )
+
+    class Meta:
+        model = Case
+        fields: Sequence[str] = []
+
+    def own(self, queryset: QuerySet[Case], _name: str, which: str) -> QuerySet[Case]:
+        """No case of this site where only reported ones are asked for."""
+        return queryset.none() if which == "reported" else queryset
+
+    def for_reason(self, queryset: QuerySet[Case], _name: str, code: str) -> QuerySet[Case]:
+        """Cases decided for a reason. A list's "contains" is PostgreSQL's only; its text is everybody's."""
+        return queryset.filter(decision__reasons__icontains=f'"{code}"')
+
+    @property
+    def reported(self) -> QuerySet[ReportedResult]:
+        """Reported results in which judge and human differ, or the human contradicts the unit test."""
+        asked = self.form.cleaned_data if self.is_bound else {}
+        # Only what was decided here has a reason, or somebody who gave the final label.
+        if asked.get("what") == "own" or asked.get("reason") or asked.get("source"):
+            return ReportedResult.objects.none()
+        shown = visible_entries().filter(reported_run__isnull=False).values("reported_run")
+        labels_differ = ~Q(judge_label="") & ~Q(human_label="") & ~Q(judge_label=F("human_label"))
+        contradiction = Q(tests_passed=True, human_label=Label.LI) | Q(tests_passed=False, human_label=Label.CC)
+        found = ReportedResult.objects.filter(labels_differ | contradiction, run__in=shown)
+        if asked.get("suite"):
+            found = found.filter(run__suite__slug=asked["suite"])
+        if asked.get("category"):
+            revisions = TaskRevision.objects.filter(task=OuterRef("task"), category__slug=asked["category"])
+            found = found.filter(Exists(revisions.filter(suite_versions=OuterRef("run__entry__suite_version"))))
+        return found

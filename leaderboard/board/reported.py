@@ -1,0 +1,272 @@
+"""Store what others reported about a benchmark: the shipped results, and upstream's own files over them.
+
+``lmr_bench_results.json`` beside this file holds the runs, their results by task where upstream's files give them, what
+the paper prints, and our remarks where the two differ. Reported rows never enter the site's own state machines.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+
+from benchmark_tasks.facts.lmr_bench import lmr_bench
+from benchmark_tasks.models import Suite, SuiteVersion, Task
+from evaluator.queue.database import storable
+from leaderboard.board.entries import recompute_reported
+from leaderboard.board.states import board_changed
+from leaderboard.board.upstream_results import FileFate, read_files, tests_fields
+from leaderboard.board.upstream_texts import TestOutcome
+from leaderboard.models import ReportedAggregate, ReportedResult, ReportedRun
+from submissions.domain.audit import history, record
+from submissions.enums import Verb
+from submissions.models import System
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.db.models import Model
+
+    from leaderboard.board.upstream_results import FileReport, TaskResults
+    from submissions.models import User
+
+SHIPPED_FILE: Final = Path(__file__).with_name("lmr_bench_results.json")
+_RATER_FIELDS: Final = {"tests": "tests_passed", "judge": "judge_label", "human": "human_label"}
+
+
+class MissingSuiteError(Exception):
+    """The published results are about a suite, or tasks of it, that this site does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunImport:
+    """One run that was read: how many results of each rater, and how many tasks are stored differently now.
+
+    ``missing`` maps a rater to the tasks without a result of its; ``changed`` is None where this site has no such run.
+    """
+
+    slug: str
+    counts: Mapping[str, int]
+    missing: Mapping[str, list[str]]
+    changed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsImport:
+    """Every file that was found, and every run that was read."""
+
+    files: tuple[FileReport, ...]
+    runs: tuple[RunImport, ...]
+
+    @property
+    def changed(self) -> int:
+        """How many tasks' results are stored differently now."""
+        return sum(run.changed or 0 for run in self.runs)
+
+    @property
+    def refused(self) -> int:
+        """How many files, and runs, could not be taken."""
+        files = sum(file.fate is FileFate.REFUSED for file in self.files)
+        return files + sum(run.changed is None for run in self.runs)
+
+
+def load_published() -> int:
+    """Store every shipped run and return how many there are. What is stored already is not written again.
+
+    What an operator imported of a run (:func:`import_results`) is newer than what is shipped, so it stays. Raises
+    :class:`MissingSuiteError` when the catalogue lacks the suite or one of its tasks.
+    """
+    shipped: dict[str, Any] = json.loads(SHIPPED_FILE.read_text(encoding="utf-8"))
+    version = _newest_with_tasks(shipped["benchmark"])
+    if version is None:
+        msg = (
+            f"No version of the suite {shipped['benchmark']!r} has all the {len(lmr_bench().tasks)} reported tasks. "
+            "Run manage.py load_catalogue first."
+        )
+        raise MissingSuiteError(msg)
+    with transaction.atomic():
+        _move_rows(version)
+        tasks = {task.slug: task for task in Task.objects.filter(suite=version.suite)}
+        known = ReportedRun.objects.filter(suite=version.suite).select_related("entry")
+        runs = {run.slug: run for run in known.prefetch_related("results__task", "aggregates")}
+        systems = {system.slug: system for system in System.objects.filter(slug__startswith="reported-")}
+        imported = _imported_runs(version.suite)
+        for facts in shipped["runs"]:
+            system = _system_of(facts, shipped, systems)
+            run = runs.get(facts["slug"]) or ReportedRun(slug=facts["slug"])
+            fields = {
+                "suite_id": version.suite_id,
+                "system_id": system.pk,
+                "inputs": facts["inputs"],
+                "source_address": facts["source_address"],
+                "printed_table": facts.get("printed", {}).get("table", ""),
+                "remarks": facts["remarks"],
+            }
+            changed = int(_store(run, fields))
+            if run.slug not in imported:
+                changed += _store_results(run, _results(facts), tasks) + _store_totals(run, facts)
+            if changed:
+                recompute_reported(run, version)
+    return len(shipped["runs"])
+
+
+def follow_suite(suite: Suite) -> int:
+    """Move the reported rows of ``suite`` to its newest version with all tasks of theirs; return how many moved."""
+    if not ReportedRun.objects.filter(suite=suite, entry__isnull=False).exists():
+        return 0
+    version = _newest_with_tasks(suite.slug)
+    if version is None:
+        return 0
+    with transaction.atomic():
+        return _move_rows(version)
+
+
+def _move_rows(version: SuiteVersion) -> int:
+    """Show the reported rows of a suite on ``version``, and no longer on the one that they stand on."""
+    elsewhere = ReportedRun.objects.filter(suite=version.suite_id).exclude(entry__suite_version=version)
+    moved = list(elsewhere.filter(entry__isnull=False).select_related("entry"))
+    for left in {run.entry.suite_version_id for run in moved}:
+        board_changed(left, results=True)
+    for run in moved:
+        recompute_reported(run, version)
+    return len(moved)
+
+
+def import_results(*, folder: Path, suite: Suite, dry_run: bool = False, actor: User | None = None) -> ResultsImport:
+    """Read upstream's ``folder`` and store what it says about the reported runs of ``suite``; idempotent.
+
+    What the files say of a task and a rater replaces what is stored; what they do not mention stays. With ``dry_run``
+    nothing is stored. Raises FileNotFoundError where ``folder`` is none of upstream's, :class:`MissingSuiteError` where
+    the suite has no reported runs.
+    """
+    runs = {run.slug: run for run in ReportedRun.objects.filter(suite=suite, entry__isnull=False)}
+    if not runs:
+        msg = f"The suite {suite.slug!r} has no reported runs here. Run manage.py load_published first."
+        raise MissingSuiteError(msg)
+    found = read_files(folder, lmr_bench())
+    with transaction.atomic():
+        tasks = {task.slug: task for task in Task.objects.filter(suite=suite)}
+        imports = tuple(_import_run(slug, results, runs.get(slug), tasks) for slug, results in found.runs.items())
+        report = ResultsImport(files=found.files, runs=imports)
+        changed_runs = {run.slug for run in imports if run.changed}
+        new_runs = {run.slug for run in imports if run.changed is not None} - _imported_runs(suite)
+        if dry_run:
+            transaction.set_rollback(True)
+        elif changed_runs or new_runs:
+            record(
+                verb=Verb.IMPORTED,
+                subject=suite,
+                actor=actor,
+                data={"runs": sorted(changed_runs | new_runs), "results": report.changed},
+            )
+    return report
+
+
+def _import_run(slug: str, results: TaskResults, run: ReportedRun | None, tasks: Mapping[str, Task]) -> RunImport:
+    rated = {rater: {task for task in results if field in results[task]} for rater, field in _RATER_FIELDS.items()}
+    every = lmr_bench().task_slugs
+    missing = {rater: sorted(every - found) for rater, found in rated.items() if found and every - found}
+    changed = None
+    if run is not None and (changed := _store_results(run, results, tasks)):
+        _drop_totals(run)
+        recompute_reported(run, run.entry.suite_version)
+    return RunImport(slug, {rater: len(found) for rater, found in rated.items()}, missing, changed)
+
+
+def _newest_with_tasks(suite_slug: str) -> SuiteVersion | None:
+    """The newest version that has the reported tasks; an operator's import may have others as well."""
+    wanted = lmr_bench().task_slugs
+    for version in SuiteVersion.objects.filter(suite__slug=suite_slug).prefetch_related("revisions__task"):
+        if wanted <= {revision.task.slug for revision in version.revisions.all()}:
+            return version
+    return None
+
+
+def _imported_runs(suite: Suite) -> set[str]:
+    """The slugs of the reported runs of which an operator imported the files. One query."""
+    events = history(suite).filter(verb=Verb.IMPORTED).values_list("data", flat=True)
+    return {slug for data in events for slug in data.get("runs", ())}
+
+
+def _system_of(facts: Mapping[str, Any], shipped: Mapping[str, Any], systems: dict[str, System]) -> System:
+    """One system for all inputs of the same backbone and scaffold."""
+    scaffold = "no-agent" if facts["scaffold"] == "none" else facts["scaffold"]
+    slug = f"reported-{scaffold}-{facts['backbone']}".lower().replace(" ", "-").replace(".", "-")
+    system = systems.setdefault(slug, System(slug=slug))
+    fields = {
+        "name": facts["system_name"],
+        "backbone": facts["backbone"],
+        "scaffold": facts["scaffold"],
+        "organisation": shipped["organisation"],
+        **shipped["models"][facts["backbone"]],
+        "links": [facts["source_address"]],
+    }
+    _store(system, fields)
+    return system
+
+
+def _results(facts: Mapping[str, Any]) -> TaskResults:
+    """A shipped run's results, as the reader of upstream's files gives them."""
+    return {
+        slug: {
+            **(tests_fields(TestOutcome(rated["tests"])) if "tests" in rated else {}),
+            **({"judge_label": rated["judge"]} if "judge" in rated else {}),
+            **({"human_label": rated["human"]} if "human" in rated else {}),
+        }
+        for slug, rated in facts.get("tasks", {}).items()
+    }
+
+
+def _store_results(run: ReportedRun, results: TaskResults, tasks: Mapping[str, Task]) -> int:
+    """Store the results that differ; return how many tasks did."""
+    stored = {result.task.slug: result for result in run.results.all()}
+    return sum(
+        _store(stored.get(slug) or ReportedResult(run=run, task=tasks[slug]), storable(fields))
+        for slug, fields in results.items()
+    )
+
+
+def _store_totals(run: ReportedRun, facts: Mapping[str, Any]) -> int:
+    """Store the totals that differ: what the paper prints, and its counts of raters whose files are not published."""
+    printed, counts = _by_measure(facts.get("printed", {})), _by_measure(facts.get("totals_from_paper", {}))
+    stored = {total.measure: total for total in run.aggregates.all()}
+    return sum(
+        _store(
+            stored.get(measure) or ReportedAggregate(run=run, measure=measure),
+            {
+                "count": counts.get(measure),
+                "printed": Decimal(str(printed[measure])) if measure in printed else None,
+            },
+        )
+        for measure in printed | counts
+    )
+
+
+def _by_measure(totals: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"tests": 39.3, "judge": {"CC": 17.9, …}}`` -> ``{"tests": 39.3, "judge_CC": 17.9, …}``."""
+    labels = {
+        f"{rater}_{label}": value for rater in ("judge", "human") for label, value in totals.get(rater, {}).items()
+    }
+    return labels | ({"tests": totals["tests"]} if "tests" in totals else {})
+
+
+def _store(row: Model, fields: Mapping[str, Any]) -> bool:
+    """Save ``row`` if it is new or differs in one of ``fields``; return whether it was saved."""
+    if row.pk and all(getattr(row, name) == value for name, value in fields.items()):
+        return False
+    for name, value in fields.items():
+        setattr(row, name, value)
+    row.save()
+    return True
+
+
+def _drop_totals(run: ReportedRun) -> None:
+    """A total taken from the paper gives way where every task has a result now: it would be counted instead of them."""
+    results = list(ReportedResult.objects.filter(run=run))
+    for rater, measures in {"tests": ["tests"], "judge": ["judge_CC", "judge_LC", "judge_LI"]}.items():
+        if all(getattr(result, _RATER_FIELDS[rater]) not in (None, "") for result in results):
+            run.aggregates.filter(measure__in=measures).update(count=None)

@@ -1,0 +1,1 @@
+"""Gather what lies behind a number: submissions, answers, model calls, cases, tasks."""

@@ -1,0 +1,223 @@
+"""What the pages of a run on an endpoint show: its progress, its limits, its calls."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from django.db.models import Count, Exists, OuterRef, Q
+from django.utils import timezone
+
+from evaluator.enums import CallState, GenerationState, WorkState
+from evaluator.generation.forms import LimitsForm
+from evaluator.generation.generating import PAUSED_BY_HAND, Progress, elapsed_seconds, progress
+from evaluator.generation.limits import duration, reached_limit
+from evaluator.models import AnswerRequest, Generation, ModelCall
+from evaluator.providers.spending import Spent, spent, sums
+from leaderboard.evidence.submissions import may_see_code, question_words
+from submissions.domain.access import may_manage
+from submissions.enums import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from decimal import Decimal
+
+    from django.contrib.auth.models import AnonymousUser
+    from django.db.models import QuerySet
+
+    from submissions.models import Implementation, Submission, User
+
+_STOPPED: Final = (GenerationState.PAUSED, GenerationState.HELD)
+OPEN_GENERATIONS: Final = (GenerationState.RUNNING, *_STOPPED)
+_KINDS_OF_CUTS: Final = {"section of the paper": "sections of the paper", "file": "files"}
+_CUTS_NAMED: Final = 6
+
+
+class Meter(NamedTuple):
+    """One limit of a run: how much of it is used, in words and as a percentage (None without a limit)."""
+
+    label: str
+    text: str
+    percent: float | None
+
+
+class Unused(NamedTuple):
+    """Calls of a cancelled run whose answers were not complete: ``calls`` were charged for, ``open`` have no reply."""
+
+    calls: int
+    open: int
+    used: Spent
+
+
+def generation_of(submission: Submission) -> Generation | None:
+    """The run that answers ``submission``, with its endpoint at hand; None for an uploaded one."""
+    return Generation.objects.filter(submission=submission).select_related("endpoint").first()
+
+
+def generation_context(user: User | AnonymousUser, shown: Submission) -> dict[str, Any]:
+    """What ``leaderboard/generation_live.html`` needs; empty for a submission that was uploaded. Four queries.
+
+    ``resume`` is the form of the limits, for a run that stands still, and ``limit`` the one that it reached. ``seen``
+    changes when the part would look different, but for the clock.
+    """
+    generation = generation_of(shown) if shown.source == Source.ENDPOINT else None
+    if generation is None:
+        return {}
+    done, asked, now = progress(generation), list(asked_rows(generation)), timezone.now()
+    manages, stopped = may_manage(user, shown), generation.state in _STOPPED
+    rows = [
+        f"{row.state}{row.taken}{row.note or row.reason}{bool(row.not_before and row.not_before > now)}"
+        for row in asked
+    ]
+    seen = repr((generation.state, generation.reason, done, rows))
+    return {
+        "submission": shown,
+        "generation": generation,
+        "asking": done,
+        "asked": asked,
+        "now": now,
+        "meters": _meters(generation, done),
+        "is_open_run": generation.state in OPEN_GENERATIONS,
+        "waits_until": done.wait_until if generation.state == GenerationState.RUNNING else None,
+        "seen": hashlib.sha256(seen.encode()).hexdigest()[:16],
+        "manages": manages,
+        "owns_endpoint": generation.endpoint is not None and generation.endpoint.owner_id == user.pk,
+        "sees_calls": may_see_code(user, shown),
+        "resume": LimitsForm(initial=LimitsForm.limits_of(generation)) if manages and stopped else None,
+        "limit": reached_limit(generation, done.used) if stopped else "",
+        "by_hand": generation.reason == PAUSED_BY_HAND,
+        "unused": unused_calls(generation) if generation.state == GenerationState.CANCELLED else None,
+    }
+
+
+def unused_calls(generation: Generation) -> Unused:
+    """Count the calls for questions of a cancelled run that have no answer. What they used is part of the total."""
+    calls = ModelCall.objects.filter(answer_request__generation=generation, answer_request__state=WorkState.CANCELLED)
+    without_reply = Q(state__in=[CallState.SENDING, CallState.IN_DOUBT], response__isnull=True)
+    counted = calls.aggregate(
+        calls=Count("pk", filter=Q(response__isnull=False)), open=Count("pk", filter=without_reply)
+    )
+    return Unused(**counted, used=spent(calls))
+
+
+def question_state(request: AnswerRequest, sent: int) -> str:
+    """Return where a question of a run is, in words; ``sent`` is how many calls were made for it."""
+    return question_words(request.state, run=request.generation.state, sent=bool(sent))
+
+
+def without_answer(request: AnswerRequest | None) -> str:
+    """Return why there is no answer to a task in a run on an endpoint; None is a task that is no part of the run."""
+    if request is None:
+        return "The model is not asked for this task in this run."
+    sent = request.calls.exists()
+    if request.state == WorkState.CANCELLED:
+        return f"The run was cancelled {'while' if sent else 'before'} the model was asked: there is no answer."
+    return f"There is no answer yet. Its question is {question_state(request, sent)}."
+
+
+def asked_rows(generation: Generation) -> QuerySet[AnswerRequest]:
+    """The run's questions in the benchmark's order, with their calls (``in_doubt`` of them), tokens and dollars."""
+    answer, used = "implementation", sums("calls__")
+    return (
+        generation.requests.select_related(f"{answer}__revision__task__paper")
+        .defer(
+            *(f"{answer}__{name}" for name in ("files", "diff", "goal_source", "raw_answer")),
+            f"{answer}__revision__masked_source",
+        )
+        .annotate(
+            sent=Count("calls"),
+            in_doubt=Count("calls", filter=Q(calls__state=CallState.IN_DOUBT)),
+            tokens=used["input_tokens"] + used["output_tokens"],
+            dollars=used["dollars"],
+        )
+        .order_by(
+            f"{answer}__revision__task__paper__folder_name", f"{answer}__revision__task__index", f"{answer}__trial"
+        )
+    )
+
+
+def _meters(generation: Generation, done: Progress) -> list[Meter]:
+    used, is_open = done.used, generation.state in OPEN_GENERATIONS
+    counted = partial(_spent, is_open=is_open)
+    meters = [
+        counted("Tokens", used.limited_tokens, generation.run_tokens, "{:,}".format, is_known=not used.estimated),
+    ]
+    if generation.settings.get("price_input") is not None and generation.settings.get("price_output") is not None:
+        meters.append(
+            counted("US $", used.limited_dollars, generation.run_dollars, money, is_known=used.dollars is not None)
+        )
+    seconds, most = elapsed_seconds(generation), generation.run_seconds
+    meters.append(_meter("Time", duration(seconds), most, duration(most), seconds))
+    return meters
+
+
+def _spent(
+    label: str,
+    amount: float | Decimal,
+    limit: float | Decimal | None,
+    written: Callable[[object], str],
+    *,
+    is_known: bool,
+    is_open: bool,
+) -> Meter:
+    """A meter of tokens or dollars. Of what is not reported the estimate is shown, as long as limits act on it."""
+    if not is_known and not is_open:
+        return Meter(label, "not reported by the provider", None)
+    return _meter(label, f"{written(amount)}{'' if is_known else ' (estimated)'}", limit, written(limit or 0), amount)
+
+
+def _meter(label: str, used: str, limit: float | Decimal | None, most: str, amount: float | Decimal) -> Meter:
+    if limit is None:
+        return Meter(label, f"{used}, no limit", None)
+    share = min(100.0, 100 * float(amount) / float(limit)) if limit else 100.0
+    return Meter(label, f"{used} of {most}", share)
+
+
+def calls_of(answer: Implementation) -> QuerySet[ModelCall]:
+    """Every call that was made for ``answer``, in the order of sending; ``repeated``: the same was sent again."""
+    again = ModelCall.objects.filter(key=OuterRef("key"), number__gt=OuterRef("number"))
+    calls = ModelCall.objects.filter(answer_request__implementation=answer).defer("request", "response")
+    return calls.annotate(repeated=Exists(again)).order_by("pk")
+
+
+def cuts_in_words(cuts: Iterable[Mapping[str, Any]]) -> str:
+    """What was left out of a prompt, by kind; of each kind the first six by name, and how many more."""
+    texts = []
+    for kind, named in _by_kind(cuts).items():
+        names = [name for name, _ in named]
+        more = f" and {len(names) - _CUTS_NAMED} more" if len(names) > _CUTS_NAMED else ""
+        texts.append(f"{kind}{', '.join(names[:_CUTS_NAMED])}{more}")
+    return "; ".join(texts)
+
+
+def cuts_by_reason(cuts: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Everything that was left out of a prompt, with its tokens, and why: each reason once."""
+    reasons: dict[str, list[Mapping[str, Any]]] = {}
+    for cut in cuts:
+        reasons.setdefault(cut["why"], []).append(cut)
+    return [
+        (
+            "; ".join(
+                f"{kind}{', '.join(f'{name} ({tokens:,} tokens)' if tokens else name for name, tokens in named)}"
+                for kind, named in _by_kind(same).items()
+            ),
+            why,
+        )
+        for why, same in reasons.items()
+    ]
+
+
+def _by_kind(cuts: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, int]]]:
+    found: dict[str, list[tuple[str, int]]] = {}
+    for cut in cuts:
+        kind, _, name = cut["part"].partition(": ")
+        told = (f"{_KINDS_OF_CUTS[kind]}: ", name) if kind in _KINDS_OF_CUTS else ("", cut["part"])
+        found.setdefault(told[0], []).append((told[1], cut.get("tokens", 0)))
+    return found
+
+
+def money(dollars: object) -> str:
+    """Dollars with at least two decimals, and as many of four as say something."""
+    text = f"{dollars:.4f}"
+    return text.removesuffix("00")

@@ -1,0 +1,1 @@
+"""Report whether the site works: queues, workers, disk."""

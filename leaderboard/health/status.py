@@ -1,0 +1,203 @@
+"""How this instance is: what everybody may know of the evaluator, and what maintainers see besides.
+
+Nothing here holds paths, secrets or names of what is not published: counts, times, digests and public causes only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db.models import Max, OuterRef, Subquery
+from django.utils import timezone
+
+from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import SuiteVersion, TaskRevision
+from evaluator.enums import AttackGroup, SelfCheckKind
+from evaluator.models import EnvironmentBuild, SelfCheck
+from evaluator.sandbox.configuration import EVALUATOR_VERSION
+from evaluator.sandbox.task_environments import short_digest
+from leaderboard.health.queues import QueueState, infra_summary, queue_state
+from submissions.enums import SubmissionState
+from submissions.models import Submission
+
+STANDSTILL: Final = timedelta(minutes=3)
+_KINDS: Final = {
+    SelfCheckKind.FULL: "Every attack that ships with the site",
+    SelfCheckKind.SHORT: "Short round on a scored task",
+    SelfCheckKind.CANARY: "Before the first run of a worker",
+}
+_COMMAND: Final = {
+    SelfCheckKind.FULL: "never made; an operator makes one with manage.py attack",
+    SelfCheckKind.SHORT: "not made yet; workers make one after the start and then every few hours",
+    SelfCheckKind.CANARY: "not made yet; every worker makes one when it starts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The newest round of attacks of one kind; ``check`` is None where there was none, ``hint`` says who makes it."""
+
+    kind: SelfCheckKind
+    title: str
+    hint: str
+    check: SelfCheck | None
+
+    @property
+    def verdict(self) -> str:
+        """``29 of 29 as they must``, or why there is no number."""
+        if self.check is None:
+            return self.hint
+        if self.check.error:
+            return "broke off with an infrastructure error, so it has no result"
+        return f"{self.check.repelled} of {len(self.check.results)} ended as they must"
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """What ended otherwise than it must. ``reason`` in it is for maintainers."""
+        return [row for row in self.check.results if not row["repelled"]] if self.check else []
+
+    @property
+    def protocols(self) -> list[tuple[str, int, int]]:
+        """Way, repelled, fired: of attacks alone, without the controls."""
+        counted: dict[str, list[int]] = {}
+        for row in self.check.results if self.check else []:
+            if row["group"] != AttackGroup.CONTROL:
+                tally = counted.setdefault(row["protocol"], [0, 0])
+                tally[0] += bool(row["repelled"])
+                tally[1] += 1
+        return [(way, repelled, fired) for way, (repelled, fired) in counted.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything on the page."""
+
+    evaluator_version: str
+    queue: QueueState
+    sandbox: str
+    rounds: tuple[Round, ...]
+    builds: tuple[EnvironmentBuild, ...]
+    digest: str
+    causes: list[dict[str, Any]]
+    held: int
+    audits_waiting: int
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether runs wait although workers listen, and none has been taken for too long."""
+        oldest = self.queue.oldest_waiting
+        waits = oldest is not None and timezone.now() - oldest > STANDSTILL
+        return bool(self.queue.registered) and waits and not self.queue.running
+
+    @property
+    def troubles(self) -> list[str]:
+        """What is wrong now, worst first, for the top of the page; empty when all is well."""
+        causes = dict.fromkeys(entry.check.cause for entry in self.rounds if entry.check and entry.check.cause)
+        found = [f"Nothing can be evaluated here: {cause}." for cause in causes]
+        if self.queue.registered is None:
+            found.append("The server of the queue does not answer: what is submitted waits.")
+        elif not self.queue.registered:
+            found.append("No worker is listening: what is submitted waits.")
+        if self.queue.asking == 0 and self.queue.questions:
+            found.append("No worker that asks models is listening: answers and verdicts wait.")
+        failed = [entry for entry in self.rounds if entry.check and not entry.check.ok and not entry.check.cause]
+        found += [f"{entry.title}: {entry.verdict}." for entry in failed]
+        if self.causes:
+            found.append("Runs wait because of an infrastructure error.")
+        elif self.stands_still:
+            found.append("Runs have been waiting for minutes, and none is under way.")
+        return found
+
+
+def status() -> Status:
+    """Ask the database and the queue's server; a constant number of queries."""
+    rounds = tuple(
+        Round(kind, title, _COMMAND[kind], SelfCheck.objects.filter(kind=kind).first())
+        for kind, title in _KINDS.items()
+    )
+    newest = max((entry.check for entry in rounds if entry.check), key=lambda check: check.finished, default=None)
+    queue = queue_state()
+    return Status(
+        evaluator_version=EVALUATOR_VERSION,
+        queue=queue,
+        sandbox=", ".join(queue.sandboxes) or (newest.sandbox if newest else ""),
+        rounds=rounds,
+        builds=_builds(),
+        digest=short_digest(newest.environment_digest) if newest else "",
+        causes=infra_summary(),
+        held=Submission.objects.filter(state=SubmissionState.HELD).count(),
+        audits_waiting=_audits_waiting(),
+    )
+
+
+def as_data(found: Status) -> dict[str, Any]:
+    """The public part as plain data, for ``/status.json``."""
+    queue = found.queue
+    return {
+        "ok": not found.troubles,
+        "troubles": found.troubles,
+        "evaluator": {
+            "version": found.evaluator_version,
+            "sandbox": found.sandbox,
+            "environment_digest": found.digest,
+            "without_resource_limits": queue.unconfined,
+        },
+        "queue": {
+            "reachable": queue.registered is not None,
+            "workers": queue.registered,
+            "waiting": queue.queued,
+            "running": queue.running,
+            "held_runs": queue.held,
+            "oldest_waiting": queue.oldest_waiting,
+            "model_workers": queue.asking,
+            "questions_waiting": queue.questions,
+            "questions_running": queue.questions_running,
+        },
+        "held_submissions": found.held,
+        "audits_waiting": found.audits_waiting,
+        "causes": found.causes,
+        "environments": [
+            {
+                "name": build.name,
+                "sandbox": build.sandbox,
+                "state": build.state,
+                "source": short_digest(build.source_digest),
+                "built": build.created,
+            }
+            for build in found.builds
+        ],
+        "self_checks": [_round_data(entry) for entry in found.rounds],
+    }
+
+
+def _round_data(entry: Round) -> dict[str, Any]:
+    check = entry.check
+    return {
+        "kind": entry.kind.value,
+        "made": check.finished if check else None,
+        "ok": check.ok if check else None,
+        "sandbox": check.sandbox if check else "",
+        "as_expected": check.repelled if check else 0,
+        "of": len(check.results) if check else 0,
+        "protocols": {way: {"repelled": repelled, "fired": fired} for way, repelled, fired in entry.protocols},
+        "unexpected": [
+            {key: row[key] for key in ("attack", "group", "protocol", "expected", "outcome")} for row in entry.failures
+        ],
+    }
+
+
+def _builds() -> tuple[EnvironmentBuild, ...]:
+    """The newest build of each environment for each sandbox."""
+    newest = EnvironmentBuild.objects.order_by().values("name", "sandbox").annotate(newest=Max("pk")).values("newest")
+    return tuple(EnvironmentBuild.objects.filter(pk__in=newest).order_by("name", "sandbox"))
+
+
+def _audits_waiting() -> int:
+    """Runnable tasks of each suite's newest version that were not audited yet."""
+    newest = SuiteVersion.objects.filter(suite=OuterRef("suite")).order_by("-number").values("pk")[:1]
+    versions = SuiteVersion.objects.filter(pk=Subquery(newest))
+    unaudited = TaskRevision.objects.filter(suite_versions__in=versions, audit_state=AuditState.UNAUDITED)
+    reasons = unaudited.values_list("not_runnable_reasons", flat=True)
+    return sum(not reason for reason in reasons)

@@ -1,0 +1,1 @@
+"""Derive findings from boards: rater agreement, analysis, comparisons, judges."""

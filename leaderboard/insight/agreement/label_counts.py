@@ -1,0 +1,265 @@
+"""Count in the database how often raters gave which labels. Only what everybody may see is counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import (
+    BooleanField,
+    Case,
+    CharField,
+    Count,
+    Exists,
+    ExpressionWrapper,
+    F,
+    FilteredRelation,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import NullIf
+
+from benchmark_tasks.models import TaskRevision
+from evaluator.enums import RunState, WorkState
+from evaluator.judging.labels import Label
+from evaluator.models import TestRun
+from evaluator.testing.types import Outcome
+from leaderboard.insight.agreement.raters import (
+    DECISION,
+    FIRST_LABEL,
+    REPORTED_ANNOTATORS,
+    REPORTED_JUDGE,
+    REPORTED_TESTS,
+    REST,
+    SECOND_LABEL,
+    TESTS,
+    UPSTREAM_TESTS,
+    Rater,
+)
+from leaderboard.models import ReportedResult
+from leaderboard.statistics.results import LABELS
+from reviews.cases.triggers import eligible
+from reviews.enums import CLOSED, CaseKind, CaseState, FinalSource, Role, TriggerKind
+from reviews.models import Case as ReviewCase
+from reviews.models import Review
+from submissions.models import Implementation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from leaderboard.models import Entry
+
+REVIEWABLE: Final = "reviewable"
+"""Whether the random audit draws from such answers."""
+TRUTH: Final = "truth"
+"""The newest final label by annotators."""
+AUDITED: Final = "audited"
+"""With which probability the random audit drew the answer; None where it did not."""
+
+_TEST_OUTCOMES: Final = {TESTS: "outcome", UPSTREAM_TESTS: "upstream_outcome"}
+REPORTED: Final = (REPORTED_ANNOTATORS, REPORTED_TESTS, REPORTED_JUDGE)
+OUR_ANNOTATORS: Final = (DECISION, FIRST_LABEL, SECOND_LABEL)
+
+_BY_ANNOTATORS: Final = (FinalSource.AGREED, FinalSource.DECISION)
+_ANSWERS_PAPER: Final = "revision__task__paper__slug"
+_RESULTS_PAPER: Final = "task__paper__slug"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many answers have the same paper and the same values in ``columns``: ``(paper, *values, number)``.
+
+    A rater's label is None where it said nothing, and empty where it abstained.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def of(self, *columns: str) -> Iterator[tuple[Any, ...]]:
+        """Paper, the values of some columns, number; combinations may come more than once."""
+        places = [0, *(self.columns.index(column) + 1 for column in columns), -1]
+        return (tuple(row[place] for place in places) for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Every label on the answers that were asked for, counted.
+
+    ``answers`` counts all of this site's answers by what tests and judges say, ``reviewed`` those with a case by what
+    annotators say as well. ``items`` counts answers by paper and by how many of the ``annotators`` gave each label
+    (CC, LC, LI).
+    """
+
+    reported: Counted
+    answers: Counted
+    reviewed: Counted
+    items: Counter[tuple[str, tuple[int, ...]]]
+    annotators: int
+
+    def with_both(self, first: Rater, second: Rater) -> Counted | None:
+        """Where the labels of both raters are counted; None where no answer can have both."""
+        for counted in (self.reported, self.answers, self.reviewed):
+            if {first.column, second.column} <= set(counted.columns):
+                return counted
+        return None
+
+
+def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Rater]) -> Labels:
+    """Count all labels on the answers of ``entries``, in one category where it is not empty. Six queries."""
+    machines = [rater for rater in raters if rater in _TEST_OUTCOMES or rater.judge]
+    rated = with_labels(answers_of(entries, category), machines, entries).annotate(
+        **{REVIEWABLE: ExpressionWrapper(Q(pk__in=eligible().values("pk")), output_field=BooleanField())}
+    )
+    reviewed = with_labels(rated.filter(Exists(_rounds())), OUR_ANNOTATORS, entries).annotate(
+        **{
+            TRUTH: _newest(_closed_rounds().filter(source__in=_BY_ANNOTATORS).exclude(label=""), "label"),
+            AUDITED: _newest(_rounds().filter(triggers__kind=TriggerKind.AUDIT), "triggers__inclusion_probability"),
+        }
+    )
+    columns = [rater.column for rater in machines]
+    labels = Review.objects.filter(
+        role=Role.ANNOTATOR, case__in=_first_rounds(), case__implementation__in=answers_of(entries, category)
+    )
+    return Labels(
+        reported=_counted(
+            with_reported_labels(results_of(entries, category)), _RESULTS_PAPER, [each.column for each in REPORTED]
+        ),
+        answers=_counted(rated, _ANSWERS_PAPER, [REVIEWABLE, *columns]),
+        reviewed=_counted(
+            reviewed,
+            _ANSWERS_PAPER,
+            [REVIEWABLE, *columns, *(each.column for each in OUR_ANNOTATORS), TRUTH, AUDITED],
+        ),
+        items=_items(labels),
+        annotators=labels.order_by().values("reviewer").distinct().count(),
+    )
+
+
+def answers_of(entries: QuerySet[Entry], category: str) -> QuerySet[Implementation]:
+    """The answers of the submissions among ``entries``."""
+    answers = Implementation.objects.filter(submission__entry__in=entries)
+    return answers.filter(revision__category__slug=category) if category else answers
+
+
+def results_of(entries: QuerySet[Entry], category: str) -> QuerySet[ReportedResult]:
+    """What the reported runs among ``entries`` say per task.
+
+    A task's category is that of its revision in the version that the run is shown on.
+    """
+    results = ReportedResult.objects.filter(run__entry__in=entries)
+    revisions = TaskRevision.objects.filter(
+        task=OuterRef("task"), suite_versions=OuterRef("run__entry__suite_version"), category__slug=category
+    )
+    return results.filter(Exists(revisions)) if category else results
+
+
+def with_reported_labels(results: QuerySet[ReportedResult]) -> QuerySet[Any]:
+    """Add a column for each reported rater."""
+    passed = When(tests_passed=True, then=Value(Label.CC.value)), When(tests_passed=False, then=Value(REST))
+    return results.annotate(
+        **{
+            REPORTED_TESTS.column: Case(*passed, default=None, output_field=CharField()),
+            REPORTED_JUDGE.column: NullIf("judge_label", Value("")),
+            REPORTED_ANNOTATORS.column: NullIf("human_label", Value("")),
+        }
+    )
+
+
+def with_labels(answers: QuerySet[Any], raters: Iterable[Rater], entries: QuerySet[Entry]) -> QuerySet[Any]:
+    """Add a column for each of ``raters``, who rate this site's answers. One query where tests are among them."""
+    left_out = _left_out(entries) if any(rater in _TEST_OUTCOMES for rater in raters) else []
+    for rater in raters:
+        if rater.judge:
+            judged = Q(judgements__config=rater.judge, judgements__state=WorkState.DONE)
+            row = f"{rater.column}_row"
+            answers = answers.annotate(**{row: FilteredRelation("judgements", condition=judged)})
+            # The label of an abstention is empty.
+            answers = answers.annotate(**{rater.column: F(f"{row}__label")})
+        else:
+            outcome = _TEST_OUTCOMES.get(rater)
+            answers = answers.annotate(**{rater.column: _tests(outcome, left_out) if outcome else _LABELS_OF[rater]()})
+    return answers
+
+
+def closed_case() -> Subquery:
+    """The number of an answer's newest case on which everybody may read the labels."""
+    return _newest(_closed_rounds(), "pk")
+
+
+def _counted(rows: QuerySet[Any], paper: str, columns: Sequence[str]) -> Counted:
+    counted = rows.order_by().values_list(paper, *columns).annotate(number=Count("pk"))
+    return Counted(columns=tuple(columns), rows=tuple(counted))
+
+
+def _left_out(entries: QuerySet[Entry]) -> list[When]:
+    """As on the board, tests say nothing of tasks that the answer's row leaves out. One query.
+
+    Rows that leave out the same ones share a condition; usually all do.
+    """
+    lists = entries.exclude(left_out=[]).order_by().values_list("left_out", flat=True).distinct()
+    return [
+        When(submission__entry__left_out=tasks, revision__task__slug__in=[each["task"] for each in tasks], then=None)
+        for tasks in lists
+    ]
+
+
+def _tests(outcome: str, left_out: list[When]) -> Case:
+    """What the newest run of an answer's tests says in its field ``outcome``; an infrastructure error says nothing."""
+    runs = TestRun.objects.current().filter(implementation=OuterRef("pk"), state=RunState.DONE).order_by("-pk")
+    says = Case(
+        When(**{outcome: Outcome.PASSED.value}, then=Value(Label.CC.value)),
+        When(**{outcome: ""}, then=None),
+        default=Value(REST),
+        output_field=CharField(),
+    )
+    return Case(*left_out, default=Subquery(runs.annotate(says=says).values("says")[:1]), output_field=CharField())
+
+
+def _rounds() -> QuerySet[ReviewCase]:
+    """The cases of an answer that are not void."""
+    cases = ReviewCase.objects.filter(implementation=OuterRef("pk"), kind=CaseKind.REVIEW)
+    return cases.exclude(state=CaseState.VOID)
+
+
+def _closed_rounds() -> QuerySet[ReviewCase]:
+    """Labels of open cases count nowhere, since somebody is to label the same answer blind."""
+    return _rounds().filter(state__in=CLOSED)
+
+
+def _first_rounds() -> QuerySet[ReviewCase]:
+    """Every answer's earliest case that is not void, where it is closed: only its labels were given blind."""
+    cases = ReviewCase.objects.filter(kind=CaseKind.REVIEW)
+    earlier = cases.filter(implementation=OuterRef("implementation"), round__lt=OuterRef("round"))
+    return cases.filter(~Exists(earlier.exclude(state=CaseState.VOID)), state__in=CLOSED)
+
+
+def _newest(rounds: QuerySet[ReviewCase], field: str) -> Subquery:
+    return Subquery(rounds.order_by("-round").values(field)[:1])
+
+
+def _blind_label(place: int) -> Subquery:
+    labels = Review.objects.filter(
+        case__implementation=OuterRef("pk"), role=Role.ANNOTATOR, case__in=_first_rounds()
+    ).order_by("locked", "pk")
+    return Subquery(labels.values("label")[place : place + 1])
+
+
+_LABELS_OF: Final = {
+    FIRST_LABEL: lambda: _blind_label(0),
+    SECOND_LABEL: lambda: _blind_label(1),
+    DECISION: lambda: _newest(_closed_rounds().filter(decision__isnull=False), "decision__label"),
+}
+
+
+def _items(labels: QuerySet[Review]) -> Counter[tuple[str, tuple[int, ...]]]:
+    given = (
+        labels.order_by()
+        .values_list(f"case__implementation__{_ANSWERS_PAPER}", "case__implementation")
+        .annotate(**{f"number_{label}": Count("pk", filter=Q(label=label)) for label in LABELS})
+    )
+    return Counter((paper, tuple(numbers)) for paper, _, *numbers in given)

@@ -1,0 +1,211 @@
+"""Who rates, and what may be asked about it: raters, filters, and the names that the page and the command accept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from django import forms
+from django.forms.utils import flatatt
+from django.utils.html import format_html
+from django.utils.safestring import mark_safe
+
+from benchmark_tasks.models import Category, SuiteVersion
+from evaluator.models import JudgeConfig
+from leaderboard.board.rows import visible_entries
+from submissions.enums import Inputs, Kind
+from submissions.models import System
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from django.db.models import QuerySet
+    from django.forms.renderers import BaseRenderer
+    from django.http import QueryDict
+    from django.utils.safestring import SafeString
+
+    from benchmark_tasks.models import Suite
+    from leaderboard.models import Entry
+
+REST: Final = "rest"
+"""What a test run that did not pass says: something other than CC, but not which."""
+
+JUDGE_PREFIX: Final = "judge:"
+MOST_NAMED: Final = 50
+
+
+class UnknownChoiceError(Exception):
+    """A category, system, rater, … was named that there is not. The message lists those that there are."""
+
+
+class RaterKind(StrEnum):
+    """What a rater is."""
+
+    ANNOTATORS = "annotators"
+    TESTS = "tests"
+    JUDGE = "judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """Somebody, or something, that labels answers. ``address`` is its page, empty where it has none.
+
+    ``judge`` is the number of a judge of this site, 0 for all others.
+    """
+
+    slug: str
+    name: str
+    kind: RaterKind
+    address: str = ""
+    judge: int = 0
+
+    @property
+    def binary_only(self) -> bool:
+        """Whether it only tells CC from the rest."""
+        return self.kind == RaterKind.TESTS
+
+    @property
+    def column(self) -> str:
+        """What its labels are called in a query."""
+        return f"judge_{self.judge}" if self.judge else self.slug.replace("-", "_")
+
+
+FIRST_LABEL: Final = Rater("annotators", "Annotators, first label", RaterKind.ANNOTATORS)
+SECOND_LABEL: Final = Rater("annotators-second", "Annotators, second label", RaterKind.ANNOTATORS)
+DECISION: Final = Rater("decision", "Decisions", RaterKind.ANNOTATORS)
+REPORTED_ANNOTATORS: Final = Rater("reported-annotators", "Reported annotators", RaterKind.ANNOTATORS)
+REPORTED_TESTS: Final = Rater("reported-tests", "Reported unit tests", RaterKind.TESTS)
+TESTS: Final = Rater("tests", "Unit tests", RaterKind.TESTS)
+UPSTREAM_TESTS: Final = Rater("upstream-tests", "Upstream's unit tests", RaterKind.TESTS)
+"""Those of the suite's authors, where a sealed test of ours counts in their place."""
+REPORTED_JUDGE: Final = Rater("reported-judge", "Reported judge", RaterKind.JUDGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What somebody wants to know, as the page's address and the command's options name it; empty: all.
+
+    ``samples`` asks for calibration samples instead of ranked answers, since the two are never mixed; ``binary`` for CC
+    against the rest.
+    """
+
+    category: str = ""
+    system: str = ""
+    inputs: str = ""
+    samples: bool = False
+    binary: bool = False
+    first: str = ""
+    second: str = ""
+
+
+def raters() -> tuple[Rater, ...]:
+    """Every rater that there is, annotators first, then tests, then judges: rows come before columns. One query."""
+    judges = (
+        Rater(f"{JUDGE_PREFIX}{config.slug}", config.name, RaterKind.JUDGE, config.get_absolute_url(), config.pk)
+        for config in JudgeConfig.objects.only("slug", "name").order_by("created", "pk")
+    )
+    return (
+        REPORTED_ANNOTATORS,
+        DECISION,
+        FIRST_LABEL,
+        SECOND_LABEL,
+        REPORTED_TESTS,
+        TESTS,
+        UPSTREAM_TESTS,
+        REPORTED_JUDGE,
+        *judges,
+    )
+
+
+def shown_systems(suite: Suite) -> list[tuple[str, str]]:
+    """Slug and name of the systems with something published on a suite. No other may become known here. One query."""
+    shown = visible_entries().filter(suite_version__suite=suite).values("system")
+    return list(System.objects.filter(pk__in=shown).order_by("name", "pk").values_list("slug", "name"))
+
+
+def suite_categories(suite: Suite) -> list[Category]:
+    """The categories in which any version of a suite has tasks, in the paper's order. One query."""
+    versions = SuiteVersion.objects.filter(suite=suite)
+    return list(Category.objects.filter(revisions__suite_versions__in=versions).distinct().order_by("position"))
+
+
+def asked_entries(*, suite: Suite, asked: Asked, hidden: Collection[int] = ()) -> QuerySet[Entry]:
+    """The published rows that are asked for; their answers may still have to be filtered by category. No query.
+
+    The submissions ``hidden`` from the viewer are left out.
+    """
+    kind = Kind.CALIBRATION if asked.samples else Kind.RANKED
+    entries = visible_entries(hidden).filter(suite_version__suite=suite, kind=kind)
+    if asked.system:
+        entries = entries.filter(system__slug=asked.system)
+    if asked.inputs:
+        entries = entries.filter(inputs=asked.inputs)
+    return entries
+
+
+def check_asked(*, suite: Suite, asked: Asked, known: Sequence[Rater]) -> None:
+    """Raise :class:`UnknownChoiceError` for what there is not, or for one rater named twice. Two queries at most."""
+    if asked.category:
+        _check("category", asked.category, [each.slug for each in suite_categories(suite)])
+    if asked.system:
+        _check("system", asked.system, [slug for slug, _ in shown_systems(suite)])
+    if asked.inputs:
+        _check("kind of inputs", asked.inputs, Inputs.values)
+    for slug in filter(None, (asked.first, asked.second)):
+        _check("rater", slug, [rater.slug for rater in known])
+    if asked.first and asked.first == asked.second:
+        msg = f"The rater {asked.first!r} is named twice. Name two different ones."
+        raise UnknownChoiceError(msg)
+
+
+def _check(kind: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+        msg = f"There is no {kind} {given[:60]!r} here. Known: {', '.join(known[:MOST_NAMED]) or 'none'}{more}."
+        raise UnknownChoiceError(msg)
+
+
+class LongSelect(forms.Select):
+    """A choice of thousands: of each option Django renders two templates, and marks its texts as safe one by one."""
+
+    def render(
+        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: BaseRenderer | None = None
+    ) -> SafeString:
+        """The element as HTML."""
+        del renderer
+        chosen = value or ""
+        options = "".join(
+            f'<option value="{escape(key)}"{" selected" if key == chosen else ""}>{escape(title)}</option>'
+            for key, title in cast("list[tuple[str, str]]", self.choices)
+        )
+        return format_html(
+            "<select{}>{}</select>",
+            flatatt(self.build_attrs(attrs or {}, {"name": name})),
+            mark_safe(options),  # noqa: S308 - escaped above
+        )
+
+
+class AgreementFilterForm(forms.Form):
+    """Shows ``?category=&system=&inputs=&binary=&samples=``; the raters chosen before stay chosen."""
+
+    category = forms.CharField(required=False, label="Category", widget=forms.Select)
+    system = forms.CharField(required=False, label="System", widget=LongSelect)
+    inputs = forms.ChoiceField(required=False, label="Inputs given", choices=[("", "any"), *Inputs.choices])
+    binary = forms.ChoiceField(
+        required=False, label="Labels", choices=[("", "CC, LC and LI"), ("1", "CC against the rest")]
+    )
+    samples = forms.ChoiceField(required=False, label="Answers", choices=[("", "ranked"), ("1", "calibration samples")])
+    first = forms.CharField(required=False, widget=forms.HiddenInput)
+    second = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, data: QueryDict, *, suite: Suite) -> None:
+        super().__init__(data)
+        known = {
+            "category": [(each.slug, each.title) for each in suite_categories(suite)],
+            "system": shown_systems(suite),
+        }
+        for name, choices in known.items():
+            # Not the field's own, which would look through every choice: nothing is validated with this form.
+            cast("forms.Select", self.fields[name].widget).choices = [("", "all"), *choices]

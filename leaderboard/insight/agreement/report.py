@@ -1,0 +1,214 @@
+"""Rater agreement on a suite: every two raters, annotators among themselves, judges against final labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import Case, F, IntegerField, Value, When
+from django.db.models.functions import Lower
+from django.urls import reverse
+
+from evaluator.judging.labels import Label
+from leaderboard.insight.agreement.label_counts import (
+    REPORTED,
+    answers_of,
+    closed_case,
+    count_labels,
+    results_of,
+    with_labels,
+    with_reported_labels,
+)
+from leaderboard.insight.agreement.raters import REST, asked_entries, check_asked, raters
+from leaderboard.statistics.results import LABELS
+from submissions.enums import Inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from django.db.models import QuerySet
+
+    from benchmark_tasks.models import Suite
+    from leaderboard.insight.agreement.label_counts import Labels
+    from leaderboard.insight.agreement.raters import Asked, Rater
+    from leaderboard.insight.agreement.trust import AnnotatorsAgreement, JudgeTrust
+    from leaderboard.statistics.results import PairAgreement
+
+BINARY_LABELS: Final = (Label.CC.value, REST)
+
+
+@dataclass(frozen=True, slots=True)
+class RaterPair:
+    """Two raters, and how far they agree on the answers that both labelled.
+
+    ``abstained`` counts the answers that one labelled and the other abstained on. They are in no number.
+    """
+
+    first: Rater
+    second: Rater
+    result: PairAgreement
+    abstained: int = 0
+
+    def as_data(self) -> dict[str, Any]:
+        """The pair as data."""
+        raters = {
+            place: {"slug": rater.slug, "name": rater.name}
+            for place, rater in (("first", self.first), ("second", self.second))
+        }
+        return {**raters, "abstained": self.abstained, **asdict(self.result)}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that is shown of the agreement on some answers. ``judges`` are those that said anything about them."""
+
+    pairs: tuple[RaterPair, ...]
+    annotators: AnnotatorsAgreement
+    judges: tuple[tuple[Rater, JudgeTrust], ...]
+    reported_annotators: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An answer in a cell of a table: its page, its case's (empty where it has none), and the two raters' labels.
+
+    ``trial`` is 0 where each task was tried once; ``reported`` marks what others reported.
+    """
+
+    address: str
+    case_address: str
+    task: str
+    system: str
+    inputs_text: str
+    trial: int
+    reported: bool
+    first: str
+    second: str
+
+
+def read_report(*, suite: Suite, asked: Asked, hidden: Collection[int] = ()) -> Report:
+    """The agreement on what everybody may see of a suite. Raises ``UnknownChoiceError``. Ten queries at most.
+
+    The submissions ``hidden`` from the viewer count nowhere.
+    """
+    # Loads numpy, which no page needs that shows something else.
+    from leaderboard.insight.agreement.trust import annotators_agreement, judge_trust
+
+    known = raters()
+    check_asked(suite=suite, asked=asked, known=known)
+    entries = asked_entries(suite=suite, asked=asked, hidden=hidden)
+    labels = count_labels(entries=entries, category=asked.category, raters=known)
+    judges = [rater for rater in known if rater.judge and _says_anything(labels, rater)]
+    return Report(
+        pairs=tuple(rater_pairs(labels, asked, known)),
+        annotators=annotators_agreement(labels),
+        judges=tuple((judge, judge_trust(labels, judge)) for judge in judges),
+        reported_annotators=any(said is not None for _, said, _ in labels.reported.of("reported_annotators")),
+    )
+
+
+def _says_anything(labels: Labels, rater: Rater) -> bool:
+    return any(said is not None for _, said, _ in labels.answers.of(rater.column))
+
+
+def rater_pairs(labels: Labels, asked: Asked, known: Sequence[Rater]) -> list[RaterPair]:
+    """Every two raters that labelled an answer in common, or only those with the named ones.
+
+    Raters that tell only CC from the rest take part only where that is asked for. Rows are the rater that comes first
+    among the ``known``, or the one that is named first.
+    """
+    able = [rater for rater in known if asked.binary or not rater.binary_only]
+    wanted = {slug for slug in (asked.first, asked.second) if slug}
+    found = []
+    for one, other in combinations(able, 2):
+        if wanted <= {one.slug, other.slug}:
+            swapped = other.slug == asked.first or one.slug == asked.second
+            pair = _rater_pair(labels, *((other, one) if swapped else (one, other)), binary=asked.binary)
+            found += [pair] if pair else []
+    return found
+
+
+def _rater_pair(labels: Labels, first: Rater, second: Rater, *, binary: bool) -> RaterPair | None:
+    from leaderboard.statistics.estimates import compare
+
+    counted = labels.with_both(first, second)
+    if counted is None:
+        return None
+    both = Counter[tuple[str, str, str]]()
+    abstained = 0
+    for paper, says, other, number in counted.of(first.column, second.column):
+        if says is None or other is None:
+            continue
+        if says and other:
+            both[paper, _binary(says) if binary else says, _binary(other) if binary else other] += number
+        else:
+            abstained += number if says or other else 0
+    if not both:
+        return None
+    return RaterPair(first, second, compare(both, labels=BINARY_LABELS if binary else LABELS), abstained)
+
+
+def _binary(label: str) -> str:
+    """CC against the rest, as in the paper's Table 6."""
+    return label if label == Label.CC.value else REST
+
+
+def items_of_cell(
+    *,
+    suite: Suite,
+    asked: Asked,
+    pair: RaterPair,
+    cell: tuple[str, str],
+    most: int,
+    hidden: Collection[int] = (),
+) -> list[Item]:
+    """The first answers in a cell of a pair's table, by task, system and trial. Two queries."""
+    entries, both = asked_entries(suite=suite, asked=asked, hidden=hidden), (pair.first, pair.second)
+    rows: QuerySet[Any]
+    if pair.first in REPORTED:
+        task, entry, no_case = "task", "run__entry", Value(None, output_field=IntegerField())
+        rows = with_reported_labels(results_of(entries, asked.category))
+        rows = rows.annotate(owner=F("run__slug"), shown_trial=Value(0), closed_case=no_case)
+    else:
+        task, entry = "revision__task", "submission__entry"
+        rows = with_labels(answers_of(entries, asked.category), both, entries)
+        several = Case(When(submission__trials__gt=1, then="trial"), default=0)
+        rows = rows.annotate(owner=F("submission_id"), shown_trial=several, closed_case=closed_case())
+    inside = {f"{rater.column}__in": _labels_in(label) for rater, label in zip(both, cell, strict=True)}
+    system, inputs = f"{entry}__system__name", f"{entry}__inputs"
+    found = (
+        rows.filter(**inside)
+        .order_by(f"{task}__slug", Lower(system), inputs, "shown_trial", "pk")
+        .values_list(
+            *("owner", f"{task}__paper__slug", f"{task}__index", "shown_trial", "closed_case"),
+            *(f"{task}__slug", system, inputs, *(rater.column for rater in both)),
+        )
+    )
+    return [_item(*row) for row in found[:most]]
+
+
+def _labels_in(label: str) -> tuple[str, ...]:
+    """The labels that a row or column of that name counts."""
+    return (REST, Label.LI.value, Label.LC.value) if label == REST else (label,)
+
+
+def _item(owner: str | int, paper: str, index: int, trial: int, case: int | None, *shown: str) -> Item:
+    """``owner`` is the slug of a reported run or the number of a submission."""
+    task, system, inputs, first, second = shown
+    if isinstance(owner, str):
+        address = reverse("reported_case", args=[owner, paper, index])
+    else:
+        address = reverse("implementation", args=[owner, paper, index, trial or 1])
+    return Item(
+        address=address,
+        case_address=reverse("case", args=[case]) if case else "",
+        task=task,
+        system=system,
+        inputs_text=Inputs(inputs).label,
+        trial=trial,
+        reported=isinstance(owner, str),
+        first=first,
+        second=second,
+    )

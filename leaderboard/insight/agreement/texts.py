@@ -1,0 +1,130 @@
+"""The statistics of two raters in words and written numbers, for the page and the command alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from leaderboard.insight.agreement.trust import AnnotatorsAgreement, JudgeTrust
+    from leaderboard.statistics.results import Coefficient, PairAgreement, Test
+
+# Field of PairAgreement: name, and what it is.
+_SHARES: Final = {
+    "agreement": ("Percent agreement", "The share of answers with the same label. Chance alone makes a part of it."),
+    "conflict_share": ("Direct conflicts", "The share to which one gives LI and the other CC."),
+}
+_COEFFICIENTS: Final = {
+    "kappa": ("Cohen's kappa", "Agreement beyond what the raters' own label frequencies give by chance; 0 is chance."),
+    "quadratic_kappa": ("Quadratic kappa", "The same, but CC against LI weighs four times as much as one step."),
+    "alpha": (
+        "Krippendorff's ordinal alpha",
+        "One minus disagreement over what chance gives, with labels as an ordered scale.",
+    ),
+    "ac1": ("Gwet's AC1", "Agreement beyond chance that does not fall where nearly all answers have one label."),
+    "ac2": ("Gwet's quadratic AC2", "AC1 with CC against LI weighing four times as much as one step."),
+}
+_TESTS: Final = {
+    "bowker": ("Bowker's test", "Whether disagreements go one way more often than the other."),
+    "stuart_maxwell": ("Stuart-Maxwell test", "Whether the raters use the labels equally often."),
+}
+# Of two labels these say the same as another one.
+_SAME_OF_TWO_LABELS: Final = {"conflict_share", "quadratic_kappa", "ac2", "stuart_maxwell"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One statistic: ``value`` is empty where there is none, ``note`` its interval, or why it has none."""
+
+    name: str
+    value: str
+    note: str
+    meaning: str
+
+
+def statistic_lines(result: PairAgreement) -> list[Line]:
+    """The statistics in the order of their names above; of two labels, without those that say the same twice."""
+    skipped = _SAME_OF_TWO_LABELS if len(result.labels) == 2 else set()
+    lines = [
+        _coefficient_line(getattr(result, field), *texts[field], written)
+        for texts, written in ((_SHARES, _percent), (_COEFFICIENTS, _number))
+        for field in texts
+        if field not in skipped
+    ]
+    lines += [_test_line(getattr(result, field), *_TESTS[field]) for field in _TESTS if field not in skipped]
+    return lines
+
+
+def annotators_lines(result: AnnotatorsAgreement) -> list[Line]:
+    """Agreement over all annotators."""
+    return [
+        _coefficient_line(
+            result.fleiss, "Fleiss' kappa", "Agreement of any two annotators beyond what chance gives.", _number
+        ),
+        _coefficient_line(result.alpha, *_COEFFICIENTS["alpha"], _number),
+    ]
+
+
+def accuracy_lines(result: JudgeTrust) -> list[tuple[str, str, Line, Line]]:
+    """For each label: its name, counts in words, the share of it that the judge finds, and how often it is right."""
+    return [
+        (
+            each.label,
+            f"{each.truths} in truth, {each.judged} by the judge, {each.right} by both",
+            _coefficient_line(each.recall, "Found", "", _percent),
+            _coefficient_line(each.precision, "Right", "", _percent),
+        )
+        for each in result.classes
+    ]
+
+
+def rate_lines(result: JudgeTrust) -> list[Line]:
+    """The share of CC: as the judge gives it, and put right in two ways."""
+    return [
+        _coefficient_line(result.raw, "Judge's share of CC", "Of the answers that the audit draws from.", _percent),
+        _coefficient_line(
+            result.prediction_powered,
+            "Corrected share of CC",
+            "Prediction-powered: put right by the judge's mean error on randomly audited answers.",
+            _percent,
+        ),
+        _coefficient_line(
+            result.rogan_gladen,
+            "Corrected by Rogan and Gladen",
+            "From how often the judge finds CC, and how often it rightly denies it, on the same answers.",
+            _percent,
+        ),
+    ]
+
+
+def sampling_sentence(result: JudgeTrust) -> str:
+    """How many randomly audited answers the correction rests on."""
+    waiting = f", {result.waiting} more are not closed yet" if result.waiting else ""
+    return f"{result.sampled} of {result.population} judged answers were audited at random and closed{waiting}."
+
+
+def _coefficient_line(coefficient: Coefficient, name: str, meaning: str, written: Callable[[float], str]) -> Line:
+    value, interval = coefficient.value, coefficient.interval
+    return Line(
+        name=name,
+        value="" if value is None else written(value),
+        note=f"{written(interval.low)} to {written(interval.high)}" if interval else coefficient.why,
+        meaning=meaning,
+    )
+
+
+def _test_line(test: Test | None, name: str, meaning: str) -> Line:
+    if test is None:
+        return Line(name, "", "not made: too few answers, or too few that differ", meaning)
+    chance = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.3f}"
+    return Line(name, f"{test.statistic:.2f}", f"{test.df} df, {chance}", meaning)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}"

@@ -1,0 +1,1 @@
+"""Compute the analysis of a suite: tables, charts, and the paper's regression."""

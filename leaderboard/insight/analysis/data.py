@@ -1,0 +1,255 @@
+"""Read what the analysis shows of a suite version: only what everybody may see, with a constant number of queries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from django.db.models import BooleanField, Count, ExpressionWrapper, F, FilteredRelation, Max, Q, Sum
+
+from benchmark_tasks.models import Category
+from leaderboard.board.rows import visible_entries
+from leaderboard.models import AnalysisReport, EntryMetric, ReportedAggregate
+from leaderboard.models.enums import RaterAxis
+from submissions.enums import Inputs, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import date, datetime
+    from typing import Any
+
+    from django.db.models import QuerySet
+
+    from benchmark_tasks.models import SuiteVersion
+    from leaderboard.models import Entry
+    from leaderboard.models.board import RaterLabels
+
+
+METHOD: Final = 1
+"""Raise it when something is computed otherwise: the sweep then has every report computed again."""
+_CLOSED: Final = "This counts every published answer, so it is hidden until you submit your label."
+
+
+class CategoryTasks(NamedTuple):
+    """A category with how many tasks, of how many papers, a suite version has in it."""
+
+    pk: int
+    title: str
+    definition: str
+    tasks: int
+    papers: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """One published run, with its overall numbers in percent; None where a rater said nothing.
+
+    ``judge`` and ``human`` are the percentages of CC, LC and LI, read for rows that are shown; ``labelled`` says
+    whether there are any. ``submission`` is None for a reported run, ``run`` empty for a measured one.
+    ``cost`` is in US dollars for all tasks once.
+    """
+
+    entry: int
+    submission: int | None
+    run: str
+    system: str
+    backbone: str
+    inputs: str
+    day: date | None
+    cost: float | None
+    tasks: int
+    passed: float | None
+    tests: float | None
+    low: float | None
+    high: float | None
+    labelled: bool
+    judge: tuple[float, float, float] | None = None
+    human: tuple[float, float, float] | None = None
+
+    @property
+    def reported(self) -> bool:
+        """Whether others reported it; else this site measured it."""
+        return bool(self.run)
+
+    @property
+    def provenance(self) -> str:
+        """Who measured it, in one word."""
+        return "reported" if self.reported else "measured"
+
+
+class Report(NamedTuple):
+    """What a job computed: ``data`` is None where there is nothing to show, for the reason ``missing``.
+
+    ``note`` says when it was computed, and that its inputs have changed since where they have.
+    """
+
+    data: Mapping[str, Any] | None
+    missing: str
+    note: str = ""
+
+
+@dataclass
+class SuiteResults:
+    """The results on a suite version, each part read when it is first asked for.
+
+    ``most`` limits the rows of long tables (None: all). The submissions ``hidden`` from the viewer are left out.
+    """
+
+    version: SuiteVersion
+    most: int | None = None
+    hidden: frozenset[int] = frozenset()
+
+    @cached_property
+    def rows(self) -> list[ScoreRow]:
+        """Every ranked row without its labels, the best tests first, those without tests last. One query."""
+        overall = FilteredRelation("metrics", condition=Q(metrics__category__isnull=True))
+        found = (
+            ranked_entries(self.version, self.hidden)
+            .annotate(overall=overall, labelled=ExpressionWrapper(~Q(overall__labels={}), output_field=BooleanField()))
+            .order_by(F("overall__tests_rate").desc(nulls_last=True), "system__name", "pk")
+            .values_list(
+                *(
+                    "pk",
+                    "submission_id",
+                    "reported_run__slug",
+                    "system__name",
+                    "system__backbone",
+                    "inputs",
+                    "date",
+                    "cost",
+                ),
+                *("overall__tasks", "overall__tests_passed", "overall__tests_rate"),
+                *("overall__tests_low", "overall__tests_high", "labelled"),
+            )
+        )
+        return [_row(*values) for values in found]
+
+    def with_labels(self, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
+        """The same rows with what judge and annotators say. One query: of thousands of rows few are shown."""
+        overall = EntryMetric.objects.filter(category__isnull=True, entry__in=self._entries(rows)).order_by()
+        labels = dict(overall.values_list("entry", "labels"))
+        return [
+            replace(
+                row,
+                judge=_percentages(labels.get(row.entry), RaterAxis.JUDGE),
+                human=_percentages(labels.get(row.entry), RaterAxis.HUMAN),
+            )
+            for row in rows
+        ]
+
+    def _entries(self, rows: Sequence[ScoreRow]) -> QuerySet[Entry] | list[int]:
+        """Ids of a page's rows; of all rows a subquery, since databases limit how many values a query may hold."""
+        return ranked_entries(self.version, self.hidden) if self.most is None else [row.entry for row in rows]
+
+    @cached_property
+    def categories(self) -> list[CategoryTasks]:
+        """The categories in which the version has tasks, in the paper's order. One query."""
+        here = Q(revisions__suite_versions=self.version)
+        counted = Category.objects.filter(here).annotate(
+            tasks=Count("revisions", distinct=True, filter=here),
+            papers=Count("revisions__task__paper", distinct=True, filter=here),
+        )
+        return [
+            CategoryTasks(*values)
+            for values in counted.order_by("position").values_list("pk", "title", "definition", "tasks", "papers")
+        ]
+
+    def by_category(self, rows: Sequence[ScoreRow]) -> dict[int, dict[int, tuple[float, int]]]:
+        """Entry -> category -> how many tasks passed, out of how many. One query."""
+        found: dict[int, dict[int, tuple[float, int]]] = defaultdict(dict)
+        metrics = EntryMetric.objects.filter(category__isnull=False, tests_passed__isnull=False)
+        values = metrics.filter(entry__in=self._entries(rows)).order_by()
+        for entry, category, passed, tasks in values.values_list("entry", "category", "tests_passed", "tasks"):
+            found[entry][category] = (passed or 0.0, tasks)
+        return found
+
+    @cached_property
+    def printed(self) -> dict[str, dict[str, float]]:
+        """Reported run -> measure -> the percentage that the paper prints. One query."""
+        found: dict[str, dict[str, float]] = defaultdict(dict)
+        totals = ReportedAggregate.objects.filter(run__entry__in=ranked_entries(self.version), printed__isnull=False)
+        for run, measure, printed in totals.order_by("run", "pk").values_list("run__slug", "measure", "printed"):
+            found[run][measure] = float(printed or 0)
+        return found
+
+    @cached_property
+    def report(self) -> Report:
+        """What the newest job computed; withheld where it counts something that the viewer may not see."""
+        if self.hidden:
+            return Report(None, _CLOSED)
+        stored = AnalysisReport.objects.filter(suite_version=self.version).first()
+        visible = set(visible_entries().filter(suite_version=self.version).values_list("pk", flat=True))
+        if not visible:
+            return Report(None, "Nothing is published on this version yet.")
+        if stored is None or not visible.issuperset(stored.entries):
+            return Report(None, "A worker computes this; it takes a minute, or longer while tests wait.")
+        when = f"Computed {stored.computed:%Y-%m-%d %H:%M} UTC"
+        stale = stored.digest != inputs_digest(self.version)
+        note = f"{when}, before the newest change of the data; a worker computes it again." if stale else f"{when}."
+        return Report(stored.data, "", note)
+
+
+def ranked_entries(version: SuiteVersion, hidden: Collection[int] = ()) -> QuerySet[Entry]:
+    """The rows of a version's board that everybody may see, without calibration samples and what is ``hidden``."""
+    return visible_entries(hidden).filter(suite_version=version, kind=Kind.RANKED)
+
+
+def inputs_digest(version: SuiteVersion) -> str:
+    """A digest of all that a report is computed from: rows, when they were counted, and repository metrics.
+
+    Cheap: two queries. A row is counted again when a run, a label or a decision of it changes.
+    """
+    state = visible_entries().filter(suite_version=version).aggregate(Count("pk"), Sum("pk"), Max("computed"))
+    metrics = list(version.revisions.order_by("pk").values_list("pk", "repository_metrics"))
+    text = json.dumps([METHOD, state, metrics], default=str, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _row(
+    entry: int,
+    submission: int | None,
+    run: str | None,
+    system: str,
+    backbone: str,
+    inputs: str,
+    day: datetime | None,
+    cost: float | None,
+    tasks: int | None,
+    passed: float | None,
+    rate: float | None,
+    low: float | None,
+    high: float | None,
+    labelled: bool | None,
+) -> ScoreRow:
+    return ScoreRow(
+        entry=entry,
+        submission=submission,
+        run=run or "",
+        system=system,
+        backbone=backbone,
+        inputs=Inputs(inputs).label,
+        day=day.date() if day else None,
+        cost=cost,
+        tasks=tasks or 0,
+        passed=passed,
+        tests=_percent(rate),
+        low=_percent(low),
+        high=_percent(high),
+        labelled=bool(labelled),
+    )
+
+
+def _percent(rate: float | None) -> float | None:
+    return None if rate is None else 100 * rate
+
+
+def _percentages(labels: Mapping[str, RaterLabels] | None, rater: str) -> tuple[float, float, float] | None:
+    said = (labels or {}).get(rater)
+    if said is None:
+        return None
+    percent = said["percent"]
+    return percent["CC"], percent["LC"], percent["LI"]

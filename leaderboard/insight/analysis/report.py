@@ -1,0 +1,172 @@
+"""Compute what takes seconds: the regression, the raters' matrices, actions and error classes.
+
+A job does it, for what everybody may see, and stores the result with a digest of its inputs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import asdict
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+from django.db.models import Count
+from django.utils import timezone
+
+from benchmark_tasks.models import SuiteVersion, TaskRevision
+from evaluator.queue.queueing import AUDITS, push_once
+from leaderboard.board.actions import of_board
+from leaderboard.board.rows import visible_entries
+from leaderboard.insight.agreement.label_counts import (
+    answers_of,
+    count_labels,
+    results_of,
+    with_labels,
+    with_reported_labels,
+)
+from leaderboard.insight.agreement.raters import REPORTED_TESTS, TESTS, Asked, raters
+from leaderboard.insight.agreement.report import rater_pairs
+from leaderboard.insight.analysis.data import inputs_digest, ranked_entries
+from leaderboard.models import AnalysisReport
+from leaderboard.statistics.results import TaskCount
+from reviews.enums import CLOSED, CaseKind
+from reviews.models import Review
+from submissions.enums import Inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from leaderboard.board.actions import Bar
+    from leaderboard.insight.agreement.report import RaterPair
+
+LEAST_PAUSE: Final = timedelta(minutes=1)
+"""Of many changes in a row, not each one is worth a report of its own."""
+SECONDS: Final = 900
+METRICS: Final = ("directory_depth", "branch_factor", "directory_imbalance", "goal_length")
+
+
+class ReportData(TypedDict):
+    """What is stored. ``regressions`` are ``types.Regression`` as mappings, by who measured; None without tests.
+
+    ``pairs`` count how often two raters gave which labels, ``binary_pairs`` CC against the rest; ``shares`` and
+    ``outcomes`` are the bars of ``action_charts``; ``errors`` counts answers by class of error, out of ``marked`` ones.
+    """
+
+    regressions: dict[str, dict[str, Any] | None]
+    pairs: list[dict[str, Any]]
+    binary_pairs: list[dict[str, Any]]
+    shares: list[dict[str, Any]]
+    outcomes: list[dict[str, Any]]
+    errors: dict[str, int]
+    marked: int
+
+
+def compute_report(version: SuiteVersion) -> AnalysisReport:
+    """Compute and store the report of a suite version. Takes seconds, and loads statsmodels."""
+    # Before anything is read: what changes meanwhile makes the report old, and not wrong.
+    digest = inputs_digest(version)
+    entries = list(visible_entries().filter(suite_version=version).order_by("pk").values_list("pk", flat=True))
+    charts, known = of_board(version), raters()
+    labels = count_labels(entries=ranked_entries(version), category="", raters=known)
+    errors, marked = _errors(version)
+    data: ReportData = {
+        "regressions": {"measured": _regression(_measured(version)), "reported": _regression(_reported(version))},
+        "pairs": [_pair(pair) for pair in rater_pairs(labels, Asked(), known)],
+        "binary_pairs": [_pair(pair) for pair in rater_pairs(labels, Asked(binary=True), known)],
+        "shares": [_bar(bar) for bar in charts.shares],
+        "outcomes": [_bar(bar) for bar in charts.outcomes],
+        "errors": errors,
+        "marked": marked,
+    }
+    report, _ = AnalysisReport.objects.update_or_create(
+        suite_version=version,
+        defaults={"digest": digest, "entries": entries, "data": data, "computed": timezone.now()},
+    )
+    return report
+
+
+def push_stale() -> int:
+    """Queue a job for every suite version whose report is missing, or older than its data; say how many."""
+    pushed = 0
+    reports = {report.suite_version_id: report for report in AnalysisReport.objects.defer("data", "entries")}
+    for version in SuiteVersion.objects.filter(pk__in=visible_entries().order_by().values("suite_version")):
+        report = reports.get(version.pk)
+        if report and (report.computed > timezone.now() - LEAST_PAUSE or report.digest == inputs_digest(version)):
+            continue
+        job = "leaderboard.upkeep.jobs.compute_analysis"
+        pushed += bool(push_once(AUDITS, job, version.pk, job_id=f"analysis-{version.pk}", timeout=SECONDS))
+    return pushed
+
+
+def _measured(version: SuiteVersion) -> list[TaskCount]:
+    """What the newest run of each answer's tests says, as on the board: weak tests count for nothing."""
+    entries = ranked_entries(version).filter(inputs=Inputs.FULL)
+    answers = with_labels(answers_of(entries, ""), [TESTS], entries)
+    said = answers.order_by().values_list("revision__task__slug", "submission__system__backbone", TESTS.column)
+    return _task_counts(version, said.annotate(number=Count("pk")))
+
+
+def _reported(version: SuiteVersion) -> list[TaskCount]:
+    entries = ranked_entries(version).filter(inputs=Inputs.FULL)
+    said = with_reported_labels(results_of(entries, "")).order_by()
+    columns = ("task__slug", "run__system__backbone", REPORTED_TESTS.column)
+    return _task_counts(version, said.values_list(*columns).annotate(number=Count("pk")))
+
+
+def _task_counts(version: SuiteVersion, said: Iterable[tuple[str, str, str | None, int]]) -> list[TaskCount]:
+    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for task, model, label, number in said:
+        if label is not None:
+            counts[task, model][label != "CC"] += number
+    revisions = TaskRevision.objects.filter(suite_versions=version)
+    metrics = dict(revisions.values_list("task__slug", "repository_metrics"))
+    return [
+        TaskCount(task, task.rpartition("/")[0], model, passes, fails, _metrics(metrics.get(task)))
+        for (task, model), (passes, fails) in sorted(counts.items())
+    ]
+
+
+def _metrics(stored: Mapping[str, float] | None) -> tuple[float, ...] | None:
+    return tuple(float(stored[name]) for name in METRICS) if stored else None
+
+
+def _regression(counts: list[TaskCount]) -> dict[str, Any] | None:
+    if not counts:
+        return None
+    # Loads statsmodels.
+    from leaderboard.statistics.regression import fit
+
+    return asdict(fit(counts))
+
+
+def _pair(pair: RaterPair) -> dict[str, Any]:
+    """``agreement`` and ``kappa`` are null where they have no value."""
+    result = pair.result
+    return {
+        "first": pair.first.name,
+        "second": pair.second.name,
+        "labels": result.labels,
+        "matrix": result.matrix,
+        "n": result.n,
+        "agreement": result.agreement.value,
+        "kappa": result.kappa.value,
+    }
+
+
+def _bar(bar: Bar) -> dict[str, Any]:
+    """Without its parts, which are drawn from the numbers."""
+    return {name: value for name, value in bar._asdict().items() if name != "parts"}
+
+
+def _errors(version: SuiteVersion) -> tuple[dict[str, int], int]:
+    """How many answers have a finding of each class of error, and how many have any. Closed cases alone."""
+    reviews = Review.objects.filter(
+        case__kind=CaseKind.REVIEW,
+        case__state__in=CLOSED,
+        case__implementation__submission__entry__in=ranked_entries(version),
+    ).exclude(findings=[])
+    classes: dict[int, set[str]] = defaultdict(set)
+    for answer, findings in reviews.order_by().values_list("case__implementation", "findings"):
+        classes[answer] |= {finding["error_class"] for finding in findings if finding.get("error_class")}
+    counted = Counter(name for found in classes.values() for name in found)
+    return dict(counted), sum(bool(found) for found in classes.values())

@@ -1,0 +1,146 @@
+"""Systems beside each other: what tells each pair apart, and what every rater says of each task."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from django.db.models import Q
+
+from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
+from leaderboard.board.matrix import said_of
+from leaderboard.board.rows import board_metrics, board_rows, shown_metrics, title_with_inputs
+from leaderboard.statistics.intervals import p_text
+from leaderboard.statistics.paired import Pair, compare, holm
+from submissions.enums import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from django.utils.safestring import SafeString
+
+    from benchmark_tasks.models import SuiteVersion
+    from leaderboard.board.matrix import MatrixTask
+    from leaderboard.board.rows import BoardRow
+    from leaderboard.statistics.coefficients import Array
+
+FEWEST, MOST = 2, 4
+LISTED: Final = 500
+"""Rows that the choice of systems offers; addresses may name any."""
+SIGNIFICANT: Final = 0.05
+_KEY: Final = re.compile(r"s([1-9][0-9]{0,8})|r-([a-z0-9][a-z0-9._-]{0,119})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two rows, what tells them apart (None: no task has a result of both), and p as adjusted for the pairs shown."""
+
+    first: BoardRow
+    second: BoardRow
+    pair: Pair | None
+    adjusted: float | None
+    number: int
+
+    @property
+    def apart(self) -> bool:
+        """Whether the adjusted p is below 0.05."""
+        return self.adjusted is not None and self.adjusted < SIGNIFICANT
+
+    @property
+    def words(self) -> str:
+        """What the numbers mean, in a sentence."""
+        names = self.first.title_with_inputs, self.second.title_with_inputs
+        if self.first.closed or self.second.closed:
+            return f"{names[0]} and {names[1]} cannot be compared while you label an answer of one of them."
+        if self.pair is None or self.adjusted is None:
+            return f"{names[0]} and {names[1]} cannot be compared: no task has a published result of both."
+        tasks = "the one task that both have" if self.pair.tasks == 1 else f"these {self.pair.tasks} tasks"
+        p = p_text(self.adjusted)
+        p = f"p {p}" if p.startswith("<") else f"p = {p}"
+        counts = f"{self.pair.more_a} against {self.pair.more_b} discordant, {p}"
+        if not self.apart:
+            return f"{names[0]} and {names[1]} cannot be told apart on {tasks}: {counts}."
+        better, worse = names if self.pair.more_a > self.pair.more_b else names[::-1]
+        return f"{better} passes more of {tasks} than {worse}: {counts}."
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLine:
+    """A task with mark and words of each row; ``discordant`` where the tests of two rows differ."""
+
+    task: MatrixTask
+    pairs: tuple[tuple[SafeString | None, tuple[str, str, str]], ...]
+    discordant: bool
+
+
+def rows_named(version: SuiteVersion, keys: Sequence[str]) -> list[BoardRow]:
+    """The rows that ``keys`` (``s12``, ``r-gpt-4.1``) name, in that order; those that there are not are left out."""
+    submissions, reported = [], []
+    for key in keys:
+        match = _KEY.fullmatch(key)
+        if match and match[1]:
+            submissions.append(int(match[1]))
+        elif match:
+            reported.append(match[2])
+    named = Q(entry__submission__in=submissions) | Q(entry__reported_run__slug__in=reported)
+    found = {row.key: row for row in board_rows(board_metrics(version).filter(named), version, None)}
+    return [found[key] for key in dict.fromkeys(keys) if key in found]
+
+
+def offered(version: SuiteVersion, hidden: Collection[int] = ()) -> list[tuple[str, str]]:
+    """The best rows of a board as choices: key, and name with inputs and score. One query.
+
+    Those of the submissions ``hidden`` from the viewer are last, without a score.
+    """
+    listed = sorted_metrics(board_metrics(version, kind=Kind.RANKED), DEFAULT_SORT, hidden=hidden)[:LISTED]
+    fields = ("entry__submission", "entry__reported_run__slug", "entry__system__name", "entry__inputs", "tests_rate")
+    return [
+        (
+            f"s{submission}" if submission else f"r-{run}",
+            title_with_inputs(name, inputs) + ("" if rate is None or submission in hidden else f" ({100 * rate:.1f})"),
+        )
+        for submission, run, name, inputs, rate in shown_metrics(listed).values_list(*fields)
+    ]
+
+
+def compared(rows: Sequence[BoardRow], tasks: Sequence[MatrixTask]) -> list[Compared]:
+    """Every pair of ``rows``, with p adjusted for their number (Holm)."""
+    scores = [_scores(row, tasks) for row in rows]
+    papers = np.unique([task.paper for task in tasks], return_inverse=True)[1].tolist()
+    pairs = [(one, two, compare(scores[one], scores[two], papers)) for one, two in combinations(range(len(rows)), 2)]
+    adjusted = iter(holm([pair.p for _, _, pair in pairs if pair]))
+    known = sum(pair is not None for _, _, pair in pairs)
+    return [Compared(rows[one], rows[two], pair, next(adjusted) if pair else None, known) for one, two, pair in pairs]
+
+
+def task_lines(
+    rows: Sequence[BoardRow], tasks: Sequence[MatrixTask], cells: Sequence[Sequence[tuple[MatrixTask, SafeString]]]
+) -> list[TaskLine]:
+    """The tasks, discordant ones first; ``cells`` are the marks of each row."""
+    marks = [{task.slug: cell for task, cell in each} for each in cells]
+    lines = []
+    for task in tasks:
+        shares = {said_of(row, task)[0] for row in rows} - {None}
+        pairs = tuple((each.get(task.slug), _words(row, task)) for each, row in zip(marks, rows, strict=True))
+        lines.append(TaskLine(task, pairs, discordant=len(shares) > 1))
+    return sorted(lines, key=lambda line: not line.discordant)
+
+
+def _scores(row: BoardRow, tasks: Sequence[MatrixTask]) -> Array:
+    shares = [said_of(row, task)[0] for task in tasks]
+    return np.array([np.nan if share is None else share for share in shares], dtype=np.float64)
+
+
+def _words(row: BoardRow, task: MatrixTask) -> tuple[str, str, str]:
+    """What tests, judge and annotators say, in short."""
+    share, judge, human = said_of(row, task)
+    if share is None:
+        tests = ""
+    elif row.trials > 1:
+        tests = f"{round(share * row.trials)}/{row.trials}"
+    else:
+        tests = "passed" if share else "failed"
+    return tests, judge, human

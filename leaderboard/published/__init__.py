@@ -1,1 +1,0 @@
-"""What others published about LMR-BENCH."""

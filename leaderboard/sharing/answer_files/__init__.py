@@ -1,0 +1,1 @@
+"""Write the file of a suite's public answers."""

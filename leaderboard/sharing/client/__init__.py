@@ -1,0 +1,1 @@
+"""The client, one file that people download."""

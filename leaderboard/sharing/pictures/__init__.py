@@ -1,0 +1,1 @@
+"""Draw badges and preview cards."""

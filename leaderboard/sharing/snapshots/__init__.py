@@ -1,0 +1,1 @@
+"""Freeze a board, and report what changed since."""

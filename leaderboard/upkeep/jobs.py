@@ -1,0 +1,35 @@
+"""What the queue calls of this room. A job fetches, claims and delegates; only it loads numpy and statsmodels."""
+
+from __future__ import annotations
+
+from benchmark_tasks.models import Suite, SuiteVersion
+from leaderboard.notices.mailing import send_due
+from leaderboard.sharing.answer_files import archive
+
+
+def rank_board(version_id: int) -> None:
+    """Compute the rank bands of a suite version's board, if results changed since they were computed."""
+    from leaderboard.board.ranks import rank_version
+
+    rank_version(version_id)
+
+
+def write_answers(suite_id: int) -> None:
+    """Write the file of a suite's public answers; nothing where the suite is gone."""
+    suite = Suite.objects.filter(pk=suite_id).first()
+    if suite is not None:
+        archive.write_answers(suite)
+
+
+def compute_analysis(version_id: int) -> None:
+    """Compute the analysis of a suite version; nothing where it is gone."""
+    from leaderboard.insight.analysis.report import compute_report
+
+    version = SuiteVersion.objects.filter(pk=version_id).first()
+    if version is not None:
+        compute_report(version)
+
+
+def mail_notices() -> None:
+    """Send the notices that are due by e-mail."""
+    send_due()

@@ -1,0 +1,1 @@
+"""Serve pages: views, forms, table files, and the page cache."""

@@ -1,0 +1,267 @@
+"""The forms of answers' pages and of the maintainers': appeals, submissions, quotas, judges and re-evaluations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from django import forms
+
+from benchmark_tasks.models import Suite
+from evaluator.judging.configs import MOST_VOTES, VOTES, VOTES_WHEN_SPLIT
+from evaluator.reevaluation import planning
+from leaderboard.board.filters import suite_choices
+from leaderboard.models.enums import NoticeKind
+from reviews.cases.appeals import LONGEST_EVIDENCE, SHORTEST_EVIDENCE
+from submissions.forms import LONGEST_REASON, refuse_hidden_characters
+from submissions.models import Endpoint, Submission, User
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.db.models import QuerySet
+    from django.http import QueryDict
+
+    from evaluator.models import JudgeConfig
+
+LARGEST_QUOTA: Final = 10_000
+LARGEST_NUMBER: Final = 2**62
+NONE_SHOWN: Final = "none"
+
+
+def _reason(help_text: str) -> forms.CharField:
+    return forms.CharField(
+        label="Reason",
+        max_length=LONGEST_REASON,
+        help_text=help_text,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+
+
+class AppealForm(forms.Form):
+    """Evidence against an answer's label or outcome."""
+
+    evidence = forms.CharField(
+        min_length=SHORTEST_EVIDENCE,
+        max_length=LONGEST_EVIDENCE,
+        label="Evidence",
+        help_text="What is wrong, and what shows it: a passage of the paper, a line of the code, an input that the "
+        "test treats wrongly. Adjudicators read it, and it becomes public when the case is decided.",
+        widget=forms.Textarea(attrs={"rows": 5}),
+        validators=[refuse_hidden_characters],
+    )
+
+
+class MailChoiceForm(forms.Form):
+    """Which notices come by e-mail as well."""
+
+    kinds = forms.MultipleChoiceField(
+        label="Notices by e-mail", required=False, choices=NoticeKind, widget=forms.CheckboxSelectMultiple
+    )
+
+
+class SubmissionNumberForm(forms.Form):
+    """Names a submission by its number."""
+
+    submission = forms.IntegerField(label="Submission number", min_value=1, max_value=LARGEST_NUMBER)
+
+    def clean_submission(self) -> Submission:
+        """The submission."""
+        number = self.cleaned_data["submission"]
+        found = Submission.objects.filter(pk=number).first()
+        if found is None:
+            raise forms.ValidationError(f"There is no submission {number}; its number is in its address.")
+        return found
+
+
+class VisibilityForm(SubmissionNumberForm):
+    """Hiding a submission, or showing it again."""
+
+    reason = _reason("Public: it stands where the submission was, and in its history.")
+
+
+class QuotaForm(forms.Form):
+    """One person's daily limit."""
+
+    username = forms.CharField(label="User name", max_length=150)
+    daily = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=LARGEST_QUOTA,
+        label="Submissions a day",
+        help_text="Empty: the limit of this instance.",
+    )
+    reason = forms.CharField(label="Reason", max_length=LONGEST_REASON)
+
+    def clean_username(self) -> User:
+        """The account."""
+        name = self.cleaned_data["username"]
+        found = User.objects.filter(username=name).first()
+        if found is None:
+            raise forms.ValidationError(f"There is no account {name!r}; user names are case-sensitive.")
+        return found
+
+
+class SnapshotForm(forms.Form):
+    """Freezes a suite's board."""
+
+    title = forms.CharField(
+        max_length=120,
+        label="Title",
+        help_text="Short, as a paper would name it, for example “camera-ready” or “May 2026”.",
+        validators=[refuse_hidden_characters],
+    )
+    note = forms.CharField(
+        max_length=LONGEST_REASON,
+        label="Why it is frozen",
+        help_text="Public, and like the title never changed: a mistake is put right by a new snapshot.",
+        widget=forms.Textarea(attrs={"rows": 2}),
+        validators=[refuse_hidden_characters],
+    )
+    supersedes = forms.TypedChoiceField(
+        required=False,
+        coerce=int,
+        empty_value=None,
+        label="Supersedes",
+        help_text="An older snapshot that should not be cited any more; its page then leads to this one, and says why.",
+    )
+
+    def __init__(self, *args: Any, suite: Suite, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        standing = suite.snapshots.filter(superseded_by=None).defer("document")
+        choices = [("", "none"), *((each.number, f"{each.number}: {each.title}") for each in standing)]
+        cast("forms.TypedChoiceField", self.fields["supersedes"]).choices = choices
+
+
+class AddJudgeForm(forms.Form):
+    """Makes a judge from one of one's own endpoints."""
+
+    endpoint = forms.ModelChoiceField(
+        Endpoint.objects.none(),
+        label="Endpoint",
+        empty_label=None,
+        help_text="Model, address, sampling and prices are copied from it; its key is used for the votes.",
+        error_messages={"required": "Choose an endpoint.", "invalid_choice": "You have no such endpoint."},
+    )
+    name = forms.CharField(
+        max_length=80,
+        label="Name",
+        help_text="As boards show it, for example the model and its date.",
+    )
+    vendor = forms.CharField(
+        max_length=60,
+        label="Vendor",
+        help_text="Whose model it is. Pages disclose where a judged system is of the same one: judges favour their own "
+        "family.",
+    )
+    votes = forms.IntegerField(
+        initial=VOTES,
+        min_value=1,
+        max_value=MOST_VOTES,
+        label="Votes",
+        help_text="How often each answer is judged. An odd number.",
+    )
+    votes_when_split = forms.IntegerField(
+        initial=VOTES_WHEN_SPLIT,
+        min_value=1,
+        max_value=MOST_VOTES,
+        label="Votes when split",
+        help_text="How many votes there are when the first ones differ. An odd number.",
+    )
+
+    def __init__(self, data: Any = None, *, owner: User) -> None:
+        super().__init__(data)
+        field = cast("forms.ModelChoiceField[Endpoint]", self.fields["endpoint"])
+        field.queryset = Endpoint.objects.filter(owner=owner)
+
+    def clean(self) -> dict[str, Any]:
+        """Odd numbers can decide; and more votes, not fewer, when split."""
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        votes, when_split = given.get("votes"), given.get("votes_when_split")
+        for name, number in (("votes", votes), ("votes_when_split", when_split)):
+            if number is not None and number % 2 == 0:
+                self.add_error(name, "Give an odd number, so that two labels cannot have equally many.")
+        if votes is not None and when_split is not None and when_split < votes:
+            self.add_error("votes_when_split", f"Give at least as many as there are votes ({votes}).")
+        return given
+
+
+class SuiteForm(forms.Form):
+    """Chooses the suite that a judge is to judge."""
+
+    suite = forms.ModelChoiceField(
+        Suite.objects.all(),
+        to_field_name="slug",
+        label="Suite",
+        empty_label=None,
+        error_messages={"required": "Choose a suite.", "invalid_choice": "There is no such suite."},
+    )
+
+    def __init__(self, data: Any = None, *, suites: Iterable[Suite] | None = None) -> None:
+        """Offers ``suites`` (all, unless some are given)."""
+        super().__init__(data)
+        cast("forms.ModelChoiceField[Suite]", self.fields["suite"]).choices = suite_choices(suites)
+
+
+class ShowForm(forms.Form):
+    """Confirms that a suite's board is to show a judge. ``instead_of`` is the one that it showed to the maintainer."""
+
+    suite = forms.ModelChoiceField(Suite.objects.all(), to_field_name="slug", widget=forms.HiddenInput)
+    instead_of = forms.CharField(max_length=80, widget=forms.HiddenInput)
+    reason = _reason("Public: it stands with the change on the pages of both judges.")
+
+    @classmethod
+    def of(cls, suite: Suite, shown: JudgeConfig | None) -> ShowForm:
+        """The form for ``suite``, whose board shows ``shown`` now."""
+        return cls(initial={"suite": suite.slug, "instead_of": shown.slug if shown else NONE_SHOWN})
+
+
+class ChooseForm(forms.Form):
+    """Reads ``?suite=&task=&submission=``: exactly what is given must hold of a submission.
+
+    Once valid, ``submissions`` are the scored ones that were chosen.
+    """
+
+    submissions: QuerySet[Submission]
+
+    suite = forms.ChoiceField(
+        required=False, label="Suite", error_messages={"invalid_choice": "There is no suite %(value)s."}
+    )
+    task = forms.CharField(
+        required=False,
+        max_length=160,
+        label="Task",
+        widget=forms.TextInput(attrs={"placeholder": "lmr-mini/dpo/1"}),
+    )
+    submission = forms.IntegerField(required=False, min_value=1, max_value=LARGEST_NUMBER, label="Submission number")
+
+    def __init__(self, data: QueryDict | None) -> None:
+        super().__init__(data)
+        cast("forms.ChoiceField", self.fields["suite"]).choices = [("", "any"), *suite_choices()]
+
+    @staticmethod
+    def asked(params: QueryDict) -> bool:
+        """Whether an address chooses anything."""
+        return any(params.get(name) for name in ChooseForm.base_fields)
+
+    def clean(self) -> dict[str, Any]:
+        """Something must be chosen, and be there; the task's name is written out in full."""
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        if self.errors:
+            return given
+        if not any(given.values()):
+            raise forms.ValidationError("Choose a suite, a task or a submission.")
+        number = given["submission"]
+        try:
+            self.submissions, given["task"] = planning.choose(
+                suite=given["suite"], task=given["task"], submissions=[number] if number else []
+            )
+        except planning.WrongChoiceError as error:
+            self.add_error(error.field, str(error))
+        return given
+
+
+class StartForm(forms.Form):
+    """Confirms a plan. ``plan`` is the fingerprint of what was shown."""
+
+    reason = _reason("Public: it stands beside the difference in the history of every submission.")
+    plan = forms.CharField(max_length=64, widget=forms.HiddenInput)

@@ -1,0 +1,92 @@
+"""Pages for everybody, rendered once for each version of what they show, with ETag and 304."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from functools import wraps
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.core.cache import caches
+from django.http import HttpResponse
+from django.middleware.gzip import GZipMiddleware
+from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.http import quote_etag
+
+from leaderboard.board.caching import PAGES, build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Any
+
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
+MOST_QUERY: Final = 500
+"""Characters of a query string; longer ones are rendered and not kept."""
+
+
+def kept_by(
+    version: Callable[..., str | None], *, parameters: Collection[str] | None = None
+) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+    """Keep what a view answers to visitors without an account as long as ``version`` of the same arguments is the same.
+
+    For views whose pages hold nothing of one visitor: no form but GET's, no relative time. Nothing is kept where the
+    version is None. ``parameters`` are those of the query string that the view reads (None: any); others are ignored.
+    """
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @wraps(view)
+        def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            query = request.META.get("QUERY_STRING", "")
+            if parameters is not None:
+                query = urlencode([(name, value) for name in parameters for value in request.GET.getlist(name)])
+            anonymous = settings.SESSION_COOKIE_NAME not in request.COOKIES and "messages" not in request.COOKIES
+            known = version(request, *args, **kwargs) if anonymous and len(query) <= MOST_QUERY else None
+            if known is None:
+                response = view(request, *args, **kwargs)
+                response.headers.setdefault("Cache-Control", "private, no-cache")
+                return response
+            zipped = "gzip" in request.headers.get("Accept-Encoding", "")
+            # Pages hold absolute addresses, so scheme and host are part of what is asked.
+            site = request.scheme, request.get_host()
+            asked = (build(), known, site, request.path, query, request.headers.get("HX-Request", ""))
+            tag = hashlib.sha256(repr((*asked, zipped)).encode()).hexdigest()[:32]
+            unchanged = get_conditional_response(request, etag=quote_etag(tag))
+            if unchanged is not None:
+                return _with_headers(unchanged, tag)
+            kept = caches[PAGES].get(tag)
+            if kept is None:
+                response = view(request, *args, **kwargs)
+                if response.status_code != HttpResponse.status_code or response.cookies:
+                    return response
+                headers = {name: value for name, value in response.items() if name.startswith(("Content-", "HX-"))}
+                # Nothing of one visitor is in it, so that its length tells nothing (BREACH).
+                content = gzip.compress(response.content, 6, mtime=0) if zipped else response.content
+                kept = content, headers | ({"Content-Encoding": "gzip"} if zipped else {})
+                caches[PAGES].set(tag, kept)
+            content, headers = kept
+            return _with_headers(HttpResponse(content, headers=headers), tag)
+
+        return answer
+
+    return decorate
+
+
+def _with_headers(response: HttpResponse, tag: str) -> HttpResponse:
+    response.headers["ETag"] = quote_etag(tag)
+    response.headers["Cache-Control"] = "no-cache"
+    patch_vary_headers(response, ("Accept-Encoding", "Cookie", "HX-Request"))
+    return response
+
+
+class TextGZipMiddleware(GZipMiddleware):
+    """Compress texts that are made for one request, padded by a random length (BREACH); files have theirs already."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        kind = response.headers.get("Content-Type", "").partition(";")[0]
+        if response.streaming or not (kind.startswith("text/") or kind.endswith(("json", "xml"))):
+            return response
+        return super().process_response(request, response)

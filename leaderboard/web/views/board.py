@@ -1,0 +1,260 @@
+"""The boards: landing page, table and matrix."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import TYPE_CHECKING, Final, cast
+
+from django.core.cache import caches
+from django.core.paginator import Paginator
+from django.http import Http404
+from django.shortcuts import get_object_or_404, render
+from django.template.loader import get_template
+from django.views.decorators.http import require_safe
+from django_htmx.http import push_url
+from django_htmx.middleware import HtmxDetails
+
+from benchmark_tasks.models import Suite
+from leaderboard.board.caching import PAGES, WRITTEN, build, kept_rows
+from leaderboard.board.columns import (
+    COLUMNS,
+    DEFAULT_SORT,
+    FILE_COLUMNS,
+    SORT_KEYS,
+    asked_columns,
+    file_row,
+    headings,
+    sorted_metrics,
+)
+from leaderboard.board.facets import filter_choices, published_on, surroundings
+from leaderboard.board.filters import BoardFilter
+from leaderboard.board.later_papers import counted_on, later, sorted_on
+from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
+from leaderboard.board.matrix import TASK_ORDERS, arranged, cells, file_rows
+from leaderboard.board.query_strings import asked_sort, asked_version, query_with
+from leaderboard.board.rows import board_metrics
+from leaderboard.board.states import changes_of, state_of
+from leaderboard.board.visibility import closed, closed_submissions, without_numbers
+from leaderboard.models import EntryMetric
+from leaderboard.web.page_cache import kept_by
+from leaderboard.web.table_files import HIDDEN, file_asked, table_file
+from submissions.enums import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any
+
+    from django.db.models import QuerySet
+    from django.http import HttpRequest, HttpResponse, QueryDict
+
+    from leaderboard.board.columns import Column
+    from leaderboard.board.matrix import MatrixTask
+    from leaderboard.board.rows import BoardRow
+
+MATRIX: Final = "leaderboard/matrix.html"
+MOST_FILE_ROWS: Final = 10_000
+PAGE_ROWS: Final = {"": 50, "all": 500}
+"""What ``?rows=`` may ask for."""
+
+
+def data_version(_request: HttpRequest, suite: str | None = None, **_: object) -> str | None:
+    """The version of what the boards of a suite show (of the first one without ``suite``); None where there is none."""
+    slug = suite or Suite.objects.values_list("slug", flat=True).first()
+    changed = changes_of(slug) if slug else None
+    return f"{slug} {changed}" if changed else None
+
+
+@require_safe
+@kept_by(data_version)
+def board_default(request: HttpRequest) -> HttpResponse:
+    """The first suite's board, at the site's root."""
+    suite = Suite.objects.first()
+    if suite is None:
+        return render(request, "leaderboard/no_suites.html")
+    return _board(request, suite.slug, "leaderboard/board.html")
+
+
+@require_safe
+@kept_by(data_version)
+def board(request: HttpRequest, suite: str) -> HttpResponse:
+    """One suite's board, overall or in one category, as the address asks."""
+    return _board(request, suite, "leaderboard/board.html")
+
+
+@require_safe
+@kept_by(data_version)
+def matrix(request: HttpRequest, suite: str) -> HttpResponse:
+    """The same rows, task by task."""
+    return _board(request, suite, MATRIX)
+
+
+def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
+    version = asked_version(request, slug)
+    if version is None:
+        return render(request, "leaderboard/board_empty.html", {"suite": get_object_or_404(Suite, slug=slug)})
+    suite = version.suite
+    state = state_of(version)
+    around = surroundings(version, state)
+    category = next((each for each in around.categories if each.slug == request.GET.get("category")), None)
+    if request.GET.get("category") and category is None:
+        raise Http404("This suite has no task in that category.")
+    published = published_on(version, state)
+    facets = filter_choices(around, published)
+    found = BoardFilter(request.GET, queryset=board_metrics(version, category, Kind.RANKED), facets=facets)
+    sort = asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
+    order = "difficulty" if request.GET.get("tasks") == "difficulty" else "category"
+    hidden = closed_submissions(request)
+    # With few rows, the pass rate shows each row's result.
+    rates = [] if hidden else state.pass_rates
+    tasks = arranged(around.tasks, rates, category=category.slug if category else "", order=order)
+    month = found.form.cleaned_data.get("papers", "") if found.is_bound and found.form.is_valid() else ""
+    tasks = later(tasks, month) if month else tasks
+    listed = sorted_metrics(found.qs, sort, hidden=hidden)
+    in_order = sorted_on(listed[:MOST_FILE_ROWS], tasks, sort, hidden=hidden) if month else listed
+
+    def read(part: QuerySet[EntryMetric] | list[int]) -> list[BoardRow]:
+        some = EntryMetric.objects.filter(pk__in=part) if isinstance(part, list) else part
+        rows = without_numbers(kept_rows(some, state, category), hidden)
+        return counted_on(rows, tasks, month, part if isinstance(part, list) else []) if month else rows
+
+    if file_asked(request):
+        return _file(request, suite, read(in_order[:MOST_FILE_ROWS]), tasks, by_task=template == MATRIX)
+    paginator = Paginator(in_order, PAGE_ROWS.get(request.GET.get("rows", ""), PAGE_ROWS[""]))
+    if not month:
+        # Counting 100,000 rows takes a third of the page's time, and only results and names change how many there are.
+        number = _key("count", version.pk, state.surroundings, state.results, category and category.pk, found.asked)
+        paginator.count = cast("int", caches[PAGES].get_or_set(number, listed.count))
+    page = paginator.get_page(request.GET.get("page"))
+    rows = read(cast("QuerySet[EntryMetric]", page.object_list))
+    calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort, hidden=hidden)
+    samples = read(calibration) if published.has_samples else []
+    columns = asked_columns(request.GET, without=unused_columns([*rows, *samples]))
+    shown = {
+        "columns": {column.key for column in columns},
+        "tasks": tasks,
+        "judge": around.judge,
+    }
+    context = {
+        **shown,
+        **_controls(request, suite, found, facets, columns),
+        "suite": suite,
+        "SUITES": around.suites,
+        "version": version,
+        "around": around,
+        "published": published,
+        "narrowed": found.narrowed,
+        "category": category,
+        "month": month,
+        "closed": closed(request),
+        "page": page,
+        "rows": _written(rows, shown, matrix=template == MATRIX),
+        "samples": _written(samples, shown, matrix=template == MATRIX),
+        "left_out": next((row.not_counted for row in (*rows, *samples) if row.not_counted), ()),
+        "flagged": any(row.flagged for row in (*rows, *samples)),
+        "task_orders": [(each, query_with(request.GET, tasks=each)) for each in TASK_ORDERS],
+        "task_order": order,
+        "groups": _groups(request.GET, tasks),
+        "few": any(row.tests and row.tests.few for row in rows),
+        "compact": request.GET.get("density") == "compact",
+    }
+    response = render(request, template, context)
+    address = f"{request.path}{query_with(request.GET)}".removesuffix("?")
+    return push_url(response, address) if HtmxDetails(request) else response
+
+
+def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) -> list[str]:
+    """Each row as HTML, written anew only where something of it changed: pages differ by a row or two."""
+    template = get_template(f"leaderboard/partials/{'matrix' if matrix else 'board'}_row.html")
+    tasks, judge = [(task.slug, task.starts) for task in shown["tasks"]], shown["judge"] and shown["judge"].slug
+    same = _key(matrix, sorted(shown["columns"]), tasks, judge)
+    by_key = {_key(same, row.stamp or row, row.closed): row for row in rows}
+    kept = WRITTEN.get_many(by_key)
+    new = {
+        key: template.render({**shown, "row": row, "cells": cells(row, shown["tasks"])})
+        for key, row in by_key.items()
+        if key not in kept
+    }
+    WRITTEN.set_many(new)
+    written = kept | new
+    return [written[key] for key in by_key]
+
+
+def _controls(
+    request: HttpRequest, suite: Suite, found: BoardFilter, facets: Mapping[str, Any], columns: list[Column]
+) -> dict[str, str]:
+    """``filters`` above the board and its table's ``head`` as HTML, written anew only where what they are made from is.
+
+    That is the address, the choices that the filters offer, and the columns.
+    """
+    key = _key(request.path, suite.slug, sorted(request.GET.lists()), facets, columns)
+
+    def write() -> dict[str, str]:
+        context = {
+            "request": request,
+            "suite": suite,
+            "filter": found,
+            "kept": [(name, request.GET.get(name, "")) for name in ("sort", "version", "tasks", "rows")],
+            "all_columns": COLUMNS,
+            "columns": {column.key for column in columns},
+            "compact": request.GET.get("density") == "compact",
+            "headings": headings(request.GET, columns),
+        }
+        names = {"filters": "board_filters", "head": "board_head"}
+        return {part: get_template(f"leaderboard/partials/{name}.html").render(context) for part, name in names.items()}
+
+    return cast("dict[str, str]", caches[PAGES].get_or_set(key, write))
+
+
+def _key(*made_from: object) -> str:
+    return hashlib.sha256(repr((build(), *made_from)).encode()).hexdigest()
+
+
+def _file(
+    request: HttpRequest, suite: Suite, rows: list[BoardRow], tasks: list[MatrixTask], *, by_task: bool
+) -> HttpResponse:
+    site = request.build_absolute_uri("/").rstrip("/")
+    if by_task:
+        return table_file(
+            request,
+            name=f"{suite.slug}-matrix",
+            columns=(*MATRIX_COLUMNS, HIDDEN),
+            rows=[(*line, row.closed) for row in rows for line in file_rows(row, tasks, site)],
+            suite=suite.slug,
+        )
+    return table_file(
+        request,
+        name=f"{suite.slug}-board",
+        columns=(*FILE_COLUMNS, HIDDEN),
+        rows=[(*file_row(row, site), row.closed) for row in rows],
+        suite=suite.slug,
+    )
+
+
+def _groups(params: QueryDict, tasks: list[MatrixTask]) -> list[dict[str, Any]]:
+    """The categories above the matrix: title, number of tasks, and the address of each one's own matrix."""
+    numbers = Counter((task.category, task.category_slug) for task in tasks)
+    return [
+        {"title": title, "tasks": number, "query": query_with(params, category=slug) if slug else ""}
+        for (title, slug), number in numbers.items()
+    ]
+
+
+def unused_columns(rows: list[BoardRow]) -> set[str]:
+    """Columns that would say nothing of any of the rows."""
+    said = {
+        "rank": any(row.rank for row in rows),
+        "trials": any(row.trials > 1 for row in rows),
+        "final": any(row.final is not None and row.final.by_annotators for row in rows),
+        "cost": any(row.cost is not None for row in rows),
+        "tokens": any(row.tokens is not None for row in rows),
+        "date": any(row.date for row in rows),
+        "marks": any(row.marks for row in rows),
+    }
+    return {key for key, says in said.items() if not says}
+
+
+def used_columns(keys: Collection[str], rows: list[BoardRow]) -> list[Column]:
+    """The columns with these keys that say something of any of the rows, in the board's order."""
+    unused = unused_columns(rows)
+    return [column for column in COLUMNS if column.key in keys and column.key not in unused]

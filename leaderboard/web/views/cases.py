@@ -1,0 +1,137 @@
+"""Public pages about disputed answers: the list, one case, what others reported; and appeals."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from django.core.paginator import Paginator
+from django.http import Http404
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from leaderboard.board.filters import CaseFilter
+from leaderboard.board.rows import visible_entries
+from leaderboard.board.visibility import closed_submissions, require_open
+from leaderboard.evidence.cases import (
+    case_page,
+    case_rows,
+    disagreements,
+    may_appeal,
+    public_cases,
+    reported_rows,
+)
+from leaderboard.evidence.submissions import may_see_code
+from leaderboard.models import ReportedResult
+from leaderboard.web.closed_pages import closes
+from leaderboard.web.forms import AppealForm
+from leaderboard.web.views.submissions import answer_page, open_answer
+from reviews.cases.appeals import appeal as appeal_against
+from reviews.views.guards import user_of
+from submissions.views.acting import action, perform
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+PAGE_SIZE = 25
+
+
+@never_cache
+@require_safe
+def cases(request: HttpRequest) -> HttpResponse:
+    """Closed cases and reported disagreements, as ``?what=&suite=&category=&reason=&source=&page=`` asks."""
+    hidden = closed_submissions(request)
+    # What is hidden is left out before anything is filtered: filters must not tell what a row would not.
+    found = CaseFilter(request.GET, queryset=public_cases().exclude(implementation__submission__in=hidden))
+    own = found.qs.order_by("-closed", "-pk")
+    reported = found.reported.order_by("run__suite__position", "run__slug", "task__paper__folder_name", "task__index")
+    # One list of both: what was decided here, newest first, then what others reported.
+    decided = own.count()
+    page = Paginator(range(decided + reported.count()), PAGE_SIZE).get_page(request.GET.get("page"))
+    first, end = max(page.start_index() - 1, 0), page.end_index()
+    context = {
+        "filter": found,
+        "page": page,
+        "closed": hidden,
+        "cases": case_rows(own[first:end]) if first < decided else [],
+        "reported": reported_rows(reported[max(first - decided, 0) : end - decided]) if end > decided else [],
+    }
+    return render(request, "leaderboard/cases.html", context)
+
+
+@never_cache
+@require_safe
+@closes
+def case(request: HttpRequest, pk: int) -> HttpResponse:
+    """One closed case. An open one has no page, for nobody: a maintainer may label too."""
+    found = public_cases().select_related(
+        "decision__adjudicator",
+        "decision__guideline",
+        "implementation__revision__task__paper",
+        "implementation__revision__task__suite",
+        "implementation__revision__category",
+        "implementation__submission__system",
+        "implementation__submission__suite_version__suite",
+    )
+    shown = get_object_or_404(found, pk=pk)
+    submission = shown.implementation.submission
+    require_open(request, submission=submission)
+    context = {
+        "page": case_page(shown, sees_code=may_see_code(request.user, submission)),
+        "case": shown,
+        "answer": shown.implementation,
+        "submission": submission,
+        "task": shown.implementation.revision.task,
+        "revision": shown.implementation.revision,
+        "suite": submission.suite_version.suite,
+    }
+    return render(request, "leaderboard/case.html", context)
+
+
+@never_cache
+@require_safe
+def reported_case(request: HttpRequest, run: str, paper: str, index: int) -> HttpResponse:
+    """What others reported of one answer that this site has not seen."""
+    if not run.isprintable():
+        # PostgreSQL refuses to look for a NUL.
+        raise Http404
+    shown = visible_entries().filter(reported_run__isnull=False).values("reported_run")
+    found = ReportedResult.objects.select_related("run__suite", "task__suite").filter(
+        run__in=shown, run__slug=run, task__paper__slug=paper, task__index=index
+    )
+    rows = reported_rows(found)
+    if not rows:
+        raise Http404
+    ((result, category),) = rows
+    context = {
+        "result": result,
+        "category": category,
+        "run": result.run,
+        "task": result.task,
+        "suite": result.run.suite,
+        "disagreements": disagreements(result),
+    }
+    return render(request, "leaderboard/reported_case.html", context)
+
+
+@action("implementation")
+@closes
+def appeal(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
+    """Have an answer's label looked at again. A refused appeal comes back on the answer's page, as it was typed."""
+    shown, answer = open_answer(request, pk, paper, index, trial)
+    if not may_appeal(request.user, answer):
+        raise Http404
+    form = AppealForm(request.POST)
+
+    def act() -> None:
+        appeal_against(actor=user_of(request), implementation=answer, evidence=form.cleaned_data["evidence"])
+
+    return perform(
+        request,
+        act,
+        back=f"{answer.get_absolute_url()}#review",
+        done="Your appeal is in: the answer is reviewed with what you wrote.",
+        form=form,
+        again=lambda: answer_page(request, shown, answer, appeal=form, status=HTTPStatus.UNPROCESSABLE_ENTITY),
+    )

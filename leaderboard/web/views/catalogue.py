@@ -1,0 +1,210 @@
+"""What is asked: suites, their kits, tasks and their papers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from django.core.paginator import Paginator
+from django.http import FileResponse, Http404
+from django.shortcuts import get_object_or_404, render
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+from django.views.decorators.http import require_safe
+
+from benchmark_tasks.domain.content import ContentMissingError, file_path
+from benchmark_tasks.domain.kit import build_kit
+from benchmark_tasks.domain.left_out import tasks_left_out
+from benchmark_tasks.domain.paper_folder import is_pdf
+from benchmark_tasks.domain.problems import general
+from benchmark_tasks.domain.queries import current_version, has_code, revisions_of, titles_told_apart
+from benchmark_tasks.enums import AuditState, Protocol
+from benchmark_tasks.models import Suite, Task, TaskRevision
+from evaluator.generation.prompt_tasks import why_unreadable
+from leaderboard.board.matrix import tasks_of
+from leaderboard.board.query_strings import asked_sort, asked_version, sort_columns
+from leaderboard.board.rows import visible_entries
+from leaderboard.board.visibility import closed, closed_submissions
+from leaderboard.evidence.task_answers import DEFAULT_SORT, SORTS, answers_to, difficulty_of, in_order, task_answers
+from leaderboard.evidence.task_state import environment_states, may_see_reference, why_outdated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.db.models import QuerySet
+    from django.http import HttpRequest, HttpResponse
+    from django.http.response import HttpResponseBase
+
+    from benchmark_tasks.models import Category, SuiteVersion
+    from leaderboard.board.matrix import MatrixTask
+    from leaderboard.models import Entry
+
+PAGE_SIZE = 50
+
+
+@require_safe
+def suites(request: HttpRequest) -> HttpResponse:
+    """All suites."""
+    listed = [
+        {"suite": suite, "title": title, "version": suite.versions.first(), "tasks": suite.tasks.count()}
+        for suite, title in titles_told_apart(Suite.objects.all())
+    ]
+    return render(request, "leaderboard/suites.html", {"listed": listed})
+
+
+@require_safe
+def suite(request: HttpRequest, suite: str) -> HttpResponse:
+    """One suite: what it is, its versions, its tasks by category, its kit."""
+    shown = get_object_or_404(Suite, slug=suite)
+    version = asked_version(request, shown)
+    revisions = list(revisions_of(version)) if version else []
+    context = {
+        "suite": shown,
+        "version": version,
+        "versions": shown.versions.all(),
+        "groups": _by_category(revisions),
+        "outside": [revision for revision in revisions if revision.category is None],
+        "runnable_count": sum(revision.runnable for revision in revisions),
+        "auditing": _auditing(revisions) if version == current_version(shown) else None,
+        "task_count": len(revisions),
+        "facts_only": all(revision.protocol == Protocol.NONE for revision in revisions),
+        "reasons": _reasons(revisions),
+        "counted": sum(not revision.why_left_out for revision in revisions),
+        "left_out": tasks_left_out(revisions),
+        "waiting_environments": [
+            environment
+            for environment in environment_states(revisions, maintainer=request.user.is_staff)
+            if environment.state != "ready"
+        ],
+        "has_reported": visible_entries().filter(suite_version=version, reported_run__isnull=False).exists(),
+    }
+    return render(request, "leaderboard/suite.html", context)
+
+
+@require_safe
+def kit(request: HttpRequest, suite: str) -> HttpResponseBase:
+    """The task kit of a version, as a zip file."""
+    version = asked_version(request, get_object_or_404(Suite, slug=suite))
+    if version is None or not has_code(version):
+        raise Http404("This suite version has no task that can be run, so there is no kit.")
+    archive = build_kit(version)
+    name = f"{version.suite.slug}-v{version.number}-kit.zip"
+    # Its name holds a digest of its content. Whoever has it needs no open file.
+    tag = quote_etag(archive.stem)
+    response = get_conditional_response(request, etag=tag) or FileResponse(
+        archive.open("rb"), as_attachment=True, filename=name, content_type="application/zip"
+    )
+    response["ETag"] = tag
+    return response
+
+
+@require_safe
+def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpResponse:
+    """One task: how hard it is, every answer, its paper, instruction, masked code, protocol, audit."""
+    revision, is_current = asked_revision(request, suite, paper, index)
+    context = {
+        **_answers(request, revision),
+        "suite": revision.task.suite,
+        "task": revision.task,
+        "paper": revision.task.paper,
+        "revision": revision,
+        "is_current": is_current,
+        "audit": revision.audit,
+        "paper_problem": why_unreadable(revision) if revision.paper_hash else "",
+        "audit_outdated": why_outdated(revision),
+        "shows_reference": may_see_reference(revision, request.user),
+        "environments": environment_states([revision], maintainer=request.user.is_staff),
+    }
+    return render(request, "leaderboard/task.html", context)
+
+
+def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
+    """Every answer to a task on the shown version (else on the newest that has it), a page of them."""
+    task, answered = revision.task, answered_on(request, revision)
+    if answered is None or closed(request, task=task):
+        version = answered[0] if answered else None
+        return {"closed": closed(request, task=task), "answers": [], "difficulty": None, "version": version}
+    version, place, entries = answered
+    sort = asked_sort(request.GET, SORTS, DEFAULT_SORT)
+    hidden = closed_submissions(request)
+    page = Paginator(in_order(entries, place, sort, hidden=hidden), PAGE_SIZE).get_page(request.GET.get("page"))
+    return {
+        "closed": [],
+        "version": version,
+        "answers": task_answers(page.object_list, place, task, hidden=hidden),
+        "page": page,
+        "columns": sort_columns(request.GET, SORTS, DEFAULT_SORT, ascending=("system", "inputs", "judge", "human")),
+        "difficulty": difficulty_of(entries, place, hidden=hidden),
+    }
+
+
+def answered_on(
+    request: HttpRequest, revision: TaskRevision
+) -> tuple[SuiteVersion, MatrixTask, QuerySet[Entry]] | None:
+    """The asked version that has ``revision`` (else the newest), where its task stands there, and the rows that answer.
+
+    None where no version has it.
+    """
+    versions = revision.suite_versions.order_by("-number")
+    version = versions.filter(number=request.GET.get("version") or 0).first() or versions.first()
+    place = next((each for each in tasks_of(version) if each.slug == revision.task.slug), None) if version else None
+    return (version, place, answers_to(version, revision.task)) if version and place else None
+
+
+@require_safe
+def task_paper(request: HttpRequest, suite: str, paper: str, index: int) -> FileResponse:
+    """The paper as the kit holds it: a PDF shown in place, or the paper's text as JSON."""
+    revision, _ = asked_revision(request, suite, paper, index)
+    if not revision.paper_hash:
+        raise Http404("No paper is stored for this task; its page links to the publication.")
+    try:
+        file = file_path(revision.paper_hash)
+    except ContentMissingError as error:
+        raise Http404("The paper's file is missing from this instance's content store.") from error
+    content_type, ending = ("application/pdf", "pdf") if is_pdf(file) else ("application/json", "json")
+    response = FileResponse(file.open("rb"), content_type=content_type, filename=f"{paper}.{ending}")
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def asked_revision(request: HttpRequest, suite: str, paper: str, index: int) -> tuple[TaskRevision, bool]:
+    """The task's revision in the asked (else newest) version; if it is not in there, its newest one, and False."""
+    shown = get_object_or_404(
+        Task.objects.select_related("suite", "paper"), suite__slug=suite, paper__slug=paper, index=index
+    )
+    version = asked_version(request, shown.suite)
+    revisions = TaskRevision.objects.filter(task=shown).select_related("task__suite", "task__paper", "category")
+    revision = revisions.filter(suite_versions=version).first() if version else None
+    if revision is not None:
+        return revision, True
+    newest = revisions.order_by("-number").first()
+    if newest is None:
+        raise Http404("This task has no content yet.")
+    return newest, False
+
+
+def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:
+    """Why tasks cannot be run, and for how many each reason holds, the most frequent first."""
+    reasons = Counter(
+        reason
+        for revision in revisions
+        if not revision.runnable
+        for reason in {general(each) for each in revision.not_runnable_reasons or [revision.why_left_out]}
+    )
+    return reasons.most_common()
+
+
+def _auditing(revisions: Iterable[TaskRevision]) -> dict[str, Any] | None:
+    """How far the audit is that has to end before answers are taken; None when they are, or no task is runnable."""
+    audited = sum(revision.audit_state != AuditState.UNAUDITED for revision in revisions)
+    waiting = [each for each in revisions if each.runnable and each.audit_state == AuditState.UNAUDITED]
+    obstacles = {each.audit["obstacle"] for each in waiting if each.audit.get("obstacle")}
+    return {"done": audited, "of": audited + len(waiting), "obstacles": sorted(obstacles)} if waiting else None
+
+
+def _by_category(revisions: Iterable[TaskRevision]) -> list[tuple[Category, list[TaskRevision]]]:
+    groups: dict[Category, list[TaskRevision]] = {}
+    for revision in revisions:
+        if revision.category is not None:
+            groups.setdefault(revision.category, []).append(revision)
+    return sorted(groups.items(), key=lambda item: item[0].position)

@@ -1,0 +1,166 @@
+"""The pages of model endpoints: one's list, registering, changing, testing, and what becomes of the key.
+
+An endpoint is its owner's alone: for all other accounts, maintainers' too, none of these addresses exist.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evaluator.generation.limits import duration
+from evaluator.models import Generation
+from evaluator.providers.checking_endpoints import request_check
+from leaderboard.evidence.generations import money
+from reviews.views.guards import user_of
+from submissions.domain import endpoints as domain
+from submissions.endpoint_forms import PRESETS, EndpointForm, preset
+from submissions.enums import EndpointCheck
+from submissions.exceptions import SubmissionError
+from submissions.models import Endpoint
+from submissions.views.acting import action, perform
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+SHOWN_RUNS = 25
+
+
+def own_endpoint(request: HttpRequest, pk: int) -> Endpoint:
+    """The endpoint, if it is of whoever asks. Raises Http404 otherwise, as for one that does not exist."""
+    return get_object_or_404(domain.visible_to(request.user), pk=pk)
+
+
+@never_cache
+@login_required
+@require_safe
+def endpoints(request: HttpRequest) -> HttpResponse:
+    """Everything one has registered."""
+    rows = list(domain.visible_to(request.user).annotate(runs=Count("generations")))
+    context = {"rows": rows, "most": domain.MOST_ENDPOINTS, "full": len(rows) >= domain.MOST_ENDPOINTS}
+    return render(request, "leaderboard/endpoints.html", context)
+
+
+@never_cache
+@sensitive_post_parameters("key")
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def endpoint_form(request: HttpRequest, pk: int | None = None) -> HttpResponse:
+    """Register one, where ``?preset=`` fills in what is known of a provider; or change what is said of ``pk``."""
+    shown = None if pk is None else own_endpoint(request, pk)
+    chosen = preset(request.GET.get("preset", ""))
+    if request.method == "POST":
+        form = EndpointForm(request.POST, has_key=shown is not None and shown.has_key)
+    else:
+        form = EndpointForm.of(shown) if shown else EndpointForm(initial=chosen.initial if chosen else None)
+    if request.method == "POST" and form.is_valid():
+        described, key = form.described(), form.cleaned_data["key"]
+        try:
+            if shown is None:
+                stored, key_erased = domain.add(owner=user_of(request), described=described, key=key), False
+            else:
+                key_erased = domain.change(endpoint=shown, actor=user_of(request), described=described, key=key)
+                stored = shown
+        except SubmissionError as error:
+            form.refuse(str(error))
+        else:
+            done = "Saved." if shown else "Registered. Test the connection before you start a run."
+            messages.success(request, done)
+            if key_erased:
+                messages.warning(request, "The address has changed, so the key was deleted: it was given to another.")
+            return redirect(stored)
+    context = {"form": form, "endpoint": shown, "presets": () if shown else PRESETS, "chosen": chosen}
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
+    return render(request, "leaderboard/endpoint_form.html", context, status=status)
+
+
+@never_cache
+@login_required
+@require_safe
+def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
+    """One endpoint: what it is, whether it answers, its key's state, and the runs on it."""
+    shown = own_endpoint(request, pk)
+    runs = Generation.objects.filter(endpoint=shown).select_related(
+        "submission__system", "submission__suite_version__suite"
+    )
+    context = {
+        "endpoint": shown,
+        "facts": _facts(shown),
+        "judges": domain.using_judges(shown),
+        "runs": runs[:SHOWN_RUNS],
+    }
+    return render(request, "leaderboard/endpoint.html", context)
+
+
+def _facts(endpoint: Endpoint) -> list[tuple[str, str]]:
+    """What was said of an endpoint beside address, model and key, as label and text."""
+    limits = [
+        "" if endpoint.run_tokens is None else f"{endpoint.run_tokens:,} tokens",
+        "" if endpoint.run_dollars is None else f"US $ {money(endpoint.run_dollars)}",
+        duration(endpoint.run_seconds),
+    ]
+    facts = [
+        ("Temperature", "" if endpoint.temperature is None else f"{endpoint.temperature:g}"),
+        ("Top-p", "" if endpoint.top_p is None else f"{endpoint.top_p:g}"),
+        ("Reasoning effort", endpoint.effort),
+        ("Longest answer", f"{endpoint.max_output_tokens:,} tokens"),
+        ("Name of the output limit", endpoint.output_limit),
+        ("Strict", "left out of tools and schemas" if endpoint.omit_strict else ""),
+        ("Context", f"{endpoint.context_tokens:,} tokens"),
+        ("Requests", f"{endpoint.requests_at_once} at once, {endpoint.request_seconds:,} s each at most"),
+        ("A run’s limits", "; ".join(filter(None, limits))),  # noqa: RUF001 - as pages write it
+    ]
+    if endpoint.price_input is not None and endpoint.price_output is not None:
+        prices = f"US $ {money(endpoint.price_input)} in, {money(endpoint.price_output)} out, per million tokens"
+        facts.append(("Prices", prices))
+    if endpoint.limits_by_estimate:
+        facts.append(("Token usage", "not reported: tokens and cost are unknown, and limits act on an estimate"))
+    return [(label, text) for label, text in facts if text]
+
+
+@never_cache
+@require_safe
+def endpoint_progress(request: HttpRequest, pk: int) -> HttpResponse:
+    """What a test of the connection came to; nothing is sent while it is under way."""
+    shown = own_endpoint(request, pk)
+    if shown.check_state == EndpointCheck.WAITING:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return render(request, "leaderboard/endpoint_check.html", {"endpoint": shown, "announce": True})
+
+
+@action("endpoint")
+def endpoint_check(request: HttpRequest, pk: int) -> HttpResponse:
+    """Queue one tiny call."""
+    shown = own_endpoint(request, pk)
+    return perform(request, lambda: request_check(endpoint=shown), back=shown)
+
+
+@action("endpoint")
+def endpoint_forget(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete the key."""
+    shown = own_endpoint(request, pk)
+    act = partial(domain.forget_key, endpoint=shown, actor=user_of(request))
+    return perform(request, act, back=shown, done="The key is deleted.")
+
+
+@action("endpoint")
+def endpoint_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete the endpoint and its key."""
+    shown = own_endpoint(request, pk)
+    try:
+        domain.delete(endpoint=shown, actor=user_of(request))
+    except SubmissionError as error:
+        messages.warning(request, str(error))
+        return redirect("endpoint", pk)
+    messages.success(request, f"{shown.name} is deleted, and its key with it. The runs on it stay.")
+    return redirect("endpoints")

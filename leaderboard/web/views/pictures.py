@@ -1,0 +1,134 @@
+"""Pictures of pages (OpenGraph), for whoever links to them: PNG of 1200 by 630, of what is public only."""
+
+from __future__ import annotations
+
+import hashlib
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from django.db.models import Sum
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_safe
+
+from benchmark_tasks.models import Suite
+from leaderboard.board.caching import Kept, build
+from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
+from leaderboard.board.matrix import tasks_of
+from leaderboard.board.query_strings import asked_version, client_address
+from leaderboard.board.results import runs_of_system
+from leaderboard.board.rows import board_metrics, board_rows
+from leaderboard.board.visibility import closed_submissions, without_numbers
+from leaderboard.models import BoardState
+from leaderboard.sharing.pictures.cards import MOST_BARS, board_card, compare_card, system_card
+from leaderboard.sharing.pictures.drawing import draw
+from leaderboard.sharing.snapshots.changes import gone_since
+from leaderboard.sharing.snapshots.document import rows_of
+from leaderboard.web.closed_pages import closes
+from leaderboard.web.counted import in_this_minute
+from leaderboard.web.page_cache import kept_by
+from leaderboard.web.views.board import data_version
+from leaderboard.web.views.snapshots import asked_snapshot
+from submissions.enums import Kind
+from submissions.models import System
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest
+
+    from leaderboard.sharing.pictures.cards import Card
+
+MOST_DRAWN: Final = 60
+"""New pictures a minute for one address: each takes a tenth of a second, and comparisons are countless."""
+DRAWN: Final[Kept[bytes]] = Kept(100)
+"""Pictures by what they show, some 40 kB each: whatever a request says besides, nothing is drawn twice."""
+
+
+def _every_board(_request: HttpRequest, **_: object) -> str | None:
+    changed = BoardState.objects.aggregate(changed=Sum("changed"))["changed"]
+    return f"all {changed}" if changed else None
+
+
+@require_safe
+@kept_by(data_version, parameters=["version"])
+def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
+    """The best rows of a suite's board."""
+    shown = get_object_or_404(Suite, slug=suite)
+    version = asked_version(request, shown)
+    if version is None:
+        raise Http404("This suite has no version yet.")
+    ranked = board_metrics(version, kind=Kind.RANKED)
+    hidden = closed_submissions(request)
+    best = board_rows(sorted_metrics(ranked, DEFAULT_SORT, hidden=hidden)[:MOST_BARS], version, None)
+    best = without_numbers(best, hidden)
+    tasks = version.revisions.count()
+    card = board_card(f"{shown.title} board", best, number=ranked.count(), tasks=tasks)
+    return _counted(request, lambda: card) if request.GET.get("version") else _picture(request, card)
+
+
+@require_safe
+@closes
+@kept_by(data_version, parameters=[])
+def snapshot_picture(request: HttpRequest, suite: str, number: int) -> HttpResponse:
+    """The best rows of a frozen board that are still public."""
+    shown = asked_snapshot(request, suite, number)
+    away = {each.key for each in gone_since(shown)}
+    rows = [row for row in rows_of(shown.document) if row.key not in away and not row.calibration]
+    title, tasks = f"{shown.suite.title}, snapshot {shown.number}", len(shown.document["tasks"])
+    day = f"Frozen {shown.created.day} {shown.created:%B %Y}: {shown.title}"
+    return _picture(request, board_card(title, rows, number=len(rows), tasks=tasks, subtitle=day))
+
+
+@require_safe
+@kept_by(_every_board, parameters=[])
+def system_picture(request: HttpRequest, slug: str) -> HttpResponse:
+    """A system's published rows."""
+    system = get_object_or_404(System, slug=slug)
+    runs = [run for run in runs_of_system(system, closed_submissions(request)) if not run.row.calibration]
+    if not runs:
+        raise Http404("Nothing of this system is published.")
+    named = [(run.entry.suite_version.suite.title, run.row) for run in runs]
+    return _counted(request, lambda: system_card(system.name, runs[0].row.facts, named))
+
+
+@require_safe
+@kept_by(data_version, parameters=["version", "row"])
+def compare_picture(request: HttpRequest, suite: str) -> HttpResponse:
+    """Two to four rows of a board, as the comparison's page shows them."""
+    # Resampling needs numpy.
+    from leaderboard.insight.comparing import FEWEST, MOST, compared, rows_named
+
+    version = asked_version(request, get_object_or_404(Suite, slug=suite))
+    if version is None:
+        raise Http404("This suite has no version yet.")
+    found = rows_named(version, request.GET.getlist("row")[: MOST * 2])[:MOST]
+    if len(found) < FEWEST:
+        raise Http404("Name two to four published rows: ?row=s12&row=s15.")
+    rows, tasks = without_numbers(found, closed_submissions(request)), tasks_of(version)
+    return _counted(request, lambda: compare_card(version.suite.title, rows, compared(rows, tasks)))
+
+
+def _counted(request: HttpRequest, card: Callable[[], Card]) -> HttpResponse:
+    """The picture, unless this address had too many made in this minute. Kept ones do not count.
+
+    Not for the pictures that boards themselves name: there is one of each, and no visitor may keep others from it.
+    """
+    made = in_this_minute(f"pictures:{client_address(request)}", limit=MOST_DRAWN)
+    if made.times > MOST_DRAWN:
+        said = "Too many pictures were drawn for your address in this minute. Ask again in the next."
+        headers = {"Retry-After": str(made.seconds)}
+        return HttpResponse(said, status=HTTPStatus.TOO_MANY_REQUESTS, headers=headers, content_type="text/plain")
+    return _picture(request, card())
+
+
+def _picture(request: HttpRequest, card: Card) -> HttpResponse:
+    """The card as a picture. The site in its corner has no port: any number would be a new picture."""
+    site = urlsplit(f"//{request.get_host()}").hostname or ""
+    key = hashlib.sha256(repr((build(), card, site)).encode()).hexdigest()
+    content = DRAWN.get_many([key]).get(key)
+    if content is None:
+        content = draw(card, site=site)
+        DRAWN.set_many({key: content})
+    return HttpResponse(content, content_type="image/png")

@@ -1,0 +1,94 @@
+"""What belongs to the site itself: errors, a forgotten password, the icon, robots.txt and the list of public pages."""
+
+from __future__ import annotations
+
+import re
+import sys
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from allauth.account.views import password_reset as password_reset_by_letter
+from django.conf import settings
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.templatetags.static import static
+from django.urls import reverse
+from django.views import defaults
+from django.views.decorators.http import require_safe
+
+from benchmark_tasks.domain.queries import current_version, revisions_of
+from benchmark_tasks.models import Suite
+from leaderboard.board.rows import visible_entries
+from leaderboard.evidence.cases import public_cases
+from leaderboard.health.disk_full import means_full
+from leaderboard.web.views.docs import page_slugs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
+
+_SECRET: Final = re.compile(r"password|token|key", re.IGNORECASE)
+MOST_OF_A_KIND: Final = 10_000
+"""A site map may list 50,000 pages."""
+
+# Accounts and what needs one, what acts, and every filter of a page that computes.
+PRIVATE: Final = (
+    *("/accounts/", "/endpoints/", "/judges/new/", "/maintain/", "/my/", "/submit/", "/reviews/join/"),
+    *("/reviews/label/", "/reviews/people/", "/reviews/profile/", "/agreement/*?", "/board/*?", "/cases/?"),
+)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django's page, or with status 507 one that says that the disk is full and repeats what was typed."""
+    if not means_full(sys.exc_info()[1]):
+        return defaults.server_error(request)
+    typed = [(name, value) for name, value in request.POST.items() if value and not _SECRET.search(name)]
+    return render(None, "507.html", {"typed": typed}, status=HTTPStatus.INSUFFICIENT_STORAGE)
+
+
+def password_reset(request: HttpRequest) -> HttpResponseBase:
+    """Send a reset letter; without an e-mail server say whom to ask, and send nothing. All else is allauth's."""
+    if settings.EMAIL_CONFIGURED:
+        response: HttpResponseBase = password_reset_by_letter(request)
+        return response
+    return render(request, "account/password_reset_by_operator.html")
+
+
+@require_safe
+def favicon(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
+    """The icon, for browsers that ignore the page's link to it."""
+    return redirect(static("img/favicon.svg"))
+
+
+@require_safe
+def robots(request: HttpRequest) -> HttpResponse:
+    """All public pages may be read and kept by search engines."""
+    closed = "".join(f"Disallow: {path}\n" for path in PRIVATE)
+    text = f"User-agent: *\n{closed}\nSitemap: {request.build_absolute_uri(reverse('sitemap'))}\n"
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")
+
+
+@require_safe
+def sitemap(request: HttpRequest) -> HttpResponse:
+    """The public pages as sitemaps.org has it."""
+    addresses = [request.build_absolute_uri(path) for path in _paths()]
+    return render(request, "leaderboard/sitemap.xml", {"addresses": addresses}, content_type="application/xml")
+
+
+def _paths() -> Iterator[str]:
+    for name in ("board_default", "suites", "judges", "cases", "reviews", "docs", "about", "status"):
+        yield reverse(name)
+    for slug in page_slugs():
+        yield reverse("docs_page", args=[slug])
+    for suite in Suite.objects.all():
+        yield from (reverse(name, args=[suite.slug]) for name in ("board", "analysis", "agreement", "suite"))
+        version = current_version(suite)
+        for revision in revisions_of(version)[:MOST_OF_A_KIND] if version else ():
+            yield reverse("task", args=[suite.slug, revision.task.paper.slug, revision.task.index])
+    systems = visible_entries().order_by("system__slug").values_list("system__slug", flat=True).distinct()
+    for slug in systems[:MOST_OF_A_KIND]:
+        yield reverse("system", args=[slug])
+    for case in public_cases().order_by("-pk").values_list("pk", flat=True)[:MOST_OF_A_KIND]:
+        yield reverse("case", args=[case])

@@ -1,0 +1,182 @@
+"""Frozen boards: their list, their pages, their archives, and freezing."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from django.conf import settings
+from django.core.cache import caches
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from benchmark_tasks.domain.content import file_path
+from benchmark_tasks.domain.queries import current_version
+from benchmark_tasks.models import Suite
+from evaluator.judging.labels import Label
+from leaderboard.board.caching import PAGES
+from leaderboard.board.labels import shown_judge
+from leaderboard.board.matrix import cells
+from leaderboard.board.rows import board_metrics
+from leaderboard.board.states import changes_of
+from leaderboard.board.visibility import AnswerClosedError, closed
+from leaderboard.models import Snapshot
+from leaderboard.sharing.snapshots.archive import archive_of
+from leaderboard.sharing.snapshots.changes import changes_since, gone_since
+from leaderboard.sharing.snapshots.citation import citation
+from leaderboard.sharing.snapshots.document import rows_of, tasks_of
+from leaderboard.sharing.snapshots.freezing import freeze
+from leaderboard.web.closed_pages import closes
+from leaderboard.web.forms import SnapshotForm
+from leaderboard.web.page_cache import kept_by
+from leaderboard.web.views.board import data_version, used_columns
+from reviews.models import GuidelineRevision
+from reviews.views.guards import maintainers_only, user_of
+from submissions.enums import Kind
+from submissions.views.acting import action, perform
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from django.http import HttpRequest
+
+
+ROWS: Final = 50
+MOST_CORRECTED: Final = 100
+"""Corrected rows that the page lists; the API lists all."""
+_SHOWN: Final = {
+    *("rank", "system", "inputs", "tests", "trials", "judge", "human", "final", "marks", "cost", "date", "source")
+}
+
+
+def _version(request: HttpRequest, suite: str, **_: Any) -> str | None:
+    """What the pages are made from. New guidelines change no board."""
+    known, guidelines = data_version(request, suite), GuidelineRevision.objects.values_list("number", flat=True).first()
+    return known and f"{known} {guidelines}"
+
+
+@require_safe
+@kept_by(_version)
+def snapshots(request: HttpRequest, suite: str) -> HttpResponse:
+    """A suite's snapshots; for maintainers with the form that freezes its board."""
+    return _list(request, get_object_or_404(Suite, slug=suite))
+
+
+def _list(request: HttpRequest, suite: Suite, form: SnapshotForm | None = None, status: int = 200) -> HttpResponse:
+    listed = suite.snapshots.defer("document").select_related("superseded_by", "suite")
+    context: dict[str, Any] = {"suite": suite, "snapshots": listed}
+    if request.user.is_authenticated and request.user.is_staff:
+        version = current_version(suite)
+        context |= {
+            "may_freeze": True,
+            "form": form or SnapshotForm(suite=suite),
+            "seen": changes_of(suite.slug),
+            "version": version,
+            "ranked": board_metrics(version, kind=Kind.RANKED).count() if version else 0,
+            "samples": board_metrics(version, kind=Kind.CALIBRATION).count() if version else 0,
+            "judge": shown_judge(suite.pk),
+            "guidelines": GuidelineRevision.objects.first(),
+        }
+    return render(request, "leaderboard/snapshots.html", context, status=status)
+
+
+@action("snapshots")
+@maintainers_only
+def snapshot_freeze(request: HttpRequest, suite: str) -> HttpResponse:
+    """Freeze a suite's board."""
+    shown = get_object_or_404(Suite, slug=suite)
+    form = SnapshotForm(request.POST, suite=shown)
+
+    def act() -> str:
+        seen = request.POST.get("seen", "")
+        known = int(seen) if re.fullmatch("[0-9]{1,18}", seen, re.ASCII) else 0
+        made = freeze(suite=shown, actor=user_of(request), seen=known, **form.cleaned_data)
+        return f"The board is frozen as snapshot {made.number}."
+
+    def again() -> HttpResponse:
+        return _list(request, shown, form, HTTPStatus.UNPROCESSABLE_ENTITY)
+
+    return perform(request, act, back=reverse("snapshots", args=[suite]), form=form, again=again)
+
+
+@require_safe
+@closes
+@kept_by(_version)
+def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
+    """One frozen board: its rows, how to cite it, its data, and what was corrected since."""
+    shown = asked_snapshot(request, suite, number)
+    gone = gone_since(shown)
+    away = {each.key for each in gone}
+    changes = changes_since(shown, gone)
+    rows = [row for row in rows_of(shown.document) if row.key not in away]
+    tasks = tasks_of(shown.document)
+    heads = used_columns(_SHOWN, rows)
+    page = Paginator(rows, ROWS).get_page(request.GET.get("page"))
+    address = request.build_absolute_uri(shown.get_absolute_url())
+    context = {
+        "snapshot": shown,
+        "heading": f"{shown.suite.title} board, snapshot {shown.number}: {shown.title}",
+        "frozen": shown.document,
+        "suite": shown.suite,
+        "page": page,
+        "rows": [(row, cells(row, tasks)) for row in page.object_list],
+        "heads": heads,
+        "columns": {column.key for column in heads},
+        "labels": list(Label),
+        "tasks": tasks,
+        "left_out": next((row.not_counted for row in rows if row.not_counted), ()),
+        "changes": changes,
+        "corrected": changes.corrected[:MOST_CORRECTED],
+        "more_corrected": len(changes.corrected[MOST_CORRECTED:]),
+        "withdrawn": gone,
+        "agreement": [] if gone else shown.document["agreement"],
+        "citation": citation(shown, address=address, site=settings.SITE_NAME),
+        "address": address,
+        "archive_digest": hashlib.sha256(archive_bytes(shown, away)).hexdigest() if gone else shown.archive,
+    }
+    return render(request, "leaderboard/snapshot.html", context)
+
+
+@require_safe
+@closes
+def snapshot_archive(request: HttpRequest, suite: str, number: int) -> HttpResponse:
+    """A snapshot's data: what was stored when it was frozen, without the rows that were withdrawn since."""
+    return archive_response(asked_snapshot(request, suite, number))
+
+
+def archive_response(shown: Snapshot) -> HttpResponse:
+    """The archive as a file."""
+    response = HttpResponse(
+        archive_bytes(shown, {each.key for each in gone_since(shown)}), content_type="application/zip"
+    )
+    response["Content-Disposition"] = f'attachment; filename="{shown.suite.slug}-snapshot-{shown.number}.zip"'
+    response["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def archive_bytes(shown: Snapshot, gone: Collection[str]) -> bytes:
+    """The archive without the rows that are ``gone``; as it was stored where none is."""
+    if not gone:
+        return file_path(shown.archive).read_bytes()
+    key = hashlib.sha256(f"archive {shown.pk} {sorted(gone)}".encode()).hexdigest()
+    return cast("bytes", caches[PAGES].get_or_set(key, lambda: archive_of(shown, without=gone)))
+
+
+def asked_snapshot(request: HttpRequest, suite: str, number: int) -> Snapshot:
+    """The snapshot of that number.
+
+    Raises Http404, and :class:`AnswerClosedError` where it holds a submission that is hidden from the viewer: a frozen
+    board, its agreement and its digests cannot leave one out.
+    """
+    stored = Snapshot.objects.select_related("suite", "suite_version", "superseded_by", "supersedes")
+    shown = get_object_or_404(stored, suite__slug=suite, number=number)
+    held = closed(request)
+    inside = {row.submission for row in rows_of(shown.document)} | set(shown.document["agreement_of"]) if held else ()
+    if found := [each for each in held if each.case.implementation.submission_id in inside]:
+        raise AnswerClosedError(found)
+    return shown

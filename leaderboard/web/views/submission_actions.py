@@ -1,0 +1,83 @@
+"""What an owner (or a maintainer) does to a submission. Wrong forms come back on the page, filled as they were."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, TypeVar
+
+from django.http import Http404
+
+from leaderboard.web.views.submissions import submission_page, visible_submission
+from reviews.views.guards import user_of
+from submissions.domain import publishing, submitting
+from submissions.domain.access import may_manage
+from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
+from submissions.views.acting import action, perform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django import forms
+    from django.http import HttpRequest, HttpResponse
+
+    from submissions.models import Submission, User
+    from submissions.views.acting import View
+
+Form = TypeVar("Form", bound="forms.Form")
+
+
+def _acting(name: str, form_class: type[Form], act: Callable[[Submission, User, Form], None], *, done: str) -> View:
+    """A view that acts on what a form says, or shows the submission's page with the form and what is wrong.
+
+    For everybody who may not act it does not exist: the page offers them nothing.
+    """
+
+    @action("submission")
+    def view(request: HttpRequest, pk: int) -> HttpResponse:
+        shown, actor, form = visible_submission(request, pk), user_of(request), form_class(request.POST)
+        if not may_manage(actor, shown):
+            raise Http404
+
+        def again() -> HttpResponse:
+            now = visible_submission(request, pk)
+            return submission_page(request, now, status=HTTPStatus.UNPROCESSABLE_ENTITY, **{name: form})
+
+        return perform(request, lambda: act(shown, actor, form), back=shown, done=done, form=form, again=again)
+
+    return view
+
+
+def _publish(shown: Submission, actor: User, form: PublishForm) -> None:
+    given = form.cleaned_data
+    publishing.publish(submission=shown, actor=actor, code_licence=given["licence"], consent=given["consent"])
+
+
+def _withdraw(shown: Submission, actor: User, form: WithdrawForm) -> None:
+    publishing.withdraw(submission=shown, actor=actor, reason=form.cleaned_data["reason"])
+
+
+def _cancel(shown: Submission, actor: User, _form: CancelForm) -> None:
+    submitting.cancel(submission=shown, actor=actor)
+
+
+def _correct(shown: Submission, actor: User, form: CorrectForm) -> None:
+    reason = form.cleaned_data["reason"]
+    publishing.correct_system(submission=shown, actor=actor, changes=form.changes(), reason=reason)
+
+
+submission_publish = _acting("publish", PublishForm, _publish, done="Published: it is on the board now.")
+submission_withdraw = _acting(
+    "withdraw",
+    WithdrawForm,
+    _withdraw,
+    done="Withdrawn: it is no longer on the board, and your reason stands in its place.",
+)
+submission_cancel = _acting(
+    "cancel",
+    CancelForm,
+    _cancel,
+    done="Cancelled: nothing more is evaluated, and it does not count against your quota.",
+)
+submission_correct = _acting(
+    "correct", CorrectForm, _correct, done="Corrected. Old and new values stand in the history below."
+)

@@ -1,0 +1,138 @@
+"""Who is measured: systems, and runs that others reported."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from evaluator.judging.labels import Label
+from leaderboard.board.histories import history_of
+from leaderboard.board.matrix import cells, tasks_by_version
+from leaderboard.board.neighbours import neighbours_of
+from leaderboard.board.results import (
+    category_numbers,
+    confusion,
+    runs_of_system,
+)
+from leaderboard.board.rows import board_row, visible_entries
+from leaderboard.board.visibility import closed, closed_submissions
+from leaderboard.models import ReportedRun
+from leaderboard.web.views.board import used_columns
+from submissions.models import System
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.http import HttpRequest, HttpResponse
+    from django.utils.safestring import SafeString
+
+    from benchmark_tasks.models import SuiteVersion
+    from leaderboard.board.columns import Column
+    from leaderboard.board.histories import History
+    from leaderboard.board.matrix import MatrixTask
+    from leaderboard.board.neighbours import Neighbour
+    from leaderboard.board.results import SystemRun
+    from leaderboard.board.rows import BoardRow
+
+_SHOWN: Final = {
+    *("rank", "system", "inputs", "tests", "trials", "judge", "human", "final", "marks", "cost", "tokens", "date"),
+    "source",
+}
+
+
+class SuiteRuns(NamedTuple):
+    """A system's rows on one suite version, newest first, and what stands beside the best of them on the board.
+
+    ``runs`` are rows as HTML needs them: the row, its marks, its numbers by category.
+    """
+
+    version: SuiteVersion
+    runs: list[tuple[BoardRow, list[tuple[MatrixTask, SafeString]], list[dict[str, Any]]]]
+    columns: list[Column]
+    history: History | None
+    neighbours: list[Neighbour]
+
+    @property
+    def column_keys(self) -> set[str]:
+        """The names of the columns."""
+        return {column.key for column in self.columns}
+
+
+@require_safe
+def system(request: HttpRequest, slug: str) -> HttpResponse:
+    """One system: all its published rows. A system without any is shown to its owner and to maintainers only."""
+    shown = get_object_or_404(System, slug=slug)
+    hidden = closed_submissions(request)
+    runs = runs_of_system(shown, hidden)
+    is_own = request.user.is_authenticated and (request.user.is_staff or shown.owner_id == request.user.pk)
+    if not runs and not is_own:
+        # As for a system that does not exist: its name is not public before something of it is.
+        raise Http404
+    by_version = [
+        list(group)
+        for sample in (False, True)
+        for _, group in groupby(
+            (run for run in runs if run.row.calibration == sample), key=lambda run: run.entry.suite_version_id
+        )
+    ]
+    tasks = tasks_by_version({run.entry.suite_version_id for run in runs})
+    neighbours = neighbours_of(runs, hidden)
+    groups = [_on_suite(group, tasks[group[0].entry.suite_version_id], neighbours) for group in by_version]
+    context = {
+        "system": shown,
+        "groups": groups,
+        "closed": closed(request) if any(run.row.closed for run in runs) else [],
+        "is_own": is_own,
+        "ranked": any(not run.row.calibration for run in runs),
+    }
+    return render(request, "leaderboard/system.html", context)
+
+
+def _on_suite(runs: list[SystemRun], tasks: list[MatrixTask], neighbours: Mapping[int, list[Neighbour]]) -> SuiteRuns:
+    version = runs[0].entry.suite_version
+    rows = [run.row for run in runs]
+    listed = [(run.row, cells(run.row, tasks), run.categories) for run in runs]
+    listed.sort(key=lambda each: (each[0].date is not None, each[0].date), reverse=True)
+    return SuiteRuns(
+        version=version,
+        runs=listed,
+        columns=used_columns(_SHOWN, rows),
+        history=history_of(rows) if not rows[0].calibration else None,
+        neighbours=[] if rows[0].calibration else neighbours.get(version.pk, []),
+    )
+
+
+@require_safe
+def reported_run(request: HttpRequest, slug: str) -> HttpResponse:
+    """What others reported of one run: totals, per task, remarks, and how judge and annotators agree."""
+    if not slug.isprintable():
+        # PostgreSQL refuses to look for a NUL.
+        raise Http404
+    run = get_object_or_404(ReportedRun.objects.select_related("suite", "system"), slug=slug)
+    entry = visible_entries().filter(reported_run=run).select_related("system", "suite_version").first()
+    if entry is None:
+        raise Http404
+    metrics = list(entry.metrics.select_related("category"))
+    results = list(
+        run.results.select_related("task__paper", "task__suite").order_by("task__paper__folder_name", "task__index")
+    )
+    row = board_row(entry, next((metric for metric in metrics if metric.category_id is None), None), 0)
+    context = {
+        "run": run,
+        "suite": run.suite,
+        "system": run.system,
+        "row": row,
+        "categories": category_numbers(metrics),
+        "results": results,
+        "has_tests": any(result.tests_passed is not None for result in results),
+        "has_judge": any(result.judge_label for result in results),
+        "has_human": any(result.human_label for result in results),
+        "confusion": confusion(results),
+        "labels": list(Label),
+        "printed": {total.measure: total.printed for total in run.aggregates.all() if total.printed is not None},
+    }
+    return render(request, "leaderboard/reported_run.html", context)

@@ -1,0 +1,159 @@
+"""What agents did: the trajectory of one answer, and charts of actions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.http import FileResponse, Http404, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from benchmark_tasks.models import Suite
+from evaluator.models import Trajectory
+from leaderboard.board import actions
+from leaderboard.board.query_strings import asked_version, query_with
+from leaderboard.board.visibility import closed, closed_submissions, require_open
+from leaderboard.evidence.submissions import may_see_code
+from leaderboard.web.closed_pages import closes
+from leaderboard.web.views.submissions import visible_submission
+from submissions.models import Implementation
+from submissions.trajectories.steps import Action, AgentRun, TrajectoryError
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+
+def _answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> Implementation:
+    """The answer, for viewers who may see its code: a trajectory holds that code. Raises Http404 otherwise.
+
+    Raises AnswerClosedError where the submission is hidden from the viewer.
+    """
+    shown = visible_submission(request, pk)
+    if not may_see_code(request.user, shown):
+        raise Http404
+    answers = Implementation.objects.select_related("revision__task__paper", "revision__task__suite")
+    found = get_object_or_404(
+        answers.defer("files", "diff", "goal_source", "raw_answer", "set_aside"),
+        submission=shown,
+        revision__task__paper__slug=paper,
+        revision__task__index=index,
+        trial=trial,
+    )
+    require_open(request, submission=shown)
+    found.submission = shown
+    return found
+
+
+@never_cache
+@require_safe
+@closes
+def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
+    """The steps of one answer's agent; ``?action=`` shows those of one kind only."""
+    answer = _answer(request, pk, paper, index, trial)
+    stored = get_object_or_404(Trajectory, implementation=answer)
+    asked = request.GET.get("action", "")
+    if asked and asked not in set(Action):
+        raise Http404("There is no such action.")
+    data = stored.steps
+    problem = ""
+    try:
+        whole = AgentRun.from_data(data if isinstance(data, dict) else {"source": stored.source, "steps": data})
+    except TrajectoryError as error:
+        whole, problem = AgentRun(source=stored.source), str(error)
+    counts = whole.counts()
+    chips = [{"title": f"All {len(whole.steps)}", "query": query_with(request.GET, action=None), "active": not asked}]
+    chips += [
+        {"title": f"{each} {counts[each]}", "query": query_with(request.GET, action=each), "active": each == asked}
+        for each in Action
+        if counts.get(each)
+    ]
+    numbered = enumerate(whole.steps, start=1)
+    context = {
+        "submission": answer.submission,
+        "suite": answer.submission.suite_version.suite,
+        "answer": answer,
+        "task": answer.revision.task,
+        "stored": stored,
+        "trajectory": whole,
+        "problem": problem,
+        "steps": [(number, step) for number, step in numbered if not asked or step.action == asked],
+        "chips": chips,
+    }
+    return render(request, "leaderboard/trajectory.html", context)
+
+
+@never_cache
+@require_safe
+@closes
+def trajectory_json(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
+    """The same as a file."""
+    answer = _answer(request, pk, paper, index, trial)
+    stored = get_object_or_404(Trajectory, implementation=answer)
+    body = {
+        "submission": answer.submission_id,
+        "task": answer.revision.task.slug,
+        "trial": trial,
+        "source": stored.source,
+        "trajectory": stored.steps,
+    }
+    response = JsonResponse(body, json_dumps_params={"indent": 1})
+    response["Content-Disposition"] = f'attachment; filename="trajectory-{pk}-{paper}-{index}-{trial}.json"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@never_cache
+@require_safe
+@closes
+def trajectory_file(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> FileResponse:
+    """The file as it came with the answer. Raises Http404 where there is none, or it is lost."""
+    answer = _answer(request, pk, paper, index, trial)
+    if not answer.trajectory:
+        raise Http404("No trajectory came with this answer.")
+    try:
+        stream = answer.trajectory.open("rb")
+    except FileNotFoundError:
+        raise Http404("The file of this trajectory is missing here.") from None
+    response = FileResponse(
+        stream,
+        as_attachment=True,
+        filename=f"trajectory-{pk}-{paper}-{index}-{trial}.txt",
+        content_type="application/octet-stream",
+    )
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@never_cache
+@require_safe
+@closes
+def submission_actions(request: HttpRequest, pk: int) -> HttpResponse:
+    """What the agent of one submission did, in numbers. Numbers hold no code, so they are shown with the outcomes."""
+    submission = visible_submission(request, pk)
+    require_open(request, submission=submission)
+    context = {
+        "submission": submission,
+        "suite": submission.suite_version.suite,
+        "charts": actions.of_submission(submission),
+        "unread": actions.unread_of(submission),
+        "actions": actions.ACTIONS,
+    }
+    return render(request, "leaderboard/actions.html", context)
+
+
+@require_safe
+def board_actions(request: HttpRequest, suite: str) -> HttpResponse:
+    """How the agents of a board worked: everything published on the suite version that has trajectories."""
+    found = get_object_or_404(Suite, slug=suite)
+    version = asked_version(request, found)
+    if version is None:
+        return render(request, "leaderboard/board_empty.html", {"suite": found})
+    context = {
+        "suite": found,
+        "version": version,
+        "charts": actions.of_board(version, closed_submissions(request)),
+        "closed": closed(request),
+        "actions": actions.ACTIONS,
+    }
+    return render(request, "leaderboard/actions.html", context)
