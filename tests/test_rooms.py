@@ -19,9 +19,9 @@ FLOORS = {
     # App: its rooms from the ground up. A room imports from rooms below it, not from those beside it.
     "leaderboard": (
         ("settings", "statistics"),
-        ("models", "supervision"),
+        ("health", "models", "supervision"),
         ("board",),
-        ("evidence", "health", "insight"),
+        ("evidence", "insight"),
         ("notices", "sharing"),
         ("templatetags",),
         ("api", "web"),

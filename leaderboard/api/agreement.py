@@ -12,14 +12,13 @@ from ninja import Field, Query, Router, Schema
 from benchmark_tasks.models import Suite
 from leaderboard.board.visibility import closed_submissions
 from leaderboard.insight.agreement.raters import JUDGE_PREFIX, Asked, UnknownChoiceError
-from leaderboard.insight.agreement.report import read_report
+from leaderboard.insight.agreement.report import all_raters, cell_of, read_report
 from leaderboard.statistics.results import ClassAccuracy, Coefficient
-from leaderboard.web.views import agreement as pages
 from submissions.enums import Inputs
 
 if TYPE_CHECKING:
     from leaderboard.insight.agreement.raters import Rater
-    from leaderboard.insight.agreement.report import RaterPair, Report
+    from leaderboard.insight.agreement.report import RaterPair, Report, all_raters, cell_of
     from leaderboard.insight.agreement.trust import AnnotatorsAgreement, JudgeTrust
     from leaderboard.statistics.results import PairAgreement
 
@@ -176,7 +175,7 @@ def get_agreement(request: HttpRequest, suite: str, asked: Query[WantedAgreement
     """How far the raters of a suite agree on its published answers."""
     shown, wanted = get_object_or_404(Suite, slug=suite), Asked(**asked.model_dump())
     report = _report(request, shown, wanted)
-    annotators, judges = pages.all_raters(report, asked=wanted)
+    annotators, judges = all_raters(report, asked=wanted)
     return {
         "suite": shown.slug,
         "pairs": [_pair(each) for each in report.pairs],
@@ -192,15 +191,17 @@ def get_agreement_cell(request: HttpRequest, suite: str, asked: Query[WantedCell
     """The answers in one cell of the table of two raters."""
     shown = get_object_or_404(Suite, slug=suite)
     wanted = Asked(**asked.model_dump(exclude={"cell"}))
-    found = pages.cell_of(request, _report(request, shown, wanted).pairs, shown, wanted)
-    if found is None:
-        raise Http404
+    pairs, hidden = _report(request, shown, wanted).pairs, closed_submissions(request)
+    try:
+        found = cell_of(pairs, asked.cell, suite=shown, asked=wanted, hidden=hidden)
+    except UnknownChoiceError as error:
+        raise Http404(str(error)) from error
     return {
-        "first": found["first"].slug,
-        "second": found["second"].slug,
-        "first_label": found["row"],
-        "second_label": found["column"],
-        "count": found["count"],
+        "first": found.first.slug,
+        "second": found.second.slug,
+        "first_label": found.row,
+        "second_label": found.column,
+        "count": found.count,
         "answers": [
             {
                 **{name: getattr(each, name) for name in ("task", "system", "trial", "reported", "first", "second")},
@@ -208,7 +209,7 @@ def get_agreement_cell(request: HttpRequest, suite: str, asked: Query[WantedCell
                 "page": each.address,
                 "case": each.case_address,
             }
-            for each in found["items"]
+            for each in found.items
         ],
     }
 

@@ -15,10 +15,17 @@ from evaluator.repeating.receipts import Receipt
 from evaluator.testing.shown_outcomes import case_rows, newest
 from leaderboard.api.submissions import AnswerOut, answer_out, visible
 from leaderboard.board.labels import shown_judge
+from leaderboard.evidence.answers import (
+    answer_with_code,
+    open_answer,
+    request_of,
+    shown_receipt,
+    shown_runs,
+    trajectory_response,
+    wanted_run,
+)
 from leaderboard.evidence.cases import review_of
 from leaderboard.evidence.submissions import answer_row, may_see_code, shown_similarity
-from leaderboard.web.views import submissions as pages
-from leaderboard.web.views import trajectories
 
 if TYPE_CHECKING:
     from submissions.models import Implementation
@@ -125,7 +132,7 @@ class AnswerDetail(AnswerOut):
 def get_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> dict[str, Any]:
     """One answer: code, cases, log, judges and final label."""
     visible(request, pk)
-    shown, answer = pages.open_answer(request, pk, paper, index, trial)
+    shown, answer = open_answer(request, pk, paper, index, trial)
     run = newest(TestRun.objects.current().filter(implementation=answer).order_by("pk"))
     public, private = case_rows(run)
     sees_code = may_see_code(request.user, shown)
@@ -134,7 +141,7 @@ def get_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int
     judges = list(Judgement.objects.of_answer(answer))
     on_board = next((each for each in judges if judge and each.config_id == judge.pk and not each.waiting), None)
     return {
-        **answer_out(answer_row(answer, run, pages.asked_for(answer))),
+        **answer_out(answer_row(answer, run, request_of(answer))),
         "submission": shown.pk,
         "judge_label": (on_board.label or "abstained") if on_board else "",
         "final_label": review.final.label if review.final else "",
@@ -167,9 +174,7 @@ def get_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int
 def get_trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponseBase:
     """What an agent did for one answer, step by step, where its code may be seen."""
     visible(request, pk)
-    # Here, since the page answers with a page where this is hidden.
-    pages.open_answer(request, pk, paper, index, trial)
-    return trajectories.trajectory_json(request, pk, paper, index, trial)
+    return trajectory_response(answer_with_code(request, pk, paper, index, trial))
 
 
 class WantedRun(Schema):
@@ -184,10 +189,10 @@ def get_receipt(
 ) -> dict[str, Any]:
     """By what exactly one answer was measured and rated, and the command that repeats its test run."""
     visible(request, pk)
-    _, answer = pages.open_answer(request, pk, paper, index, trial)
-    run = pages.asked_run(request, list(pages.shown_runs(answer)))
+    _, answer = open_answer(request, pk, paper, index, trial)
+    run = wanted_run(request, list(shown_runs(answer)))
     judges, review = list(Judgement.objects.of_answer(answer)), review_of(answer)
-    return asdict(pages.shown_receipt(request, answer, run=run, judges=judges, review=review))
+    return asdict(shown_receipt(request, answer, run=run, judges=judges, review=review))
 
 
 def _code(answer: Implementation) -> dict[str, Any]:

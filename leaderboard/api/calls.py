@@ -15,9 +15,9 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.submissions import visible
 from leaderboard.board.visibility import require_open
 from leaderboard.evidence import reevaluations
+from leaderboard.evidence.answers import open_answer
 from leaderboard.evidence.generations import calls_of
 from leaderboard.evidence.submissions import may_see_code
-from leaderboard.web.views import submissions as pages
 from submissions.enums import Source
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def list_calls(
 ) -> dict[str, Any]:
     """Every call that was made for one answer, in the order of sending, where its code may be seen."""
     shown = _code_visible(request, pk)
-    _, answer = pages.open_answer(request, pk, paper, index, trial)
+    _, answer = open_answer(request, pk, paper, index, trial)
     return paged(request, calls_of(answer), paging, lambda part: (_call(shown, each) for each in part))
 
 

@@ -17,8 +17,7 @@ from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.board.query_strings import asked_version
 from leaderboard.evidence.task_state import why_outdated
-from leaderboard.templatetags.board_tags import flags_on
-from leaderboard.web.views import catalogue as pages
+from leaderboard.evidence.tasks import asked_revision, flags_on, kit_response, paper_response
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -229,7 +228,7 @@ def get_suite(request: HttpRequest, suite: str, asked: Query[Versioned]) -> dict
 @router.get("/suites/{slug:suite}/kit", openapi_extra=file_of("application/zip"))
 def get_kit(request: HttpRequest, suite: str, asked: Query[Versioned]) -> HttpResponseBase:
     """The task kit: what a system is given, as a zip file."""
-    return pages.kit(request, suite)
+    return kit_response(request, suite)
 
 
 def _task(revision: TaskRevision) -> dict[str, Any]:
@@ -275,7 +274,7 @@ def list_tasks(
 @router.get("/suites/{slug:suite}/tasks/{slug:paper}/{int:index}", response=TaskDetail)
 def get_task(request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned]) -> dict[str, Any]:
     """One task: what a system is given, how answers are tested, and what is known of the test."""
-    revision, in_version = pages.asked_revision(request, suite, paper, index)
+    revision, in_version = asked_revision(request, suite, paper, index)
     told = ("instruction", "masked_source", "masked_line", "retrieval_context", "unit_test_file")
     mutants = revision.audit.get("mutants") or {}
     return {
@@ -306,4 +305,5 @@ def get_task(request: HttpRequest, suite: str, paper: str, index: int, asked: Qu
 )
 def get_paper(request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned]) -> HttpResponseBase:
     """The paper as the kit has it: a PDF, or its text as JSON."""
-    return pages.task_paper(request, suite, paper, index)
+    revision, _ = asked_revision(request, suite, paper, index)
+    return paper_response(revision)

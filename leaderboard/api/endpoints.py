@@ -17,13 +17,12 @@ from leaderboard.api.problems import Kind, ProblemError, valid
 from leaderboard.api.submissions import managed, visible
 from leaderboard.api.uploads import Licence, SubmittedOut
 from leaderboard.board.visibility import require_open
-from leaderboard.evidence.generations import OPEN_GENERATIONS, generation_of
-from leaderboard.web.views.endpoints import own_endpoint
-from reviews.views.guards import user_of
+from leaderboard.evidence.generations import OPEN_GENERATIONS, generation_of, own_endpoint
 from submissions.answers.types import task_named
 from submissions.domain import endpoints as domain
 from submissions.enums import Inputs, Scaffold, Weights
 from submissions.models import Endpoint
+from submissions.permissions import user_of
 
 if TYPE_CHECKING:
     from django.http import QueryDict

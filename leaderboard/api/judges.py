@@ -16,9 +16,8 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.board.labels import COUNTED, shown_judge
 from leaderboard.board.query_strings import asked_version
 from leaderboard.board.visibility import closed_submissions, require_open
-from leaderboard.insight.judge_differences import compare
+from leaderboard.insight.judge_differences import asked_suite, compare
 from leaderboard.insight.judges import judge_facts, list_judges
-from leaderboard.web.views import judges as pages
 
 if TYPE_CHECKING:
     from leaderboard.insight.judge_differences import RankedRow
@@ -197,7 +196,7 @@ def get_judge(request: HttpRequest, slug: str) -> dict[str, Any]:
 def get_judge_differences(request: HttpRequest, slug: str, asked: Query[WantedDifferences]) -> dict[str, Any]:
     """What would change on a board if it showed this judge, on published answers. Closed to whoever is labelling."""
     config = get_object_or_404(JudgeConfig, slug=slug)
-    suite = pages.asked_suite(request, config)
+    suite = asked_suite(request, config)
     version = asked_version(request, suite) if suite else None
     if suite is None or version is None:
         raise Http404

@@ -6,7 +6,7 @@ What one may know of an item is what ``reviews.labelling.items`` gives. Adjudica
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
@@ -15,18 +15,14 @@ from ninja import Field, Router, Schema, Status
 from evaluator.judging.labels import Label
 from leaderboard.api.access import LABEL
 from leaderboard.api.catalogue import file_of
-from leaderboard.api.problems import Kind, ProblemError, invalid
+from leaderboard.api.problems import Kind, ProblemError
 from reviews.enums import CaseKind, Confidence, ErrorClass, FindingSide, Role
 from reviews.labelling import claiming, drafts, holding, locking
-from reviews.labelling.forms import LabelForm
-from reviews.labelling.items import blind_item, line_count
+from reviews.labelling.findings import TypedLabel, typed_label
+from reviews.labelling.holding import own_assignment
+from reviews.labelling.items import blind_item, line_count, paper_response
 from reviews.models import Assignment
 from reviews.people.reviewers import reviewer_of
-from reviews.views import labelling as pages
-from reviews.views.guards import own_assignment
-
-if TYPE_CHECKING:
-    from django.http import QueryDict
 
 router = Router(tags=["Labels"])
 
@@ -126,7 +122,7 @@ class SkipIn(Schema):
 
 def own_item(request: HttpRequest, pk: int) -> Assignment:
     """One's own item that is labelled blind. Raises Http404."""
-    assignment = own_assignment(request, pk)
+    assignment = own_assignment(request.user, pk)
     if assignment.role != Role.ANNOTATOR or assignment.case.kind == CaseKind.PRACTICE:
         raise Http404
     return assignment
@@ -153,20 +149,18 @@ def get_item(request: HttpRequest, pk: int) -> dict[str, Any]:
 @router.get("/labels/{int:pk}/paper", auth=LABEL, openapi_extra=file_of("application/pdf", "text/plain"))
 def get_item_paper(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The paper of an item of yours."""
-    own_item(request, pk)
-    return cast("HttpResponseBase", pages.label_paper(cast("Any", request), pk))
+    return paper_response(own_item(request, pk))
 
 
 @router.put("/labels/{int:pk}/draft", response=DraftOut, auth=LABEL)
 def save_draft(request: HttpRequest, pk: int, typed: DraftIn) -> dict[str, Any]:
     """Keep what is typed, and the item. With 409 another program or tab was faster: look at its draft first."""
     assignment = own_item(request, pk)
-    form = _form(typed)
     # How the page was shown last is its own business.
     kept = {name: value for name, value in assignment.draft.items() if name in {"paper_page", "view"}}
     drafts.save_draft(
         assignment=assignment,
-        draft={**form.draft, **kept},
+        draft={**_typed(typed).draft, **kept},
         version=typed.version,
         active_seconds=typed.active_seconds,
     )
@@ -178,16 +172,7 @@ def save_draft(request: HttpRequest, pk: int, typed: DraftIn) -> dict[str, Any]:
 def lock_label(request: HttpRequest, pk: int, typed: LabelIn) -> dict[str, Any]:
     """Lock a label for good. The same label sent twice is locked once."""
     assignment = own_item(request, pk)
-    form = _form(typed)
-    given = form.cleaned_data
-    locking.lock(
-        assignment=assignment,
-        label=given["label"],
-        confidence=given["confidence"],
-        findings=form.rows,
-        note=given["note"],
-        active_seconds=typed.active_seconds,
-    )
+    locking.lock(assignment=assignment, **_typed(typed)._asdict(), active_seconds=typed.active_seconds)
     return cast("dict[str, Any]", _locked(assignment))
 
 
@@ -213,17 +198,8 @@ def skip_item(request: HttpRequest, pk: int, because: SkipIn) -> dict[str, Any]:
     return _item(assignment)
 
 
-def _form(typed: LabelIn) -> LabelForm:
-    """The page's form of a label, valid. Raises ProblemError."""
-    given = typed.model_dump()
-    data = {name: "" if given[name] is None else str(given[name]) for name in ("label", "confidence", "note")}
-    data |= {"finding-TOTAL_FORMS": str(len(typed.findings)), "finding-INITIAL_FORMS": "0"}
-    for number, finding in enumerate(given["findings"]):
-        data |= {f"finding-{number}-{name}": "" if value is None else str(value) for name, value in finding.items()}
-    form = LabelForm(cast("QueryDict", data))
-    if not form.is_valid():
-        raise invalid(("", text) for text in form.all_errors)
-    return form
+def _typed(given: LabelIn) -> TypedLabel:
+    return typed_label(**given.model_dump(include=set(TypedLabel._fields)))
 
 
 def _item(assignment: Assignment) -> dict[str, Any]:
@@ -255,5 +231,5 @@ def _draft(assignment: Assignment) -> dict[str, Any]:
 
 
 def _locked(assignment: Assignment) -> dict[str, Any] | None:
-    review = pages.locked(assignment)
+    review = locking.locked_label(assignment)
     return None if review is None else {name: getattr(review, name) for name in LockedOut.model_fields}

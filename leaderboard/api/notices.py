@@ -14,7 +14,7 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.models import Notice
 from leaderboard.models.enums import NoticeKind
 from leaderboard.notices.reading import listed, mark_read
-from reviews.views.guards import user_of
+from submissions.permissions import user_of
 
 if TYPE_CHECKING:
     from leaderboard.models.notices import NoticeQuerySet

@@ -19,7 +19,7 @@ from leaderboard.board.query_strings import asked_version
 from leaderboard.board.visibility import closed, closed_submissions, without_numbers
 from leaderboard.sharing.snapshots.changes import Changes, changes_since, gone_since
 from leaderboard.sharing.snapshots.document import rows_of
-from leaderboard.web.views.snapshots import archive_response, asked_snapshot
+from leaderboard.sharing.snapshots.published import archive_response, asked_snapshot
 
 if TYPE_CHECKING:
     from leaderboard.insight.comparing import Compared

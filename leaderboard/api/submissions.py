@@ -21,20 +21,20 @@ from leaderboard.api.problems import Kind, ProblemError, valid
 from leaderboard.api.systems import SystemOut, system_out
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.rows import final_cell, labels_cell, tests_cell
-from leaderboard.board.visibility import closed_submissions, require_open
-from leaderboard.evidence.submissions import public_trace, taken_away
+from leaderboard.board.visibility import closed_submissions
+from leaderboard.evidence.answers import bundle_response
+from leaderboard.evidence.submissions import current_state, public_trace, taken_away, visible_submission
 from leaderboard.models import EntryMetric
 from leaderboard.models.enums import RaterAxis
-from leaderboard.web.views import submissions as pages
 from reviews.cases.final_labels import final_labels
 from reviews.enums import CLOSED, CaseKind, CaseState
 from reviews.models import Case
-from reviews.views.guards import user_of
 from submissions.domain import publishing, submitting
 from submissions.domain.access import may_manage, visible_to
 from submissions.enums import SubmissionState, Visibility
 from submissions.forms import PublishForm, WithdrawForm
 from submissions.models import Submission
+from submissions.permissions import user_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -199,7 +199,7 @@ def _submission(shown: Submission, metric: EntryMetric | None) -> dict[str, Any]
 def visible(request: HttpRequest, pk: int) -> Submission:
     """The submission, if whoever asks may see it; of one that was taken away, why. Raises as for none otherwise."""
     try:
-        return pages.visible_submission(request, pk)
+        return visible_submission(request, pk)
     except Http404:
         gone = taken_away(pk)
         if gone is None:
@@ -216,14 +216,9 @@ def get_submission(request: HttpRequest, pk: int) -> dict[str, Any]:
 
 def submission_out(request: HttpRequest, shown: Submission) -> dict[str, Any]:
     """A submission as its page shows it."""
-    live = pages.live_context(request, shown)
+    live = current_state(request, shown)
     hidden = bool(live["closed"])
     metric = None if hidden else EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).first()
-    may = {
-        "publish": live["publish"],
-        "withdraw": live["withdraw"],
-        "cancel": live["cancel"],
-    }
     progress = live["progress"]
     return {
         **_submission(shown, metric),
@@ -238,7 +233,7 @@ def submission_out(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "audited_later": live["audited_later"],
         "evaluators": live["evaluators"],
         "environments": [digest for _, digest in live["environments"]],
-        "may": [act for act, possible in may.items() if possible],
+        "may": live["may"],
         "trace": [
             {"who": line.who, "what": line.verb, "when": line.when, "reason": line.reason}
             for line in public_trace(shown, outcomes=not hidden)
@@ -250,7 +245,7 @@ def submission_out(request: HttpRequest, shown: Submission) -> dict[str, Any]:
 def list_answers(request: HttpRequest, pk: int, paging: Query[Paging]) -> dict[str, Any]:
     """Every answer of a submission with its outcome and labels, in the benchmark's order."""
     shown = visible(request, pk)
-    live = pages.live_context(request, shown)
+    live = current_state(request, shown)
     return paged(request, live["rows"], paging, lambda rows: _answers(shown, rows, hidden=bool(live["closed"])))
 
 
@@ -309,9 +304,7 @@ def answer_out(row: TaskRow) -> dict[str, Any]:
 @router.get("/submissions/{int:pk}/bundle", auth=READ, openapi_extra=file_of("application/octet-stream"))
 def get_bundle(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The file as it was sent, for its owner and for maintainers."""
-    # Here, since the page answers with a page where this is hidden.
-    require_open(request, submission=visible(request, pk))
-    return pages.submission_bundle(request, pk)
+    return bundle_response(request, visible(request, pk))
 
 
 def managed(request: HttpRequest, pk: int) -> Submission:

@@ -13,7 +13,7 @@ from leaderboard.api.catalogue import Versioned
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.board.visibility import closed_submissions, require_open
 from leaderboard.evidence.task_answers import DEFAULT_SORT, SORTS, difficulty_of, in_order, task_answers
-from leaderboard.web.views import catalogue as pages
+from leaderboard.evidence.tasks import answered_on, asked_revision
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
@@ -81,7 +81,7 @@ def list_task_results(
 ) -> dict[str, Any]:
     """Every published result on one task, on one version of its suite."""
     revision = _open_revision(request, suite, paper, index)
-    answered = pages.answered_on(request, revision)
+    answered = answered_on(request, revision)
     if answered is None:
         return paged(request, [], paging, lambda shown: shown)
     _, place, entries = answered
@@ -96,7 +96,7 @@ def list_task_results(
 def get_difficulty(request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned]) -> dict[str, Any]:
     """How many of a version's ranked rows pass a task, and which labels they have."""
     revision = _open_revision(request, suite, paper, index)
-    answered = pages.answered_on(request, revision)
+    answered = answered_on(request, revision)
     difficulty = difficulty_of(answered[2], answered[1], hidden=closed_submissions(request)) if answered else None
     return {
         "task": revision.task.slug,
@@ -108,7 +108,7 @@ def get_difficulty(request: HttpRequest, suite: str, paper: str, index: int, ask
 
 
 def _open_revision(request: HttpRequest, suite: str, paper: str, index: int) -> TaskRevision:
-    revision, _ = pages.asked_revision(request, suite, paper, index)
+    revision, _ = asked_revision(request, suite, paper, index)
     require_open(request, task=revision.task)
     return revision
 

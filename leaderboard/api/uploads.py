@@ -14,12 +14,12 @@ from ninja.files import UploadedFile
 from leaderboard.api.access import READ, SUBMIT
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import too_large, valid
-from reviews.views.guards import user_of
 from submissions.domain import quotas, submitting, uploads
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.enums import Inputs, Weights
 from submissions.forms import UploadForm
 from submissions.models import Upload
+from submissions.permissions import user_of
 from submissions.upload_limits import largest_upload
 
 router = Router(tags=["Uploads"])

@@ -10,8 +10,8 @@ from ninja import Router, Schema
 
 from leaderboard.api.access import READ
 from reviews.people.reviewers import reviewer_of
-from reviews.views.guards import user_of
 from submissions.domain import quotas
+from submissions.permissions import user_of
 
 router = Router(tags=["Token"])
 

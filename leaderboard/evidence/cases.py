@@ -18,10 +18,10 @@ from reviews.cases.evidence import shown_label, shown_tests
 from reviews.cases.final_labels import final_labels
 from reviews.cases.flags import flags_of
 from reviews.cases.ratings import ratings_of
-from reviews.comparison import side_by_side
 from reviews.enums import CLOSED, CaseKind, CaseState, FindingSide, Role
 from reviews.labelling.items import shown_candidate, shown_golden
 from reviews.models import Case, Review
+from submissions.comparison import side_by_side
 from submissions.domain.access import may_manage
 from submissions.domain.shown_changes import shown_other_changes
 from submissions.enums import SubmissionState, Visibility
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from leaderboard.models import ReportedResult
     from reviews.cases.evidence import ShownLabel
     from reviews.cases.final_labels import FinalLabel
-    from reviews.comparison import Comparison
     from reviews.models import TaskFlag
+    from submissions.comparison import Comparison
     from submissions.models import Implementation, User
 
 _HISTORY: Final[Mapping[str, str]] = {

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db.models import Count, Exists, OuterRef, Q
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
 from evaluator.enums import CallState, GenerationState, WorkState
@@ -16,6 +17,7 @@ from evaluator.generation.limits import duration, reached_limit
 from evaluator.models import AnswerRequest, Generation, ModelCall
 from evaluator.providers.spending import Spent, spent, sums
 from leaderboard.evidence.submissions import may_see_code, question_words
+from submissions.domain import endpoints
 from submissions.domain.access import may_manage
 from submissions.enums import Source
 
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import AnonymousUser
     from django.db.models import QuerySet
+    from django.http import HttpRequest
 
-    from submissions.models import Implementation, Submission, User
+    from submissions.models import Endpoint, Implementation, Submission, User
 
 _STOPPED: Final = (GenerationState.PAUSED, GenerationState.HELD)
 OPEN_GENERATIONS: Final = (GenerationState.RUNNING, *_STOPPED)
@@ -221,3 +224,8 @@ def money(dollars: object) -> str:
     """Dollars with at least two decimals, and as many of four as say something."""
     text = f"{dollars:.4f}"
     return text.removesuffix("00")
+
+
+def own_endpoint(request: HttpRequest, pk: int) -> Endpoint:
+    """Return the endpoint, if it is the viewer's own. Raises Http404 otherwise, as for one that does not exist."""
+    return get_object_or_404(endpoints.visible_to(request.user), pk=pk)

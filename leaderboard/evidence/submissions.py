@@ -8,16 +8,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
 from django.db.models.functions import Lower
+from django.shortcuts import get_object_or_404
 
+from benchmark_tasks.domain.left_out import audited_later
 from evaluator.enums import GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, ModelCall, TestRun
 from evaluator.providers.spending import sums
 from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import Badge, badge_of, newest
 from evaluator.testing.types import WITHOUT_TEST, Outcome
+from leaderboard.board.results import pass_at_k_table
+from leaderboard.board.rows import tests_cell
+from leaderboard.board.visibility import closed
+from leaderboard.evidence import reevaluations
+from leaderboard.health.queues import held_in_full
 from leaderboard.models import EntryMetric
+from submissions.domain.access import may_manage, visible_to
 from submissions.domain.audit import history
-from submissions.enums import Source, SubmissionState, Verb, Visibility
+from submissions.enums import Kind, Source, SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Implementation, Submission, User
 
 if TYPE_CHECKING:
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import AnonymousUser
     from django.db.models import QuerySet
+    from django.http import HttpRequest
 
     from submissions.models import Upload, User
 
@@ -88,6 +97,12 @@ class Progress:
     def fingerprint(self, state: str) -> str:
         """Changes exactly when a page that shows this would look different."""
         return f"{state}-{self.ended}-{self.running}-{self.held}-{self.passed}"
+
+
+def visible_submission(request: HttpRequest, pk: int) -> Submission:
+    """Return the submission, if the viewer may see it. Raises Http404 otherwise, as for one that does not exist."""
+    found = visible_to(request.user).select_related("system", "owner", "suite_version__suite")
+    return get_object_or_404(found, pk=pk)
 
 
 def task_rows(submission: Submission) -> list[TaskRow]:
@@ -286,6 +301,63 @@ def may_see_code(user: User | AnonymousUser, submission: Submission) -> bool:
     if isinstance(user, User) and (user.is_staff or submission.owner_id == user.pk):
         return True
     return submission.visibility == Visibility.PUBLISHED and bool(submission.code_licence)
+
+
+def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
+    """Return state, progress, tasks, totals, and what the viewer may do now (``may``), of one submission.
+
+    Outcomes are left out where they are hidden from the viewer.
+    """
+    hidden = closed(request, submission=shown)
+    measured = task_rows(shown)
+    rows, progress = measured, progress_of(measured)
+    if hidden:
+        rows, progress = without_outcomes(rows, progress)
+    again = [] if hidden else reevaluations.of_submission(shown)
+    manages = may_manage(request.user, shown)
+    publishable = shown.state == SubmissionState.SCORED and shown.visibility in {
+        Visibility.PRIVATE,
+        Visibility.WITHDRAWN,
+    }
+    allowed = shown.kind != Kind.CALIBRATION or request.user.is_staff
+    possible = {
+        "publish": publishable and allowed,
+        "withdraw": shown.visibility == Visibility.PUBLISHED,
+        "cancel": shown.state in {*OPEN_STATES, SubmissionState.HELD},
+    }
+    metric = EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).select_related("entry").first()
+    evaluators, environments = measured_with(shown, measured)
+    return {
+        "submission": shown,
+        "system": shown.system,
+        "suite": shown.suite_version.suite,
+        "manages": manages,
+        "sees_code": may_see_code(request.user, shown) and not hidden,
+        "closed": hidden,
+        "held_in_full": _held_in_full(request, shown),
+        "rows": rows,
+        "progress": progress,
+        "is_open": shown.state in OPEN_STATES,
+        # A worker counts the row just after the last answer is decided.
+        "counting": shown.state == SubmissionState.SCORED and metric is None,
+        "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
+        "tests": None if hidden else tests_cell(metric),
+        "left_out": metric.entry.left_out if metric else (),
+        "audited_later": audited_later({row.implementation.revision for row in measured}),
+        "pass_at_k": () if hidden else pass_at_k_table(shown),
+        "reevaluations": again,
+        "environments": environments,
+        "evaluators": evaluators,
+        "may": [act for act, is_possible in possible.items() if manages and is_possible],
+        "needs_maintainer": manages and publishable and not allowed,
+    }
+
+
+def _held_in_full(request: HttpRequest, shown: Submission) -> str:
+    """What a maintainer can act on; empty for everybody else."""
+    if shown.state != SubmissionState.HELD or not request.user.is_staff:
+        return ""
+    return held_in_full([shown.pk]).get(shown.pk, "")
 
 
 SORT_KEYS: Final[Mapping[str, str | Lower]] = {"system": Lower("system__name"), "state": "state", "date": "created"}

@@ -6,6 +6,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from django.db.models import Count, Q
+from django.shortcuts import get_object_or_404
+
+from benchmark_tasks.models import Suite
 from evaluator.enums import WorkState
 from evaluator.judging.labels import Label
 from evaluator.models import Judgement
@@ -16,6 +20,8 @@ from submissions.models import Implementation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from django.http import HttpRequest
 
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import JudgeConfig
@@ -143,3 +149,15 @@ def _places(rates: list[float]) -> list[int]:
     """The place of each rate, 1 for the highest; equal ones (but for the noise of adding thirds) share one."""
     rounded = [round(rate, 9) for rate in rates]
     return [1 + sum(other > rate for other in rounded) for rate in rounded]
+
+
+def asked_suite(request: HttpRequest, config: JudgeConfig) -> Suite | None:
+    """The suite that the address names, else the one that ``config`` has judged most of. Raises Http404."""
+    named = request.GET.get("suite", "")
+    if named:
+        return get_object_or_404(Suite, slug=named)
+    judged = Count(
+        "versions__submissions__implementations__judgements",
+        filter=Q(versions__submissions__implementations__judgements__config=config),
+    )
+    return Suite.objects.annotate(judged=judged).order_by("-judged", "position", "slug").first()

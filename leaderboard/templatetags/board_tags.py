@@ -12,26 +12,24 @@ from django.utils.text import Truncator
 from benchmark_tasks.domain.queries import titles_told_apart
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from leaderboard.board.rows import system_facts
-from leaderboard.evidence.cases import public_cases
 from leaderboard.evidence.generations import cuts_in_words, question_state
 from leaderboard.evidence.submissions import known_as
+from leaderboard.evidence.tasks import flags_in, flags_on
 from leaderboard.statistics.intervals import wilson
-from reviews.cases.flags import raised_flags
 from submissions.highlighting import with_visible_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from django.db.models import QuerySet
-
-    from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
+    from benchmark_tasks.models import Suite
     from leaderboard.board.rows import BoardRow, LabelsCell, TestsCell
-    from reviews.models import TaskFlag
     from submissions.models import System
 
 register = template.Library()
 register.filter("known_as", known_as)
 register.filter(cuts_in_words)
+register.filter(flags_in)
+register.filter(flags_on)
 register.filter(question_state)
 
 DASH = "\N{EN DASH}"
@@ -98,26 +96,6 @@ def facts_of(system: System) -> str:
 def any_reviewed(rows: Iterable[BoardRow]) -> bool:
     """Whether annotators gave final labels of any row: else a column of them would repeat the judge's."""
     return any(row.final is not None and row.final.by_annotators for row in rows)
-
-
-@register.filter
-def flags_in(version: SuiteVersion) -> list[tuple[TaskFlag, bool]]:
-    """The raised flags of a suite version's tasks, and whether the case of each has a public page. Two queries."""
-    flags = raised_flags().filter(revision__suite_versions=version)
-    return _with_pages(flags.select_related("revision__task__paper", "revision__task__suite"))
-
-
-@register.filter
-def flags_on(revision: TaskRevision) -> list[tuple[TaskFlag, bool]]:
-    """The raised flags of one task revision, and whether the case of each has a public page. Two queries."""
-    return _with_pages(raised_flags().filter(revision=revision))
-
-
-def _with_pages(flags: QuerySet[TaskFlag]) -> list[tuple[TaskFlag, bool]]:
-    listed = list(flags.select_related("decision__case").order_by("pk"))
-    cases = [flag.decision.case_id for flag in listed]
-    public = set(public_cases().filter(pk__in=cases).values_list("pk", flat=True)) if cases else set()
-    return [(flag, flag.decision.case_id in public) for flag in listed]
 
 
 @register.simple_tag

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.http import Http404, HttpResponse, JsonResponse
 
-from reviews.record.exporting import as_cell, csv_line
+from submissions.csv_cells import as_cell, csv_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

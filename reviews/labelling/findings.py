@@ -16,6 +16,8 @@ MAX_FINDINGS: Final = 50
 LONGEST_TEXT: Final = 2_000
 LONGEST_NOTE: Final = 10_000
 LABELS: Final = tuple(value for value, _ in LABEL_CHOICES)
+LONGEST_TYPED_NUMBER: Final = 12
+"""Characters of a line number as it was typed."""
 _LONGEST_NUMBER: Final = 9
 
 
@@ -36,6 +38,55 @@ class Given(NamedTuple):
     confidence: int
     findings: list[Finding]
     note: str
+
+
+class TypedLabel(NamedTuple):
+    """A label as it was typed, complete or not. ``findings`` hold text, in the order in which they were sent."""
+
+    label: str
+    confidence: int | None
+    findings: list[dict[str, str]]
+    note: str
+
+    @property
+    def draft(self) -> dict[str, Any]:
+        """What is stored of it: findings in which nothing was typed are left out."""
+        return {**self._asdict(), "findings": [row for row in self.findings if has_words(row)]}
+
+
+def typed_label(*, label: str, confidence: int | None, findings: Sequence[Mapping[str, Any]], note: str) -> TypedLabel:
+    """Return a label of typed values as it can be stored. Raises :class:`IncompleteError` for what cannot.
+
+    Its fields are ``confidence``, ``note``, ``findings``, ``finding-0``, ``finding-1``, …
+    """
+    errors: dict[str, str] = {}
+    if confidence is not None and confidence not in Confidence.values:
+        errors["confidence"] = f"The confidence is one of {', '.join(map(str, Confidence.values))}."
+    rows = [
+        {name: "" if row[name] is None else _text(row[name]) for name in Finding.__annotations__} for row in findings
+    ]
+    if problem := _unstorable(note, LONGEST_NOTE):
+        errors["note"] = f"The note {problem}"
+    if len(rows) > MAX_FINDINGS:
+        errors["findings"] = f"There are {len(rows)} findings; at most {MAX_FINDINGS} can be kept."
+    for number, row in enumerate(rows):
+        if problem := _unstorable(row["text"], LONGEST_TEXT):
+            errors[f"finding-{number}"] = f"The text of finding {number + 1} {problem}"
+        elif max(len(row["start"]), len(row["end"])) > LONGEST_TYPED_NUMBER:
+            errors[f"finding-{number}"] = f"A line number of finding {number + 1} is too long."
+    if errors:
+        raise IncompleteError(errors)
+    return TypedLabel(label, confidence, rows, _text(note))
+
+
+def _text(typed: object) -> str:
+    return str(typed).replace("\r\n", "\n")
+
+
+def _unstorable(text: str, most: int) -> str:
+    if "\0" in text:
+        return "holds a NUL character, which cannot be stored."
+    return f"has {len(text):,} characters; at most {most:,} can be kept." if len(text) > most else ""
 
 
 def clean_label(

@@ -8,7 +8,14 @@ from django import forms
 
 from evaluator.enums import LABEL_CHOICES
 from reviews.enums import Confidence, ErrorClass, FindingSide
-from reviews.labelling.findings import LONGEST_NOTE, LONGEST_TEXT, MAX_FINDINGS, has_words
+from reviews.labelling.findings import (
+    LONGEST_NOTE,
+    LONGEST_TEXT,
+    LONGEST_TYPED_NUMBER,
+    MAX_FINDINGS,
+    TypedLabel,
+    has_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +25,6 @@ if TYPE_CHECKING:
 _VIEW: Final = ("layout", "whitespace", "wide", "tab")
 """How the page is shown. Kept with the draft, so that it looks the same when one comes back."""
 _BLANK_FINDINGS: Final = 2
-_LONGEST_NUMBER: Final = 12
 _MOST_SECONDS: Final = 86_400
 
 
@@ -36,8 +42,8 @@ class FindingForm(forms.Form):
     """One finding, complete or not: lines are kept as typed until they are mended."""
 
     side = forms.ChoiceField(choices=FindingSide.choices, required=False, initial=FindingSide.CANDIDATE)
-    start = forms.CharField(required=False, max_length=_LONGEST_NUMBER)
-    end = forms.CharField(required=False, max_length=_LONGEST_NUMBER)
+    start = forms.CharField(required=False, max_length=LONGEST_TYPED_NUMBER)
+    end = forms.CharField(required=False, max_length=LONGEST_TYPED_NUMBER)
     text = _TextField(max_length=LONGEST_TEXT)
     error_class = forms.ChoiceField(choices=[("", "none"), *ErrorClass.choices], required=False)  # type: ignore[assignment] # forms have one of their own
 
@@ -84,11 +90,7 @@ class LabelForm(forms.Form):
     def draft(self) -> dict[str, Any]:
         """What is kept: findings in which something was typed, and every other field."""
         given = self.cleaned_data
-        return {
-            "label": given["label"],
-            "confidence": given["confidence"],
-            "findings": [row for row in self.rows if has_words(row)],
-            "note": given["note"],
+        return TypedLabel(given["label"], given["confidence"], self.rows, given["note"]).draft | {
             "paper_page": given["paper_page"] or 1,
             "view": {name: given[name] for name in _VIEW if given[name]},
         }

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from django.http import FileResponse, Http404
+from django.utils.cache import patch_cache_control
+
 from benchmark_tasks.domain.content import ContentMissingError, file_path, tree_path
 from benchmark_tasks.domain.paper_folder import is_pdf
 from benchmark_tasks.domain.queries import UNREADABLE, golden_definition, masked_definition
-from reviews.comparison import lines_of, side_by_side
+from submissions.comparison import lines_of, side_by_side
 from submissions.domain.shown_changes import shown_other_changes
 from submissions.enums import Visibility
 from submissions.highlighting import code_with_visible_marks, with_visible_marks
@@ -17,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmark_tasks.models import TaskRevision
-    from reviews.comparison import Comparison
     from reviews.models import Assignment
+    from submissions.comparison import Comparison
     from submissions.models import Implementation
 
 PaperForm: TypeAlias = Literal["pdf", "text", "missing"]
@@ -127,6 +130,20 @@ def paper_form(revision: TaskRevision) -> PaperForm:
     if file is None:
         return "missing"
     return "pdf" if is_pdf(file) else "text"
+
+
+def paper_response(assignment: Assignment) -> FileResponse:
+    """Return the paper of an item as a file whose name reveals nothing. Raises Http404 where none is stored."""
+    revision = assignment.case.implementation.revision
+    file = paper_file(revision)
+    if file is None:
+        raise Http404("No paper is stored for this task.")
+    is_pdf = paper_form(revision) == "pdf"
+    kind, name = ("application/pdf", "paper.pdf") if is_pdf else ("text/plain; charset=utf-8", "paper.txt")
+    response = FileResponse(file.open("rb"), content_type=kind, filename=name)
+    response["X-Content-Type-Options"] = "nosniff"
+    patch_cache_control(response, private=True, max_age=3600)
+    return response
 
 
 def shown_definition(source: str) -> str:

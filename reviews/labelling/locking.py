@@ -54,6 +54,11 @@ def lock(
     return review
 
 
+def locked_label(assignment: Assignment) -> Review | None:
+    """Return the label that was locked for ``assignment``; None where there is none."""
+    return Review.objects.filter(assignment=assignment).select_related("guideline").first()
+
+
 def require_guidelines_read(reviewer: Reviewer) -> None:
     """Raises :class:`NotReadyError`, with the page to go to, while the guidelines in force are unread."""
     if step := unread_guidelines(reviewer):

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final
 
 from django.db import IntegrityError, transaction
 
-from reviews.comparison import side_by_side
 from reviews.exceptions import ReviewError
 from reviews.models import GuidelineReading, GuidelineRevision
+from submissions.comparison import side_by_side
 from submissions.domain.audit import record
 from submissions.enums import Verb
 from submissions.exceptions import NotAllowedError
 from submissions.markdown import Rendered, render
 
 if TYPE_CHECKING:
-    from reviews.comparison import Comparison
     from reviews.models import Reviewer
+    from submissions.comparison import Comparison
     from submissions.models import User
 
 SHIPPED: Final = Path(__file__).resolve().parents[1] / "guidelines" / "guidelines.md"

@@ -1,13 +1,7 @@
-"""Exporting labels: a row for every locked label and decision of the closed cases, as CSV or JSON Lines.
-
-A spreadsheet runs cells that begin with ``=``, ``+``, ``-`` or ``@`` as formulas. Such cells get an apostrophe before
-them in CSV, and so do those that begin with one, so that a reader takes exactly one away again.
-"""
+"""Exporting labels: a row for every locked label and decision of the closed cases, as CSV or JSON Lines."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from datetime import UTC
 from itertools import chain
@@ -17,9 +11,10 @@ from django.db.models import Prefetch
 
 from reviews.enums import CLOSED, CaseKind, Role
 from reviews.models import Case, Review
+from submissions.csv_cells import as_cell, csv_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -30,8 +25,6 @@ if TYPE_CHECKING:
 Format: TypeAlias = Literal["csv", "jsonl"]
 _KINDS: Final = (CaseKind.REVIEW, CaseKind.REPEAT)
 _FINDING: Final = ("side", "start", "end", "text", "error_class")
-# The last four are full-width forms of the first, which some spreadsheets take for them.
-_RUN_BY_SPREADSHEETS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
 _AT_A_TIME: Final = 200
 _HEAVY: Final = ("files", "deleted", "diff", "goal_source", "raw_answer", "answer_error", "set_aside", "usage")
 
@@ -144,19 +137,3 @@ def _common(record: str, said: Review | Decision, person: Reviewer, at: datetime
 
 def _time(at: datetime | None) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z") if at else ""
-
-
-def as_cell(value: Any) -> str:
-    """A value in a CSV file: empty for None, lists as JSON, and no text that a spreadsheet would run."""
-    if value is None:
-        return ""
-    if isinstance(value, list):
-        return json.dumps(value, ensure_ascii=False)
-    return f"'{value}" if isinstance(value, str) and value.startswith((*_RUN_BY_SPREADSHEETS, "'")) else str(value)
-
-
-def csv_line(cells: Iterable[str]) -> str:
-    """One line of a CSV file (RFC 4180)."""
-    target = io.StringIO(newline="")
-    csv.writer(target, quoting=csv.QUOTE_ALL, lineterminator="\r\n").writerow(list(cells))
-    return target.getvalue()

@@ -20,12 +20,13 @@ from reviews.enums import AssignmentState, Role
 from reviews.exceptions import LeaseLostError
 from reviews.forms import BecauseForm, DecideForm
 from reviews.labelling import holding
+from reviews.labelling.holding import own_assignment
 from reviews.labelling.items import blind_item
 from reviews.labelling.keys import KEYS, keys_of
 from reviews.models import Assignment, Case, TaskFlag
 from reviews.people.guidelines import current
-from reviews.views.guards import maintainers_only, own_assignment, user_of
 from submissions.exceptions import SubmissionError
+from submissions.permissions import maintainers_only, user_of
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _home(pk: int) -> str:  # noqa: ARG001 - what the view gets
 
 def _own(request: HttpRequest, pk: int) -> Assignment:
     """The adjudicator's own assignment, in any state. Raises Http404, also for maintainers: evidence is not theirs."""
-    assignment = own_assignment(request, pk)
+    assignment = own_assignment(request.user, pk)
     if assignment.role != Role.ADJUDICATOR:
         raise Http404
     return assignment

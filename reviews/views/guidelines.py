@@ -18,7 +18,8 @@ from reviews.forms import GuidelinesForm
 from reviews.models import GuidelineRevision
 from reviews.people import guidelines as domain
 from reviews.people.reviewers import reviewer_of
-from reviews.views.guards import maintainers_only, reviewers_only, user_of
+from reviews.views.guards import reviewers_only
+from submissions.permissions import maintainers_only, user_of
 from submissions.views.acting import action
 
 if TYPE_CHECKING:

@@ -17,10 +17,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 from reviews.enums import LIVE, CaseKind
 from reviews.exceptions import ReviewError
 from reviews.labelling.claiming import queue_counts
+from reviews.labelling.holding import own_assignment
 from reviews.labelling.items import blind_item
 from reviews.models import Assignment, Review, Reviewer
 from reviews.people import invitations, practice, readiness, reviewers
-from reviews.views.guards import own_assignment, reviewers_only, user_of
+from reviews.views.guards import reviewers_only
+from submissions.permissions import user_of
 from submissions.views.acting import SIGNED_OUT
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
 @require_safe
 def practice_answer(request: HttpRequest, reviewer: Reviewer, pk: int) -> HttpResponse:
     """The own label beside the known one; before it is locked, the item itself."""
-    assignment = own_assignment(request, pk)
+    assignment = own_assignment(request.user, pk)
     if assignment.case.kind != CaseKind.PRACTICE:
         raise Http404
     review = Review.objects.filter(case=assignment.case, reviewer=reviewer).first()

@@ -10,34 +10,35 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
-from django.http import FileResponse, Http404, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.urls import resolve, reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.safestring import mark_safe
-from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseLocation
 
 from evaluator.judging.labels import Label
-from reviews.comparison import numbered
 from reviews.enums import AssignmentState, CaseKind, Confidence, Role
 from reviews.exceptions import IncompleteError, LeaseLostError, NotReadyError, StaleDraftError
 from reviews.labelling import claiming, drafts, holding, locking
 from reviews.labelling.forms import LabelForm
-from reviews.labelling.items import LONGEST_FILE, BlindItem, blind_item, paper_file, paper_form
+from reviews.labelling.holding import own_assignment
+from reviews.labelling.items import LONGEST_FILE, BlindItem, blind_item, paper_file, paper_response
 from reviews.labelling.keys import KEYS, keys_of
-from reviews.models import Assignment, Review
+from reviews.labelling.locking import locked_label
+from reviews.models import Assignment
 from reviews.people import guidelines, practice
 from reviews.people.readiness import what_is_missing
 from reviews.people.reviewers import reviewer_of
-from reviews.views.guards import own_assignment
+from submissions.comparison import numbered
 from submissions.views.acting import perform
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest
+    from django.http import FileResponse, HttpRequest
     from django_htmx.middleware import HtmxDetails
 
     from reviews.models import Reviewer
@@ -85,13 +86,13 @@ def label(request: HtmxRequest, pk: int) -> HttpResponse:
     if not request.user.is_authenticated:
         # A script would take the page that asks to sign in for an answer.
         return HttpResponse(status=HTTPStatus.UNAUTHORIZED) if request.htmx else redirect_to_login(request.path)
-    assignment = own_assignment(request, pk)
+    assignment = own_assignment(request.user, pk)
     if request.method == "POST":
         acts = {"skip": _skip, "return": _return, "resume": _resume, "lock": _lock, "next": _lock}
         return acts.get(request.POST.get("act", ""), _save)(request, assignment)
     if assignment.state == AssignmentState.EVIDENCE:
         return redirect("adjudicate", pk=pk)
-    if locked(assignment) is not None:
+    if locked_label(assignment) is not None:
         return _locked(request, assignment)
     if assignment.state != AssignmentState.ACTIVE:
         return render(request, "reviews/label_ended.html", _context(request, assignment) | {"read_only": True})
@@ -102,7 +103,7 @@ def label(request: HtmxRequest, pk: int) -> HttpResponse:
 def _save(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
     """Keep what was typed, and the lease."""
     form = LabelForm(request.POST)
-    if not form.is_valid() and locked(assignment) is None:
+    if not form.is_valid() and locked_label(assignment) is None:
         return _saved(request, assignment, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     given = form.cleaned_data
     try:
@@ -145,7 +146,7 @@ def _lost(request: HtmxRequest, assignment: Assignment, form: LabelForm, error: 
     """What was sent can be read in the draft, or, once the label is locked, on the page itself."""
     if request.htmx:
         return _saved(request, assignment, form, status=HTTPStatus.GONE, lost=str(error))
-    if locked(assignment) is not None:
+    if locked_label(assignment) is not None:
         return _locked(request, assignment, late=form)
     messages.error(request, str(error))
     return redirect("label", pk=assignment.pk)
@@ -174,7 +175,7 @@ def _lock(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
             return _go(request, getattr(error, "address", reverse("reviews")))
         else:
             return _go(request, _after_lock(request, assignment))
-    if locked(assignment) is not None:
+    if locked_label(assignment) is not None:
         return _lost(request, assignment, form, LeaseLostError(holding.why_lost(assignment)))
     context = _page_context(request, assignment, form)
     return render(request, "reviews/label.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -258,29 +259,14 @@ def _skip(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
 
 @require_safe
 @login_required
-@cache_control(private=True, max_age=3600)
 def label_paper(request: HtmxRequest, pk: int) -> FileResponse:
-    """The paper of what one labels, under a name that says nothing."""
-    assignment = own_assignment(request, pk)
-    revision = assignment.case.implementation.revision
-    file = paper_file(revision)
-    if file is None:
-        raise Http404("No paper is stored for this task.")
-    is_pdf = paper_form(revision) == "pdf"
-    kind, name = ("application/pdf", "paper.pdf") if is_pdf else ("text/plain; charset=utf-8", "paper.txt")
-    response = FileResponse(file.open("rb"), content_type=kind, filename=name)
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
-
-
-def locked(assignment: Assignment) -> Review | None:
-    """The label that was locked for ``assignment``, if it was."""
-    return Review.objects.filter(assignment=assignment).select_related("guideline").first()
+    """The paper of what one labels."""
+    return paper_response(own_assignment(request.user, pk))
 
 
 def _locked(request: HtmxRequest, assignment: Assignment, *, late: LabelForm | None = None) -> HttpResponse:
     """What one has locked; with ``late``, what came after that and is not stored."""
-    review = locked(assignment)
+    review = locked_label(assignment)
     assert review is not None  # noqa: S101 - for the type checker: callers have asked
     said = {name: getattr(review, name) for name in ("label", "findings", "note")}
     context = _context(request, assignment) | {

@@ -19,7 +19,7 @@ from reviews.labelling.blindness import hidden_submissions
 from reviews.people.reviewers import reviewer_of
 from reviews.record import dashboards
 from reviews.record.exporting import export
-from reviews.views.guards import maintainers_only, user_of
+from submissions.permissions import maintainers_only, user_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

@@ -17,9 +17,9 @@ from reviews.forms import InviteForm, RolesForm
 from reviews.models import Assignment, Invitation, Reviewer
 from reviews.people import invitations, practice
 from reviews.people.reviewers import set_roles
-from reviews.views.guards import maintainers_only, user_of
 from submissions.domain.audit import history
 from submissions.exceptions import SubmissionError
+from submissions.permissions import maintainers_only, user_of
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 
 from evaluator.testing.logs import clean_text
 from leaderboard.evidence.call_texts import pretty, reply_turns
-from reviews.comparison import numbered, side_by_side
+from submissions.comparison import numbered, side_by_side
 from submissions.highlighting import highlighted
 from submissions.markdown import render
 from tests.conftest import PROJECT_ROOT

@@ -21,7 +21,7 @@ from leaderboard.insight.agreement.label_counts import (
     with_labels,
     with_reported_labels,
 )
-from leaderboard.insight.agreement.raters import REST, asked_entries, check_asked, raters
+from leaderboard.insight.agreement.raters import REST, UnknownChoiceError, asked_entries, check_asked, raters
 from leaderboard.statistics.results import LABELS
 from submissions.enums import Inputs
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from leaderboard.insight.agreement.trust import AnnotatorsAgreement, JudgeTrust
     from leaderboard.statistics.results import PairAgreement
 
+LISTED: Final = 500
 BINARY_LABELS: Final = (Label.CC.value, REST)
 
 
@@ -187,6 +188,42 @@ def items_of_cell(
         )
     )
     return [_item(*row) for row in found[:most]]
+
+
+def all_raters(
+    report: Report, *, asked: Asked
+) -> tuple[AnnotatorsAgreement | None, tuple[tuple[Rater, JudgeTrust], ...]]:
+    """Return the annotators together (None without any) and each judge against them, where all labels are wanted."""
+    if asked.binary or asked.first or asked.second:
+        return None, ()
+    return (report.annotators if report.annotators.number else None), report.judges
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a pair's table: ``count`` answers, the first :data:`LISTED` of them as ``items``."""
+
+    row: str
+    column: str
+    first: Rater
+    second: Rater
+    items: list[Item]
+    count: int
+
+
+def cell_of(
+    pairs: Sequence[RaterPair], named: str, *, suite: Suite, asked: Asked, hidden: Collection[int] = ()
+) -> Cell:
+    """Return the cell ``named`` (as ``CC,LI``) of the one pair that is shown. Raises ``UnknownChoiceError``."""
+    row, _, column = named.partition(",")
+    pair = pairs[0] if len(pairs) == 1 else None
+    if pair is None or not {row, column} <= set(pair.result.labels):
+        msg = f"“{named[:20]}” is not a cell of a table that is shown here. Open one from its table."
+        raise UnknownChoiceError(msg)
+    labels = pair.result.labels
+    items = items_of_cell(suite=suite, asked=asked, pair=pair, cell=(row, column), most=LISTED, hidden=hidden)
+    count = pair.result.matrix[labels.index(row)][labels.index(column)]
+    return Cell(row, column, pair.first, pair.second, items, count)
 
 
 def _labels_in(label: str) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from leaderboard.board.states import changes_of
 from leaderboard.models import AnswersFile
 from leaderboard.sharing.answer_files.dictionary import licence, readme
 from leaderboard.sharing.answer_files.lines import measured_lines, reported_lines
-from reviews.record.exporting import as_cell, csv_line
+from submissions.csv_cells import as_cell, csv_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

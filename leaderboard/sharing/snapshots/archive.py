@@ -12,7 +12,7 @@ from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
 from leaderboard.board.matrix import FILE_MEANINGS as MATRIX_MEANINGS
 from leaderboard.board.matrix import file_rows
 from leaderboard.sharing.snapshots.document import rows_of, tasks_of
-from reviews.record.exporting import as_cell, csv_line
+from submissions.csv_cells import as_cell, csv_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

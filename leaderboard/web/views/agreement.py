@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404, render
@@ -12,7 +12,7 @@ from benchmark_tasks.models import Suite
 from leaderboard.board.query_strings import query_with
 from leaderboard.board.visibility import closed, closed_submissions
 from leaderboard.insight.agreement.raters import AgreementFilterForm, Asked, UnknownChoiceError
-from leaderboard.insight.agreement.report import RaterPair, Report, items_of_cell, read_report
+from leaderboard.insight.agreement.report import all_raters, cell_of, read_report
 from leaderboard.insight.agreement.texts import (
     accuracy_lines,
     annotators_lines,
@@ -22,14 +22,9 @@ from leaderboard.insight.agreement.texts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from django.http import HttpRequest, HttpResponse, QueryDict
 
-    from leaderboard.insight.agreement.raters import Rater
-    from leaderboard.insight.agreement.trust import AnnotatorsAgreement, JudgeTrust
-
-LISTED: Final = 500
+    from leaderboard.insight.agreement.report import RaterPair
 
 
 @require_safe
@@ -41,8 +36,10 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
     shown = get_object_or_404(Suite, slug=suite)
     params = request.GET
     asked = _asked(params)
+    hidden, named = closed_submissions(request), params.get("cell", "")
     try:
-        report = read_report(suite=shown, asked=asked, hidden=closed_submissions(request))
+        report = read_report(suite=shown, asked=asked, hidden=hidden)
+        cell = cell_of(report.pairs, named, suite=shown, asked=asked, hidden=hidden) if named else None
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
     annotators, judges = all_raters(report, asked=asked)
@@ -54,7 +51,8 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
         "chosen": asked.first or asked.second,
         "all_pairs": query_with(params, first=None, second=None, cell=None),
         "binary_view": query_with(params, binary="1", cell=None),
-        "cell": cell_of(request, report.pairs, shown, asked),
+        "cell": cell,
+        "close_cell": query_with(params, cell=None),
         "reported_annotators": report.reported_annotators,
         "form": AgreementFilterForm(params, suite=shown),
         "pairs": [_shown_pair(params, pair) for pair in report.pairs],
@@ -72,15 +70,6 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
         ],
     }
     return render(request, "leaderboard/agreement.html", context)
-
-
-def all_raters(
-    report: Report, *, asked: Asked
-) -> tuple[AnnotatorsAgreement | None, tuple[tuple[Rater, JudgeTrust], ...]]:
-    """The annotators together (None without any) and each judge against them, where these are about all labels."""
-    if asked.binary or asked.first or asked.second:
-        return None, ()
-    return (report.annotators if report.annotators.number else None), report.judges
 
 
 def _asked(params: QueryDict) -> Asked:
@@ -126,32 +115,4 @@ def _shown_pair(params: QueryDict, pair: RaterPair) -> dict[str, Any]:
         "abstained": pair.abstained,
         "names": f"{pair.first.name} and {pair.second.name}",
         "lines": statistic_lines(result),
-    }
-
-
-def cell_of(request: HttpRequest, pairs: Sequence[RaterPair], suite: Suite, asked: Asked) -> dict[str, Any] | None:
-    """The answers in the asked cell of the one pair that is shown. Raises Http404 for a cell that it has not."""
-    given = request.GET.get("cell", "")
-    if not given:
-        return None
-    row, _, column = given.partition(",")
-    pair = pairs[0] if len(pairs) == 1 else None
-    if pair is None or not {row, column} <= set(pair.result.labels):
-        raise Http404(f"“{given[:20]}” is not a cell of a table that is shown here. Open one from its table.")
-    labels = pair.result.labels
-    return {
-        "row": row,
-        "column": column,
-        "first": pair.first,
-        "second": pair.second,
-        "items": items_of_cell(
-            suite=suite,
-            asked=asked,
-            pair=pair,
-            cell=(row, column),
-            most=LISTED,
-            hidden=closed_submissions(request),
-        ),
-        "count": pair.result.matrix[labels.index(row)][labels.index(column)],
-        "close": query_with(request.GET, cell=None),
     }

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from leaderboard.board.filters import CaseFilter
 from leaderboard.board.rows import visible_entries
 from leaderboard.board.visibility import closed_submissions, require_open
+from leaderboard.evidence.answers import open_answer
 from leaderboard.evidence.cases import (
     case_page,
     case_rows,
@@ -26,9 +27,9 @@ from leaderboard.evidence.submissions import may_see_code
 from leaderboard.models import ReportedResult
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.forms import AppealForm
-from leaderboard.web.views.submissions import answer_page, open_answer
+from leaderboard.web.views.submissions import answer_page
 from reviews.cases.appeals import appeal as appeal_against
-from reviews.views.guards import user_of
+from submissions.permissions import user_of
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:

@@ -6,38 +6,30 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from django.core.paginator import Paginator
-from django.http import FileResponse, Http404
+from django.http import FileResponse
 from django.shortcuts import get_object_or_404, render
-from django.utils.cache import get_conditional_response
-from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
-from benchmark_tasks.domain.content import ContentMissingError, file_path
-from benchmark_tasks.domain.kit import build_kit
 from benchmark_tasks.domain.left_out import tasks_left_out
-from benchmark_tasks.domain.paper_folder import is_pdf
 from benchmark_tasks.domain.problems import general
-from benchmark_tasks.domain.queries import current_version, has_code, revisions_of, titles_told_apart
+from benchmark_tasks.domain.queries import current_version, revisions_of, titles_told_apart
 from benchmark_tasks.enums import AuditState, Protocol
-from benchmark_tasks.models import Suite, Task, TaskRevision
+from benchmark_tasks.models import Suite, TaskRevision
 from evaluator.generation.prompt_tasks import why_unreadable
-from leaderboard.board.matrix import tasks_of
 from leaderboard.board.query_strings import asked_sort, asked_version, sort_columns
 from leaderboard.board.rows import visible_entries
 from leaderboard.board.visibility import closed, closed_submissions
-from leaderboard.evidence.task_answers import DEFAULT_SORT, SORTS, answers_to, difficulty_of, in_order, task_answers
+from leaderboard.evidence.task_answers import DEFAULT_SORT, SORTS, difficulty_of, in_order, task_answers
 from leaderboard.evidence.task_state import environment_states, may_see_reference, why_outdated
+from leaderboard.evidence.tasks import answered_on, asked_revision, kit_response, paper_response
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse
     from django.http.response import HttpResponseBase
 
-    from benchmark_tasks.models import Category, SuiteVersion
-    from leaderboard.board.matrix import MatrixTask
-    from leaderboard.models import Entry
+    from benchmark_tasks.models import Category
 
 PAGE_SIZE = 50
 
@@ -84,18 +76,7 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
 @require_safe
 def kit(request: HttpRequest, suite: str) -> HttpResponseBase:
     """The task kit of a version, as a zip file."""
-    version = asked_version(request, get_object_or_404(Suite, slug=suite))
-    if version is None or not has_code(version):
-        raise Http404("This suite version has no task that can be run, so there is no kit.")
-    archive = build_kit(version)
-    name = f"{version.suite.slug}-v{version.number}-kit.zip"
-    # Its name holds a digest of its content. Whoever has it needs no open file.
-    tag = quote_etag(archive.stem)
-    response = get_conditional_response(request, etag=tag) or FileResponse(
-        archive.open("rb"), as_attachment=True, filename=name, content_type="application/zip"
-    )
-    response["ETag"] = tag
-    return response
+    return kit_response(request, suite)
 
 
 @require_safe
@@ -138,49 +119,11 @@ def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
     }
 
 
-def answered_on(
-    request: HttpRequest, revision: TaskRevision
-) -> tuple[SuiteVersion, MatrixTask, QuerySet[Entry]] | None:
-    """The asked version that has ``revision`` (else the newest), where its task stands there, and the rows that answer.
-
-    None where no version has it.
-    """
-    versions = revision.suite_versions.order_by("-number")
-    version = versions.filter(number=request.GET.get("version") or 0).first() or versions.first()
-    place = next((each for each in tasks_of(version) if each.slug == revision.task.slug), None) if version else None
-    return (version, place, answers_to(version, revision.task)) if version and place else None
-
-
 @require_safe
 def task_paper(request: HttpRequest, suite: str, paper: str, index: int) -> FileResponse:
     """The paper as the kit holds it: a PDF shown in place, or the paper's text as JSON."""
     revision, _ = asked_revision(request, suite, paper, index)
-    if not revision.paper_hash:
-        raise Http404("No paper is stored for this task; its page links to the publication.")
-    try:
-        file = file_path(revision.paper_hash)
-    except ContentMissingError as error:
-        raise Http404("The paper's file is missing from this instance's content store.") from error
-    content_type, ending = ("application/pdf", "pdf") if is_pdf(file) else ("application/json", "json")
-    response = FileResponse(file.open("rb"), content_type=content_type, filename=f"{paper}.{ending}")
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
-
-
-def asked_revision(request: HttpRequest, suite: str, paper: str, index: int) -> tuple[TaskRevision, bool]:
-    """The task's revision in the asked (else newest) version; if it is not in there, its newest one, and False."""
-    shown = get_object_or_404(
-        Task.objects.select_related("suite", "paper"), suite__slug=suite, paper__slug=paper, index=index
-    )
-    version = asked_version(request, shown.suite)
-    revisions = TaskRevision.objects.filter(task=shown).select_related("task__suite", "task__paper", "category")
-    revision = revisions.filter(suite_versions=version).first() if version else None
-    if revision is not None:
-        return revision, True
-    newest = revisions.order_by("-number").first()
-    if newest is None:
-        raise Http404("This task has no content yet.")
-    return newest, False
+    return paper_response(revision)
 
 
 def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:

@@ -18,7 +18,7 @@ from leaderboard.web.closed_pages import closes
 from leaderboard.web.page_cache import kept_by
 from leaderboard.web.table_files import HIDDEN, file_asked, table_file
 from leaderboard.web.views.board import data_version
-from reviews.comparison import side_by_side
+from submissions.comparison import side_by_side
 from submissions.highlighting import code_with_visible_marks
 from submissions.models import Implementation
 

@@ -13,7 +13,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Count
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
@@ -21,24 +21,19 @@ from django.views.decorators.http import require_http_methods, require_safe
 from evaluator.generation.limits import duration
 from evaluator.models import Generation
 from evaluator.providers.checking_endpoints import request_check
-from leaderboard.evidence.generations import money
-from reviews.views.guards import user_of
+from leaderboard.evidence.generations import money, own_endpoint
 from submissions.domain import endpoints as domain
 from submissions.endpoint_forms import PRESETS, EndpointForm, preset
 from submissions.enums import EndpointCheck
 from submissions.exceptions import SubmissionError
 from submissions.models import Endpoint
+from submissions.permissions import user_of
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
 SHOWN_RUNS = 25
-
-
-def own_endpoint(request: HttpRequest, pk: int) -> Endpoint:
-    """The endpoint, if it is of whoever asks. Raises Http404 otherwise, as for one that does not exist."""
-    return get_object_or_404(domain.visible_to(request.user), pk=pk)
 
 
 @never_cache

@@ -20,16 +20,15 @@ from evaluator.generation.forms import LimitsForm, RunForm, open_versions
 from evaluator.models import ModelCall
 from leaderboard.board.visibility import closed, require_open
 from leaderboard.evidence import call_texts, generations
-from leaderboard.evidence.submissions import may_see_code, public_trace
+from leaderboard.evidence.generations import own_endpoint
+from leaderboard.evidence.submissions import may_see_code, public_trace, visible_submission
 from leaderboard.web.closed_pages import closes
-from leaderboard.web.views.endpoints import own_endpoint
-from leaderboard.web.views.submissions import visible_submission
-from reviews.views.guards import user_of
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.enums import Scaffold
 from submissions.exceptions import SubmissionError
 from submissions.models import Implementation
+from submissions.permissions import user_of
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:

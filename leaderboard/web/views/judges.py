@@ -8,7 +8,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
-from django.db.models import Count, Q
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -22,12 +21,12 @@ from evaluator.models import JudgeConfig
 from leaderboard.board.labels import COUNTED, judge_suite, show_judge, shown_judge
 from leaderboard.board.query_strings import asked_version
 from leaderboard.board.visibility import closed, closed_submissions, require_open
-from leaderboard.insight.judge_differences import compare
+from leaderboard.insight.judge_differences import asked_suite, compare
 from leaderboard.insight.judges import TABLE_HEADS, judge_facts, list_judges, shown_health
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.forms import NONE_SHOWN, AddJudgeForm, ShowForm, SuiteForm
-from reviews.views.guards import maintainers_only, user_of
 from submissions.exceptions import SubmissionError, WrongStateError
+from submissions.permissions import maintainers_only, user_of
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
@@ -69,18 +68,6 @@ def judge_differences(request: HttpRequest, slug: str) -> HttpResponse:
     """
     config = get_object_or_404(JudgeConfig, slug=slug)
     return _differences(request, config, asked_suite(request, config))
-
-
-def asked_suite(request: HttpRequest, config: JudgeConfig) -> Suite | None:
-    """The suite that the address names, else the one that ``config`` has judged most of. Raises Http404."""
-    named = request.GET.get("suite", "")
-    if named:
-        return get_object_or_404(Suite, slug=named)
-    judged = Count(
-        "versions__submissions__implementations__judgements",
-        filter=Q(versions__submissions__implementations__judgements__config=config),
-    )
-    return Suite.objects.annotate(judged=judged).order_by("-judged", "position", "slug").first()
 
 
 def _differences(

@@ -16,10 +16,10 @@ from evaluator.reevaluation.planning import UNDER_WAY
 from leaderboard.board.filters import AuditFilter
 from leaderboard.health.queues import held_in_full, infra_causes, queue_state
 from leaderboard.web.forms import QuotaForm, SubmissionNumberForm, VisibilityForm
-from reviews.views.guards import maintainers_only, user_of
 from submissions.domain import publishing, quotas
 from submissions.enums import SubmissionState, Visibility
 from submissions.models import AuditEvent, Submission, User
+from submissions.permissions import maintainers_only, user_of
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from leaderboard.models.enums import NoticeKind
 from leaderboard.notices import mailing, reading
 from leaderboard.notices.making import KEPT
 from leaderboard.web.forms import MailChoiceForm
-from reviews.views.guards import user_of
+from submissions.permissions import user_of
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:

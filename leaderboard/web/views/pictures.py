@@ -25,11 +25,11 @@ from leaderboard.sharing.pictures.cards import MOST_BARS, board_card, compare_ca
 from leaderboard.sharing.pictures.drawing import draw
 from leaderboard.sharing.snapshots.changes import gone_since
 from leaderboard.sharing.snapshots.document import rows_of
+from leaderboard.sharing.snapshots.published import asked_snapshot
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.counted import in_this_minute
 from leaderboard.web.page_cache import kept_by
 from leaderboard.web.views.board import data_version
-from leaderboard.web.views.snapshots import asked_snapshot
 from submissions.enums import Kind
 from submissions.models import System
 

@@ -19,8 +19,8 @@ from leaderboard.board.visibility import closed_submissions
 from leaderboard.evidence import reevaluations
 from leaderboard.health.queues import reevaluations_held_in_full
 from leaderboard.web.forms import ChooseForm, StartForm
-from reviews.views.guards import maintainers_only, user_of
 from submissions.exceptions import SubmissionError
+from submissions.permissions import maintainers_only, user_of
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:

@@ -5,44 +5,37 @@ from __future__ import annotations
 import hashlib
 import re
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
-from django.core.cache import caches
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from benchmark_tasks.domain.content import file_path
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite
 from evaluator.judging.labels import Label
-from leaderboard.board.caching import PAGES
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.matrix import cells
 from leaderboard.board.rows import board_metrics
 from leaderboard.board.states import changes_of
-from leaderboard.board.visibility import AnswerClosedError, closed
-from leaderboard.models import Snapshot
-from leaderboard.sharing.snapshots.archive import archive_of
 from leaderboard.sharing.snapshots.changes import changes_since, gone_since
 from leaderboard.sharing.snapshots.citation import citation
 from leaderboard.sharing.snapshots.document import rows_of, tasks_of
 from leaderboard.sharing.snapshots.freezing import freeze
+from leaderboard.sharing.snapshots.published import archive_bytes, archive_response, asked_snapshot
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.forms import SnapshotForm
 from leaderboard.web.page_cache import kept_by
 from leaderboard.web.views.board import data_version, used_columns
 from reviews.models import GuidelineRevision
-from reviews.views.guards import maintainers_only, user_of
 from submissions.enums import Kind
+from submissions.permissions import maintainers_only, user_of
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from django.http import HttpRequest
 
 
@@ -147,36 +140,3 @@ def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
 def snapshot_archive(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     """A snapshot's data: what was stored when it was frozen, without the rows that were withdrawn since."""
     return archive_response(asked_snapshot(request, suite, number))
-
-
-def archive_response(shown: Snapshot) -> HttpResponse:
-    """The archive as a file."""
-    response = HttpResponse(
-        archive_bytes(shown, {each.key for each in gone_since(shown)}), content_type="application/zip"
-    )
-    response["Content-Disposition"] = f'attachment; filename="{shown.suite.slug}-snapshot-{shown.number}.zip"'
-    response["Cache-Control"] = "private, no-cache"
-    return response
-
-
-def archive_bytes(shown: Snapshot, gone: Collection[str]) -> bytes:
-    """The archive without the rows that are ``gone``; as it was stored where none is."""
-    if not gone:
-        return file_path(shown.archive).read_bytes()
-    key = hashlib.sha256(f"archive {shown.pk} {sorted(gone)}".encode()).hexdigest()
-    return cast("bytes", caches[PAGES].get_or_set(key, lambda: archive_of(shown, without=gone)))
-
-
-def asked_snapshot(request: HttpRequest, suite: str, number: int) -> Snapshot:
-    """The snapshot of that number.
-
-    Raises Http404, and :class:`AnswerClosedError` where it holds a submission that is hidden from the viewer: a frozen
-    board, its agreement and its digests cannot leave one out.
-    """
-    stored = Snapshot.objects.select_related("suite", "suite_version", "superseded_by", "supersedes")
-    shown = get_object_or_404(stored, suite__slug=suite, number=number)
-    held = closed(request)
-    inside = {row.submission for row in rows_of(shown.document)} | set(shown.document["agreement_of"]) if held else ()
-    if found := [each for each in held if each.case.implementation.submission_id in inside]:
-        raise AnswerClosedError(found)
-    return shown

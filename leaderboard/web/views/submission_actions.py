@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 from django.http import Http404
 
 from leaderboard.web.views.submissions import submission_page, visible_submission
-from reviews.views.guards import user_of
 from submissions.domain import publishing, submitting
 from submissions.domain.access import may_manage
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
+from submissions.permissions import user_of
 from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:

@@ -8,79 +8,58 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.db.models import Q
 from django.http import FileResponse, Http404, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
-from benchmark_tasks.domain.left_out import audited_later
-from evaluator.enums import ReevaluationState
-from evaluator.models import AnswerRequest, Judgement, TestRun
+from evaluator.models import Judgement
 from evaluator.sandbox.task_environments import short_digest
-from evaluator.testing.shown_outcomes import badge_of, case_rows, newest
+from evaluator.testing.shown_outcomes import badge_of, case_rows
 from evaluator.testing.types import WITHOUT_TEST
 from leaderboard.board.actions import steps_of
 from leaderboard.board.filters import OwnSubmissionFilter
 from leaderboard.board.query_strings import asked_sort, query_with, sort_columns
-from leaderboard.board.results import pass_at_k_table
-from leaderboard.board.rows import tests_cell
-from leaderboard.board.visibility import closed, require_open
-from leaderboard.evidence import reevaluations
+from leaderboard.evidence.answers import bundle_response, open_answer, request_of, shown_receipt, shown_runs, wanted_run
 from leaderboard.evidence.cases import may_appeal, review_of
 from leaderboard.evidence.generations import generation_context, without_answer
-from leaderboard.evidence.receipts import can_be_repeated, receipt_of
+from leaderboard.evidence.receipts import can_be_repeated
 from leaderboard.evidence.submissions import (
     DEFAULT_SORT,
-    OPEN_STATES,
     SORT_KEYS,
     answer_row,
+    current_state,
     may_see_code,
-    measured_with,
     own_submissions,
-    progress_of,
     public_trace,
     shown_similarity,
     taken_away,
-    task_rows,
     upload_state,
-    without_outcomes,
+    visible_submission,
 )
 from leaderboard.evidence.task_state import reference_is_shipped
-from leaderboard.health.queues import held_in_full
-from leaderboard.models import EntryMetric
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.forms import AppealForm
-from reviews.comparison import side_by_side
 from reviews.labelling.items import shown_candidate, shown_golden
-from reviews.views.guards import user_of
+from submissions.comparison import side_by_side
 from submissions.domain import quotas
-from submissions.domain.access import may_manage, visible_to
+from submissions.domain.access import may_manage
 from submissions.domain.shown_changes import changes_more
-from submissions.enums import Kind, Source, SubmissionState, Visibility
+from submissions.enums import Source
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
 from submissions.highlighting import code_with_visible_marks
 from submissions.models import Implementation, Submission, Upload
+from submissions.permissions import user_of
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
     from django.http import HttpRequest
 
-    from evaluator.repeating.receipts import Receipt
-    from leaderboard.evidence.cases import AnswerReview
-    from reviews.comparison import Comparison
+    from submissions.comparison import Comparison
 
 PAGE_SIZE = 25
 LONGEST_DIFF = 400_000
 """Characters of the changed files before and after, up to which they are compared; beyond, the difference is plain."""
-_ZIP, _GZIP = b"PK", b"\x1f\x8b"
-
-
-def visible_submission(request: HttpRequest, pk: int) -> Submission:
-    """The submission, if whoever asks may see it. Raises Http404 otherwise, as for one that does not exist."""
-    found = visible_to(request.user).select_related("system", "owner", "suite_version__suite")
-    return get_object_or_404(found, pk=pk)
 
 
 @never_cache
@@ -127,54 +106,10 @@ def submission_progress(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
-    """State, progress, tasks, totals, and what may be done now. Outcomes are left out where they are closed."""
-    hidden = closed(request, submission=shown)
-    measured = task_rows(shown)
-    rows, progress = measured, progress_of(measured)
-    if hidden:
-        rows, progress = without_outcomes(rows, progress)
-    again = [] if hidden else reevaluations.of_submission(shown)
-    manages = may_manage(request.user, shown)
-    publishable = shown.state == SubmissionState.SCORED and shown.visibility in {
-        Visibility.PRIVATE,
-        Visibility.WITHDRAWN,
-    }
-    allowed = shown.kind != Kind.CALIBRATION or request.user.is_staff
-    metric = EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).select_related("entry").first()
-    evaluators, environments = measured_with(shown, measured)
-    return {
-        "submission": shown,
-        "system": shown.system,
-        "suite": shown.suite_version.suite,
-        "manages": manages,
-        "sees_code": may_see_code(request.user, shown) and not hidden,
-        "closed": hidden,
-        "held_in_full": _held_in_full(request, shown),
-        "rows": rows,
-        "progress": progress,
-        "is_open": shown.state in OPEN_STATES,
-        # A worker counts the row just after the last answer is decided.
-        "counting": shown.state == SubmissionState.SCORED and metric is None,
-        "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
-        "tests": None if hidden else tests_cell(metric),
-        "left_out": metric.entry.left_out if metric else (),
-        "audited_later": audited_later({row.implementation.revision for row in measured}),
-        "pass_at_k": () if hidden else pass_at_k_table(shown),
-        "reevaluations": again,
-        "environments": environments,
-        "evaluators": evaluators,
-        "publish": PublishForm() if manages and publishable and allowed else None,
-        "needs_maintainer": manages and publishable and not allowed,
-        "withdraw": WithdrawForm() if manages and shown.visibility == Visibility.PUBLISHED else None,
-        "cancel": CancelForm() if manages and shown.state in {*OPEN_STATES, SubmissionState.HELD} else None,
-    }
-
-
-def _held_in_full(request: HttpRequest, shown: Submission) -> str:
-    """What a maintainer can act on; empty for everybody else."""
-    if shown.state != SubmissionState.HELD or not request.user.is_staff:
-        return ""
-    return held_in_full([shown.pk]).get(shown.pk, "")
+    """Return what changes while a submission is evaluated, with the forms of what may be done now."""
+    state = current_state(request, shown)
+    forms = {"publish": PublishForm, "withdraw": WithdrawForm, "cancel": CancelForm}
+    return state | {act: form() if act in state["may"] else None for act, form in forms.items()}
 
 
 @require_safe
@@ -183,21 +118,6 @@ def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial:
     """One answer: its outcome, cases, log, differences, and how it was measured; ``?format=json`` is its receipt."""
     shown, answer = open_answer(request, pk, paper, index, trial)
     return answer_page(request, shown, answer)
-
-
-def open_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> tuple[Submission, Implementation]:
-    """A submission and its answer. Raises Http404, AnswerClosedError where its numbers are hidden from the viewer."""
-    shown = visible_submission(request, pk)
-    answer = get_object_or_404(
-        Implementation.objects.select_related("revision__task__paper", "revision__task__suite", "revision__category"),
-        submission=shown,
-        revision__task__paper__slug=paper,
-        revision__task__index=index,
-        trial=trial,
-    )
-    require_open(request, submission=shown)
-    answer.submission = shown
-    return shown, answer
 
 
 def answer_page(
@@ -210,11 +130,11 @@ def answer_page(
 ) -> HttpResponse:
     """The page of an answer; ``appeal`` is that form with errors."""
     runs = list(shown_runs(answer))
-    run = asked_run(request, runs)
+    run = wanted_run(request, runs)
     public, private = case_rows(run)
     previous, following = _neighbours(shown, answer)
     sees_code = may_see_code(request.user, shown)
-    asked = asked_for(answer)
+    asked = request_of(answer)
     judges, review = list(Judgement.objects.of_answer(answer)), review_of(answer)
     receipt = shown_receipt(request, answer, run=run, judges=judges, review=review)
     if request.GET.get("format") == "json":
@@ -255,51 +175,6 @@ def answer_page(
         "appeal": appeal or (AppealForm() if may_appeal(request.user, answer) else None),
     }
     return render(request, "leaderboard/implementation.html", context, status=status)
-
-
-def shown_receipt(
-    request: HttpRequest, answer: Implementation, *, run: TestRun | None, judges: list[Judgement], review: AnswerReview
-) -> Receipt:
-    """The receipt of an answer as whoever asks may see it."""
-    return receipt_of(
-        answer,
-        run=run,
-        judges=judges,
-        review=review,
-        address=request.build_absolute_uri(_address_of(answer, request)),
-        sees_code=may_see_code(request.user, answer.submission),
-    )
-
-
-def shown_runs(answer: Implementation) -> QuerySet[TestRun]:
-    """The runs of an answer that count or counted, oldest first; not those of a re-evaluation that is not applied."""
-    counted = Q(reevaluation__isnull=True) | Q(reevaluation__state=ReevaluationState.APPLIED)
-    runs = TestRun.objects.filter(counted, implementation=answer).order_by("pk").select_related("reevaluation")
-    return runs.prefetch_related("attempts", "superseded_by")
-
-
-def asked_for(answer: Implementation) -> AnswerRequest | None:
-    """How a model was asked for the answer, where this site asked one."""
-    if answer.submission.source != Source.ENDPOINT:
-        return None
-    return AnswerRequest.objects.select_related("generation").filter(implementation=answer).first()
-
-
-def asked_run(request: HttpRequest, runs: list[TestRun]) -> TestRun | None:
-    """The run that ``?run=`` names, else the one that counts. Raises Http404 for one that is not shown."""
-    number = request.GET.get("run", "")
-    if not number:
-        return newest([run for run in runs if not run.superseded_by.all()])
-    for run in runs:
-        if str(run.pk) == number:
-            return run
-    raise Http404("This answer has no such run.")
-
-
-def _address_of(answer: Implementation, request: HttpRequest) -> str:
-    """The page's address, with the run that it shows."""
-    number = request.GET.get("run", "")
-    return f"{answer.get_absolute_url()}?run={number}" if number else answer.get_absolute_url()
 
 
 def _beside_golden(answer: Implementation, *, folds: bool) -> Comparison | None:
@@ -349,21 +224,7 @@ def _neighbours(shown: Submission, answer: Implementation) -> tuple[Implementati
 @closes
 def submission_bundle(request: HttpRequest, pk: int) -> FileResponse:
     """The bundle as it was sent, for its owner and for maintainers."""
-    shown = visible_submission(request, pk)
-    if not may_manage(request.user, shown) or not shown.bundle:
-        raise Http404
-    require_open(request, submission=shown)
-    with shown.bundle.open("rb") as stream:
-        start = stream.read(2)
-    ending = "zip" if start == _ZIP else "tar.gz" if start == _GZIP else "jsonl"
-    response = FileResponse(
-        shown.bundle.open("rb"),
-        as_attachment=True,
-        filename=f"submission-{shown.pk}.{ending}",
-        content_type="application/octet-stream",
-    )
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
+    return bundle_response(request, visible_submission(request, pk))
 
 
 @login_required

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.http import FileResponse, Http404, HttpResponse, JsonResponse
+from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -14,35 +14,13 @@ from evaluator.models import Trajectory
 from leaderboard.board import actions
 from leaderboard.board.query_strings import asked_version, query_with
 from leaderboard.board.visibility import closed, closed_submissions, require_open
-from leaderboard.evidence.submissions import may_see_code
+from leaderboard.evidence.answers import answer_with_code, trajectory_name, trajectory_response
+from leaderboard.evidence.submissions import visible_submission
 from leaderboard.web.closed_pages import closes
-from leaderboard.web.views.submissions import visible_submission
-from submissions.models import Implementation
 from submissions.trajectories.steps import Action, AgentRun, TrajectoryError
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
-
-
-def _answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> Implementation:
-    """The answer, for viewers who may see its code: a trajectory holds that code. Raises Http404 otherwise.
-
-    Raises AnswerClosedError where the submission is hidden from the viewer.
-    """
-    shown = visible_submission(request, pk)
-    if not may_see_code(request.user, shown):
-        raise Http404
-    answers = Implementation.objects.select_related("revision__task__paper", "revision__task__suite")
-    found = get_object_or_404(
-        answers.defer("files", "diff", "goal_source", "raw_answer", "set_aside"),
-        submission=shown,
-        revision__task__paper__slug=paper,
-        revision__task__index=index,
-        trial=trial,
-    )
-    require_open(request, submission=shown)
-    found.submission = shown
-    return found
 
 
 @never_cache
@@ -50,7 +28,7 @@ def _answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -
 @closes
 def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """The steps of one answer's agent; ``?action=`` shows those of one kind only."""
-    answer = _answer(request, pk, paper, index, trial)
+    answer = answer_with_code(request, pk, paper, index, trial)
     stored = get_object_or_404(Trajectory, implementation=answer)
     asked = request.GET.get("action", "")
     if asked and asked not in set(Action):
@@ -88,19 +66,7 @@ def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int
 @closes
 def trajectory_json(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """The same as a file."""
-    answer = _answer(request, pk, paper, index, trial)
-    stored = get_object_or_404(Trajectory, implementation=answer)
-    body = {
-        "submission": answer.submission_id,
-        "task": answer.revision.task.slug,
-        "trial": trial,
-        "source": stored.source,
-        "trajectory": stored.steps,
-    }
-    response = JsonResponse(body, json_dumps_params={"indent": 1})
-    response["Content-Disposition"] = f'attachment; filename="trajectory-{pk}-{paper}-{index}-{trial}.json"'
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
+    return trajectory_response(answer_with_code(request, pk, paper, index, trial))
 
 
 @never_cache
@@ -108,7 +74,7 @@ def trajectory_json(request: HttpRequest, pk: int, paper: str, index: int, trial
 @closes
 def trajectory_file(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> FileResponse:
     """The file as it came with the answer. Raises Http404 where there is none, or it is lost."""
-    answer = _answer(request, pk, paper, index, trial)
+    answer = answer_with_code(request, pk, paper, index, trial)
     if not answer.trajectory:
         raise Http404("No trajectory came with this answer.")
     try:
@@ -118,7 +84,7 @@ def trajectory_file(request: HttpRequest, pk: int, paper: str, index: int, trial
     response = FileResponse(
         stream,
         as_attachment=True,
-        filename=f"trajectory-{pk}-{paper}-{index}-{trial}.txt",
+        filename=f"{trajectory_name(answer)}.txt",
         content_type="application/octet-stream",
     )
     response["X-Content-Type-Options"] = "nosniff"

@@ -98,7 +98,7 @@ def test_a_draft_is_kept_and_never_overwritten_by_an_older_one(program: Program,
 def test_what_cannot_be_kept_is_named(program: Program, held: Assignment) -> None:
     address = f"/labels/{held.pk}/draft"
     many = program.problem("PUT", address, {"findings": [FINDING] * 51, "version": 0})
-    assert (many["status"], many["detail"]) == (422, "Please submit at most 50 forms.")
+    assert (many["status"], many["detail"]) == (422, "findings: There are 51 findings; at most 50 can be kept.")
     assert program.problem("PUT", address, {"note": "a\0b", "version": 0})["status"] == 422
     assert program.problem("PUT", address, {"label": "XX", "version": 0})["errors"][0]["field"] == "label"
     assert Assignment.objects.get().draft == {}

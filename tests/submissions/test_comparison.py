@@ -13,7 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.comparison import MOST_LINES, Budget, Row, compare, differing, likeness, numbered, opcodes, side_by_side
+from submissions.comparison import (
+    MOST_LINES,
+    Budget,
+    Row,
+    compare,
+    differing,
+    likeness,
+    numbered,
+    opcodes,
+    side_by_side,
+)
 
 GOLDEN = "def double(x):\n    total = x + x\n    return total"
 TEXTS = st.lists(st.sampled_from(["", "a = 1", "a = 2", "  a = 1", "b(a, c)", "b(a, d)", "\t", "return a"])).map(

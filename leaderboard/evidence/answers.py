@@ -1,0 +1,154 @@
+"""Open one answer of a submission: its test runs, its receipt, its files; only what the viewer may see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db.models import Q
+from django.http import FileResponse, Http404, JsonResponse
+from django.shortcuts import get_object_or_404
+
+from evaluator.enums import ReevaluationState
+from evaluator.models import AnswerRequest, TestRun, Trajectory
+from evaluator.testing.shown_outcomes import newest
+from leaderboard.board.visibility import require_open
+from leaderboard.evidence.receipts import receipt_of
+from leaderboard.evidence.submissions import may_see_code, visible_submission
+from submissions.domain.access import may_manage
+from submissions.enums import Source
+from submissions.models import Implementation
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+
+    from evaluator.models import Judgement
+    from evaluator.repeating.receipts import Receipt
+    from leaderboard.evidence.cases import AnswerReview
+    from submissions.models import Submission
+
+_ZIP, _GZIP = b"PK", b"\x1f\x8b"
+
+
+def open_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> tuple[Submission, Implementation]:
+    """A submission and its answer. Raises Http404, AnswerClosedError where its numbers are hidden from the viewer."""
+    shown = visible_submission(request, pk)
+    answer = get_object_or_404(
+        Implementation.objects.select_related("revision__task__paper", "revision__task__suite", "revision__category"),
+        submission=shown,
+        revision__task__paper__slug=paper,
+        revision__task__index=index,
+        trial=trial,
+    )
+    require_open(request, submission=shown)
+    answer.submission = shown
+    return shown, answer
+
+
+def answer_with_code(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> Implementation:
+    """The answer, for viewers who may see its code: a trajectory holds that code. Raises Http404 otherwise.
+
+    Raises AnswerClosedError where the submission is hidden from the viewer.
+    """
+    shown = visible_submission(request, pk)
+    if not may_see_code(request.user, shown):
+        raise Http404
+    answers = Implementation.objects.select_related("revision__task__paper", "revision__task__suite")
+    found = get_object_or_404(
+        answers.defer("files", "diff", "goal_source", "raw_answer", "set_aside"),
+        submission=shown,
+        revision__task__paper__slug=paper,
+        revision__task__index=index,
+        trial=trial,
+    )
+    require_open(request, submission=shown)
+    found.submission = shown
+    return found
+
+
+def shown_receipt(
+    request: HttpRequest, answer: Implementation, *, run: TestRun | None, judges: list[Judgement], review: AnswerReview
+) -> Receipt:
+    """The receipt of an answer as whoever asks may see it."""
+    return receipt_of(
+        answer,
+        run=run,
+        judges=judges,
+        review=review,
+        address=request.build_absolute_uri(_address_of(answer, request)),
+        sees_code=may_see_code(request.user, answer.submission),
+    )
+
+
+def shown_runs(answer: Implementation) -> QuerySet[TestRun]:
+    """The runs of an answer that count or counted, oldest first; not those of a re-evaluation that is not applied."""
+    counted = Q(reevaluation__isnull=True) | Q(reevaluation__state=ReevaluationState.APPLIED)
+    runs = TestRun.objects.filter(counted, implementation=answer).order_by("pk").select_related("reevaluation")
+    return runs.prefetch_related("attempts", "superseded_by")
+
+
+def request_of(answer: Implementation) -> AnswerRequest | None:
+    """How a model was asked for the answer, where this site asked one."""
+    if answer.submission.source != Source.ENDPOINT:
+        return None
+    return AnswerRequest.objects.select_related("generation").filter(implementation=answer).first()
+
+
+def wanted_run(request: HttpRequest, runs: list[TestRun]) -> TestRun | None:
+    """The run that ``?run=`` names, else the one that counts. Raises Http404 for one that is not shown."""
+    number = request.GET.get("run", "")
+    if not number:
+        return newest([run for run in runs if not run.superseded_by.all()])
+    for run in runs:
+        if str(run.pk) == number:
+            return run
+    raise Http404("This answer has no such run.")
+
+
+def _address_of(answer: Implementation, request: HttpRequest) -> str:
+    """The page's address, with the run that it shows."""
+    number = request.GET.get("run", "")
+    return f"{answer.get_absolute_url()}?run={number}" if number else answer.get_absolute_url()
+
+
+def bundle_response(request: HttpRequest, shown: Submission) -> FileResponse:
+    """Return the bundle as it was sent, for its owner and for maintainers.
+
+    Raises Http404 for other viewers, and AnswerClosedError where the submission is hidden from the viewer.
+    """
+    if not may_manage(request.user, shown) or not shown.bundle:
+        raise Http404
+    require_open(request, submission=shown)
+    with shown.bundle.open("rb") as stream:
+        start = stream.read(2)
+    ending = "zip" if start == _ZIP else "tar.gz" if start == _GZIP else "jsonl"
+    response = FileResponse(
+        shown.bundle.open("rb"),
+        as_attachment=True,
+        filename=f"submission-{shown.pk}.{ending}",
+        content_type="application/octet-stream",
+    )
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def trajectory_name(answer: Implementation) -> str:
+    """Return the name of an answer's trajectory file, without its ending."""
+    task = answer.revision.task
+    return f"trajectory-{answer.submission_id}-{task.paper.slug}-{task.index}-{answer.trial}"
+
+
+def trajectory_response(answer: Implementation) -> JsonResponse:
+    """Return the steps of an answer's agent as a JSON file. Raises Http404 where no trajectory is stored."""
+    stored = get_object_or_404(Trajectory, implementation=answer)
+    body = {
+        "submission": answer.submission_id,
+        "task": answer.revision.task.slug,
+        "trial": answer.trial,
+        "source": stored.source,
+        "trajectory": stored.steps,
+    }
+    response = JsonResponse(body, json_dumps_params={"indent": 1})
+    response["Content-Disposition"] = f'attachment; filename="{trajectory_name(answer)}.json"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
