@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from django.db.models import TextChoices
 
-from evaluator.judging.labels import Label
-from evaluator.testing.types import Outcome
+from evaluator.labels import Label
+from evaluator.outcomes import Outcome
 
 OUTCOME_CHOICES = [(outcome.value, outcome.words) for outcome in Outcome]
 LABEL_CHOICES = [(label.value, label.meaning) for label in Label]

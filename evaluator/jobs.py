@@ -7,7 +7,7 @@ import secrets
 import structlog
 
 from evaluator.auditing import auditing, self_checks
-from evaluator.queue.queueing import UPLOADS, top_up
+from evaluator.queue.pushing import UPLOADS, top_up
 from evaluator.sandbox.types import SandboxError
 from evaluator.testing.evaluate import evaluate_next as _evaluate_next
 from submissions.domain import checking

@@ -15,9 +15,11 @@ from evaluator.generation.papers import PaperError, read_paper_limited
 from evaluator.generation.prompt_tasks import stored_paper
 from evaluator.judging.judgements import cancel as cancel_judgements
 from evaluator.judging.judgements import plan_for_submission
-from evaluator.queue.queueing import UPLOADS, plan, push_audit, top_up
-from evaluator.queue.results import cancel_runs
-from evaluator.signals import submission_scored
+from evaluator.queue.pushing import UPLOADS, top_up
+from evaluator.reevaluation.reevaluating import finalise_reevaluation
+from evaluator.signals import measured_again, submission_scored
+from evaluator.testing.planning import plan
+from evaluator.testing.results import cancel_runs
 from submissions.domain import checking
 from submissions.models import Submission
 from submissions.signals import submission_cancelled, submission_created, upload_waiting
@@ -58,6 +60,12 @@ def read_its_trajectories(submission: Submission, **_: Any) -> None:
     read_uploaded(submission.pk)
 
 
+@receiver(measured_again)
+def apply_when_measured(reevaluation_id: int, **_: Any) -> None:
+    """Apply a re-evaluation whose last test run has ended, in the worker that measured it."""
+    finalise_reevaluation(reevaluation_id)
+
+
 @receiver(paper_found)
 def why_models_cannot_read(*, content_hash: str, file: Path, **_: Any) -> str:
     """Read an imported paper as prompts do, and keep it for them. It works at once: the import reports the result."""
@@ -74,4 +82,7 @@ def why_models_cannot_read(*, content_hash: str, file: Path, **_: Any) -> str:
 @receiver(suite_imported)
 def audit_after_import(**_: Any) -> None:
     """Audit a new suite version; if nobody hears this, the sweep asks again."""
+    # Loads boxes and mutants, which pages do without.
+    from evaluator.auditing.auditing import push_audit
+
     push_audit()

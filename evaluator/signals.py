@@ -7,6 +7,9 @@ from django.dispatch import Signal
 submission_scored = Signal()
 """``submission``: every test run of it is done. Sent after commit."""
 
+measured_again = Signal()
+"""``reevaluation_id``: one of its test runs ended. Sent at once: the sweep finds what is missed."""
+
 submission_reevaluated = Signal()
 """``submission``: a re-evaluation of it was applied. Sent inside the transaction that does so, so that its board row
 changes in the same moment as its outcomes.

@@ -10,10 +10,10 @@ from django import forms
 
 from benchmark_tasks.models import Suite
 from evaluator.enums import LABEL_CHOICES
+from reviews.annotators.conflicts import NO_AFFILIATION, systems_to_choose
+from reviews.annotators.guidelines import LONGEST_CHANGES, LONGEST_TEXT
 from reviews.enums import CaseState, ReasonCode
 from reviews.labelling.findings import LONGEST_NOTE
-from reviews.people.conflicts import NO_AFFILIATION, systems_to_choose
-from reviews.people.guidelines import LONGEST_CHANGES, LONGEST_TEXT
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from evaluator.signals import (
     submission_reevaluated,
     submission_scored,
 )
-from reviews.cases import triggers, voiding
-from reviews.labelling import holding
+from reviews.cases import holding, triggers, voiding
 from submissions.enums import Visibility
 from submissions.models import Implementation, Submission
 from submissions.signals import submission_changed

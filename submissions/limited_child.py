@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from submissions.answers.trees import scratch_folder
+from submissions.scratch import scratch_folder
 
 logger = logging.getLogger(__name__)
 

@@ -49,6 +49,8 @@ BOTH_DATABASES = (
         "tests/submissions/test_endpoints.py",
     ),
     *("tests/evaluator/queue/", "tests/evaluator/reevaluation/", "tests/evaluator/generation/test_leases.py"),
+    *("tests/evaluator/testing/test_claims.py", "tests/evaluator/testing/test_results.py"),
+    "tests/evaluator/test_sweep.py",
     "tests/evaluator/judging/test_judge_next.py",
     *("tests/reviews/test_claiming.py", "tests/reviews/test_closing.py", "tests/reviews/test_ten_at_once.py"),
     *("tests/reviews/test_triggers.py", "tests/reviews/test_migrations.py", "tests/reviews/test_reviewers.py"),

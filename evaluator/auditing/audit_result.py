@@ -6,16 +6,17 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from evaluator.outcomes import Outcome
 from evaluator.testing.comparison import compare
-from evaluator.testing.types import Outcome, Verdict
+from evaluator.testing.types import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evaluator.auditing.image_scan import ImageScan
-    from evaluator.auditing.incomplete import Missing
     from evaluator.auditing.margins import Margins
     from evaluator.auditing.mutants import Mutant
+    from evaluator.sandbox.missing_modules import Missing
     from evaluator.testing.types import Check, Data
 
 LEAST_SHARE_KILLED = 0.8

@@ -22,24 +22,27 @@ from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import SeedEpoch, Suite, TaskRevision
 from evaluator.auditing.audit_result import AuditResult, MutantsResult, guessing
 from evaluator.auditing.image_scan import scan_image
-from evaluator.auditing.incomplete import is_module_of, missing_in, missing_in_text
 from evaluator.auditing.margins import measure_margins
 from evaluator.auditing.mutants import Mutant, fingerprint, mutants_of, sample
 from evaluator.auditing.trivial import trivial_answers
-from evaluator.queue.claims import job_label
-from evaluator.queue.infrastructure_errors import fault_of
+from evaluator.outcomes import Outcome
+from evaluator.queue.processes import job_label
+from evaluator.queue.pushing import AUDITS, push_once
 from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox, golden_folder
+from evaluator.sandbox.missing_modules import Missing, is_module_of, missing_in_text
 from evaluator.sandbox.task_environments import environment_of, what_to_add
 from evaluator.sandbox.types import SandboxError
 from evaluator.signals import revision_audited
 from evaluator.testing.golden import GoldenError, GoldenFolder, compute_golden
 from evaluator.testing.graders import Grader, retried
-from evaluator.testing.types import Outcome, Verdict
+from evaluator.testing.infrastructure_errors import fault_of
+from evaluator.testing.types import Verdict
 from submissions.answers.splice import splice
 from submissions.answers.types import AnswerError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
+    from pathlib import Path
 
     from evaluator.sandbox.types import Sandbox
     from evaluator.testing.golden import GoldenCase
@@ -347,4 +350,30 @@ def _mutants_result(
         equivalent=tuple((each, declared[each.id]) for each in made if each.id in passing and each.id in declared),
         refuted=tuple(name for name in tried if name in declared and name not in passing),
         unknown=tuple(sorted(declared.keys() - {each.id for each in made})),
+    )
+
+
+def push_audit() -> int:
+    """Ask for the audit of every revision that waits for one and has an environment; return how many were added.
+
+    Each revision has a job of its own, so that the workers share them.
+    """
+    added = 0
+    for revision in ready_for_audit():
+        pushed = push_once(AUDITS, "evaluator.jobs.audit_revision", revision.pk, job_id=f"audit-{revision.pk}")
+        if pushed is None:
+            break
+        added += pushed
+    return added
+
+
+def missing_in(verdict: Verdict, repository: Path) -> Missing | None:
+    """What kept the reference from running, by its ``verdict``; None where it ran, or stopped at something else.
+
+    A module of the ``repository`` itself that is not found is the test's own fault.
+    """
+    if verdict.outcome is Outcome.PASSED:
+        return None
+    return missing_in_text(
+        "\n".join([verdict.reason, *(case.error for case in verdict.cases), verdict.log]), repository
     )

@@ -17,7 +17,8 @@ from django.conf import settings
 from benchmark_tasks.domain.goals import Goal
 from evaluator.auditing.trivial import functions_of, parse_definition
 from evaluator.enums import AttackGroup
-from evaluator.testing.types import Check, Outcome, Rule, SealedTask, Verdict
+from evaluator.outcomes import Outcome
+from evaluator.testing.types import Check, Rule, SealedTask, Verdict
 from submissions.answers.splice import splice
 
 if TYPE_CHECKING:

@@ -33,13 +33,13 @@ from evaluator.auditing.canary_round import (
 )
 from evaluator.enums import SelfCheckKind
 from evaluator.models import SelfCheck
-from evaluator.queue.claims import job_label
-from evaluator.queue.infrastructure_errors import fault_of
-from evaluator.queue.queueing import RUNS, push_once
+from evaluator.queue.processes import job_label
+from evaluator.queue.pushing import RUNS, push_once
 from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox, golden_folder, scratch_folder
 from evaluator.sandbox.types import SandboxError
 from evaluator.testing.golden import GoldenFolder
 from evaluator.testing.graders import Grader, retried, writable_copy
+from evaluator.testing.infrastructure_errors import fault_of
 from evaluator.testing.sealed import grade
 
 if TYPE_CHECKING:

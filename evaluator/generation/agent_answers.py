@@ -17,7 +17,7 @@ from evaluator.generation.agent_workspace import AgentTask
 from evaluator.generation.answers import Answer, dollars_of, order_for
 from evaluator.generation.prompt_tasks import paper_of, why_unreadable
 from evaluator.providers.calling import CallRejectedError, call
-from evaluator.queue.claims import job_label
+from evaluator.queue.processes import job_label
 from evaluator.sandbox.configuration import configured_sandbox, environment_list, scratch_folder
 from evaluator.testing.graders import Grader
 from submissions.answers.git_tool import unified_diff

@@ -18,13 +18,7 @@ from evaluator.generation.answers import Answer, answer_by_prompt, store_answer
 from evaluator.generation.generating import finish_generation, stop
 from evaluator.generation.limits import LimitReachedError, pause_at_limit, require_within_limits
 from evaluator.models import AnswerRequest
-from evaluator.providers.calling import (
-    CallBusyError,
-    CallFaultError,
-    CallLostError,
-    CallRejectedError,
-    StoppedError,
-)
+from evaluator.providers.calling import CallBusyError, CallFaultError, CallLostError, CallRejectedError, StoppedError
 from evaluator.providers.stored_clients import ClientUnavailableError, generation_client
 from evaluator.queue import leases
 from evaluator.queue.database import retry

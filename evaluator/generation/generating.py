@@ -13,12 +13,13 @@ from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from benchmark_tasks.domain.queries import revisions_of
-from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
+from evaluator.enums import AnswerTaken, CallState, GenerationState, RunState, WorkState
 from evaluator.generation.prompting import prompt_version
-from evaluator.models import AnswerRequest, Generation, ModelCall
+from evaluator.models import AnswerRequest, Generation, ModelCall, TestRun
 from evaluator.providers.spending import Spent, spent
 from evaluator.providers.types import EndpointSettings
-from evaluator.queue.queueing import MODELS, plan, push
+from evaluator.queue.pushing import MODELS, push
+from evaluator.testing.planning import plan
 from submissions.answers.types import Manifest
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
@@ -358,3 +359,31 @@ def progress(generation: Generation) -> Progress:
         used=spent(calls),
         **sent,
     )
+
+
+def retry_held(*, submission: Submission, actor: User) -> int:
+    """Queue the held runs of ``submission`` again and return how many. For maintainers; recorded.
+
+    One that was held while a model was asked goes on with asking: its answers are not all there yet.
+    """
+    if not actor.is_staff:
+        msg = "Only maintainers retry held submissions."
+        raise NotAllowedError(msg)
+    generation = Generation.objects.filter(submission=submission, state=GenerationState.HELD).first()
+    if generation is not None:
+        resume(generation=generation, actor=actor)
+        submission.refresh_from_db()
+        return generation.requests.filter(state=WorkState.QUEUED).count()
+    with transaction.atomic():
+        if not Submission.objects.filter(pk=submission.pk, state=SubmissionState.HELD).update(
+            state=SubmissionState.QUEUED, held_reason=""
+        ):
+            msg = "Only a held submission can be retried."
+            raise WrongStateError(msg)
+        held = TestRun.objects.filter(implementation__submission=submission, state=RunState.HELD)
+        ids = list(held.values_list("pk", flat=True))
+        TestRun.objects.filter(pk__in=ids).update(state=RunState.QUEUED, infra_count=0, not_before=None)
+        record(verb=Verb.RETRIED, subject=submission, actor=actor, data={"runs": len(ids)})
+        transaction.on_commit(partial(push, len(ids)))
+    submission.refresh_from_db()
+    return len(ids)

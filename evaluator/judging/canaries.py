@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from evaluator.auditing.mutants import mutants_of, sample
 from evaluator.auditing.trivial import trivial_answers
-from evaluator.judging.labels import Label
 from evaluator.judging.prompt import JudgeInput
 from evaluator.judging.rewriting import Place, plain, pleading, with_other_names
+from evaluator.labels import Label
 
 RIGHT: Final = frozenset({Label.CC})
 WRONG: Final = frozenset({Label.LI, Label.LC})

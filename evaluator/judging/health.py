@@ -15,8 +15,8 @@ from evaluator.enums import CallPurpose, Variant
 from evaluator.judging.canaries import CanaryKind, TaskTexts, canaries_of
 from evaluator.judging.configs import stale
 from evaluator.judging.judge_budget import BudgetSpentError
-from evaluator.judging.labels import Label, is_split, majority
 from evaluator.judging.votes import Asking, shown_paper
+from evaluator.labels import Label, is_split, majority
 from evaluator.models import JudgeHealth
 from evaluator.providers.calling import CallError
 from evaluator.providers.stored_clients import ClientUnavailableError, judge_client

@@ -14,20 +14,14 @@ from benchmark_tasks.models import Suite
 from evaluator.enums import CallPurpose, CallState, Variant, WorkState
 from evaluator.judging.configs import active_configs, show_first, stale
 from evaluator.judging.judge_budget import BudgetSpentError
-from evaluator.judging.labels import Label, is_split, majority
 from evaluator.judging.prompt import digest
 from evaluator.judging.votes import Asking, Ballot, shown_of, vote_keys
+from evaluator.labels import Label, is_split, majority
 from evaluator.models import Judgement, JudgeVote, ModelCall
-from evaluator.providers.calling import (
-    CallBusyError,
-    CallFaultError,
-    CallLostError,
-    CallRejectedError,
-    StoppedError,
-)
+from evaluator.providers.calling import CallBusyError, CallFaultError, CallLostError, CallRejectedError, StoppedError
 from evaluator.queue import leases
 from evaluator.queue.database import retry, storable
-from evaluator.queue.queueing import MODELS, push
+from evaluator.queue.pushing import MODELS, push
 from evaluator.signals import implementation_rated
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb

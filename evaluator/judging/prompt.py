@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.generation.paper_sections import LATER_PAGES, Section, cutting_order
-from evaluator.judging.labels import Label
 from evaluator.judging.rewriting import without_comments
+from evaluator.labels import Label
 from evaluator.providers.types import Message, ModelRequest
 
 if TYPE_CHECKING:

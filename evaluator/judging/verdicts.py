@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 
 FEWEST_POINTS, MOST_POINTS = 2, 4
 MOST_FINDINGS = 100

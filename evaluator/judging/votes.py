@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import TaskRevision
     from evaluator.enums import CallPurpose, Variant
-    from evaluator.judging.labels import Label
     from evaluator.judging.verdicts import JudgeVerdict
+    from evaluator.labels import Label
     from evaluator.models import JudgeConfig, ModelCall
     from evaluator.providers.types import ModelClient, ModelReply
     from submissions.models import Implementation

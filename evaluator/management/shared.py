@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from django.core.management.base import BaseCommand, CommandError
 
 from evaluator.judging.configs import HOW_TO_CONFIGURE, active_configs
-from evaluator.queue.reconcile import expire_leases
+from evaluator.sweep import expire_leases
 from evaluator.testing.evaluate import evaluate_next
 from submissions.enums import SubmissionState
 

@@ -21,7 +21,8 @@ from evaluator.models import ModelCall
 from evaluator.providers.spending import used
 from evaluator.providers.types import BUSY_STATUSES, FaultKind, ProviderFault
 from evaluator.queue.database import retry, storable, storable_text
-from evaluator.sandbox.ownership import Owner
+from evaluator.queue.leases import is_under_way
+from evaluator.queue.processes import Owner
 from submissions.models import Endpoint
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ KEPT_REFUSALS: Final = 5
 """Of the sendings that a busy provider refused, so many are kept for each request: they may go on for days."""
 
 FIRST_PAUSE_SECONDS = 1.0
-_SLACK_SECONDS = 30.0
 WAIT_HERE_SECONDS: Final = 10.0
 """For so long a provider's ``Retry-After`` is waited for here; longer ones free the worker."""
 _TICK_SECONDS = 0.2
@@ -138,16 +138,6 @@ def call(
 def answered(key: str) -> ModelCall | None:
     """The call under ``key`` that has an answer."""
     return ModelCall.objects.filter(key=key, state=CallState.ANSWERED).first()
-
-
-def is_under_way(row: ModelCall, seconds: float) -> bool:
-    """Whether the process that sent it may still get the answer: its claim may be lost, and the answer is paid for."""
-    try:
-        if Owner.parse(row.sender).is_dead():
-            return False
-    except ValueError:
-        return False
-    return timezone.now() < row.started + timedelta(seconds=seconds + _SLACK_SECONDS)
 
 
 def _answered_call(order: Order, seconds: float) -> ModelCall | None:

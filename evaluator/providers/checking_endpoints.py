@@ -14,7 +14,7 @@ from django.utils import timezone
 from evaluator.providers.error_bodies import OMIT_STRICT, OUTPUT_LIMIT
 from evaluator.providers.guard import ForbiddenAddressError
 from evaluator.providers.types import FaultKind, Finish, Message, ModelRequest, ProviderFault, Tool
-from evaluator.queue.queueing import push_check
+from evaluator.queue.pushing import push_check
 from submissions.domain.endpoints import correct_settings
 from submissions.enums import EndpointCheck
 from submissions.exceptions import QuotaExceededError

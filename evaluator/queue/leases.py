@@ -22,8 +22,8 @@ from django.utils import timezone
 from evaluator.enums import CallState, WorkState
 from evaluator.models import AnswerRequest, Judgement, ModelCall
 from evaluator.models.leasing import Leased
-from evaluator.providers.calling import is_under_way
 from evaluator.queue.database import DATABASE_IS_AWAY
+from evaluator.queue.processes import Owner
 from submissions.models import Endpoint
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ LEASE_LOST = "its worker died or stopped renewing the lease"
 INFRA_TRIES = 3
 """After so many infrastructure errors work is held for its owner or an operator (DESIGN, section 3)."""
 
+_SLACK_SECONDS: Final = 30.0
 LONGEST_BEAT_SECONDS: Final = 2.0
 """Cancelling must reach a box within five seconds, however long the lease is."""
 
@@ -137,6 +138,16 @@ def requests_under_way(endpoint: Endpoint) -> int:
     sending = ModelCall.objects.filter(endpoint=endpoint, state=CallState.SENDING)
     others = sending.exclude(token__in=tokens).only("sender", "started")
     return len(tokens) + sum(is_under_way(call, endpoint.request_seconds) for call in others)
+
+
+def is_under_way(row: ModelCall, seconds: float) -> bool:
+    """Whether the process that sent it may still get the answer: its claim may be lost, and the answer is paid for."""
+    try:
+        if Owner.parse(row.sender).is_dead():
+            return False
+    except ValueError:
+        return False
+    return timezone.now() < row.started + timedelta(seconds=seconds + _SLACK_SECONDS)
 
 
 def heartbeat(model: type[Leased], pk: int, token: uuid.UUID) -> Heartbeat:

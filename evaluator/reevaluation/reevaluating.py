@@ -16,11 +16,11 @@ from benchmark_tasks.models import Suite, SuiteVersion
 from benchmark_tasks.signals import suite_imported
 from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation, TestRun
-from evaluator.queue.finalising import UNFINISHED, stop_runs
-from evaluator.queue.queueing import push
+from evaluator.outcomes import Outcome
+from evaluator.queue.pushing import push
 from evaluator.reevaluation.planning import UNDER_WAY, with_new_seeds
 from evaluator.signals import submission_reevaluated
-from evaluator.testing.types import Outcome
+from evaluator.testing.finalising import UNFINISHED, stop_runs
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError

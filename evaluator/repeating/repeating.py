@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.models import TaskRevision
+from evaluator.outcomes import WITHOUT_TEST, Outcome
 from evaluator.repeating.receipts import ReceiptError
 from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox
 from evaluator.testing.evaluate import candidate_tree
 from evaluator.testing.graders import Grader, retried
-from evaluator.testing.types import WITHOUT_TEST, Outcome
 from submissions.answers.limited import apply_limited
 from submissions.answers.types import AnswerError, AnswerKind, RawAnswer
 from submissions.domain.uploads import files_of

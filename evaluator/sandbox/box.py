@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from evaluator.sandbox import seccomp
+from evaluator.sandbox.box_names import BoxName
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList, check_environment_name
 from evaluator.sandbox.forking import ForkServers, ServerHost
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID, take_host_user
-from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.trees import readable_mounts
 from evaluator.sandbox.types import (
     FAULT,

@@ -21,8 +21,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
+from evaluator.queue.processes import start_ticks
 from evaluator.sandbox import fork_server
 from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS, LocalSandbox, tail
+from evaluator.sandbox.box_names import BoxName
 from evaluator.sandbox.cgroups import GroupStore, ResourceUsage
 from evaluator.sandbox.confinement import (
     Confinement,
@@ -37,7 +39,6 @@ from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
 from evaluator.sandbox.environments import LIBRARIES, Environment, prepare_environment
 from evaluator.sandbox.fork_slots import CONTROL, FORKS, START_SECONDS, Slot
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID
-from evaluator.sandbox.ownership import BoxName, start_ticks
 from evaluator.sandbox.streams import Capture, Ticker, process_pump
 from evaluator.sandbox.trees import reachable_state_dir
 from evaluator.sandbox.types import (

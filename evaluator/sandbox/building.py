@@ -15,7 +15,7 @@ from django.conf import settings
 from benchmark_tasks.domain.content import ContentMissingError, file_path, tree_path
 from evaluator.enums import BuildState
 from evaluator.models import EnvironmentBuild
-from evaluator.queue.claims import job_label
+from evaluator.queue.processes import job_label
 from evaluator.sandbox.configuration import (
     KINDS,
     Kind,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from django.conf import settings
 
+from evaluator.queue.processes import Owner
 from evaluator.sandbox.environment_list import EnvironmentList, read_environment_list
-from evaluator.sandbox.ownership import Owner
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS
+from evaluator.sandbox.box_names import BoxName
 from evaluator.sandbox.fork_slots import CONTROL, FORKS, Slot
-from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.streams import Capture, Pump
 from evaluator.sandbox.types import (
     DISK_IS_FULL,

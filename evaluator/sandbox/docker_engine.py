@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from evaluator.sandbox import docker_launcher
 from evaluator.sandbox.box import BOX_SETTINGS_VERSION, LocalSandbox
+from evaluator.sandbox.box_names import BoxName
 from evaluator.sandbox.cgroups import ResourceUsage
 from evaluator.sandbox.docker_client import (
     ENGINE_FAILED,
@@ -35,7 +36,6 @@ from evaluator.sandbox.docker_client import (
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
 from evaluator.sandbox.fork_slots import FORKS, START_SECONDS, Slot
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID
-from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.streams import Capture, Ticker
 from evaluator.sandbox.types import (
     BoxResult,

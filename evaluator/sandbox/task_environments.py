@@ -20,8 +20,8 @@ from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evaluator.auditing.incomplete import Missing
     from evaluator.models.runs import TestRunQuerySet
+    from evaluator.sandbox.missing_modules import Missing
 
 _SHOWN_CHARACTERS = 400
 _DIGEST_CHARACTERS = 12

@@ -13,13 +13,14 @@ import structlog
 
 from benchmark_tasks.domain.content import tree_path
 from evaluator.models import Attempt, TestRun
-from evaluator.queue import claims, leases, results
+from evaluator.queue import leases
 from evaluator.queue.database import retry
-from evaluator.queue.infrastructure_errors import fault_of
 from evaluator.sandbox import task_environments
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import RunCancelledError, SandboxError
+from evaluator.testing import claims, results
 from evaluator.testing.graders import Grader, writable_copy
+from evaluator.testing.infrastructure_errors import fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmark_tasks.models import SeedEpoch, TaskRevision
+    from evaluator.outcomes import Outcome
     from evaluator.sandbox.types import Sandbox
-    from evaluator.testing.types import Outcome, Verdict
+    from evaluator.testing.types import Verdict
 
 
 TRIES = 3

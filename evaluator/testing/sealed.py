@@ -22,6 +22,7 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from evaluator.outcomes import Outcome
 from evaluator.sandbox.types import BoxResult, BoxSpec, Ending, SandboxError
 from evaluator.testing import boxes
 from evaluator.testing.box import frames
@@ -34,7 +35,7 @@ from evaluator.testing.golden import (
     compute_golden,
 )
 from evaluator.testing.logs import clean_log, clean_text, error_text
-from evaluator.testing.types import CaseResult, Outcome, Verdict
+from evaluator.testing.types import CaseResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.enums import AnswerTaken, RunState
-from evaluator.testing.types import Outcome
+from evaluator.outcomes import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""The types that flow through grading: seeds, cases, outcomes. No Django here.
+"""The types that flow through grading: seeds, cases, verdicts. No Django here.
 
 Source: DESIGN, section 4 ("Sealed protocol") and section 3 (outcomes).
 """
@@ -6,9 +6,10 @@ Source: DESIGN, section 4 ("Sealed protocol") and section 3 (outcomes).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from evaluator.outcomes import Outcome
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,32 +17,6 @@ if TYPE_CHECKING:
 
     Data: TypeAlias = "bool | int | float | str | list[Data] | dict[str, Data] | NDArray[np.generic] | None"
     """What may cross a box's wall: plain data and raw arrays, never objects."""
-
-
-class Outcome(StrEnum):
-    """How a test run ended, and the words for it everywhere. Infrastructure errors are none: the run is retried."""
-
-    words: str
-
-    PASSED = "passed", "passed"
-    WRONG_OUTPUT = "wrong_output", "wrong output"
-    RAISED = "raised", "raised an error"
-    TIMEOUT = "timeout", "timed out"
-    OUT_OF_MEMORY = "out_of_memory", "out of memory"
-    OUTPUT_LIMIT = "output_limit", "too much output"
-    BAD_PATCH = "bad_patch", "answer does not apply"
-    NOT_ATTEMPTED = "not_attempted", "not attempted"
-    TAMPERING = "tampering", "tampering"
-
-    def __new__(cls, value: str, words: str = "") -> Self:
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.words = words
-        return member
-
-
-WITHOUT_TEST: Final = frozenset({Outcome.NOT_ATTEMPTED, Outcome.BAD_PATCH})
-"""The outcomes that are decided without running anything."""
 
 
 @dataclass(frozen=True, slots=True)

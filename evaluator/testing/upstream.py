@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark_tasks.domain.goals import defines_function, find_goal
 from benchmark_tasks.domain.python_source import SourceError
+from evaluator.outcomes import Outcome
 from evaluator.sandbox.types import RunCancelledError, SandboxError
 from evaluator.testing import boxes, upstream_verdict
 from evaluator.testing.logs import clean_log
 from evaluator.testing.sealed import ending_text, outcome_of_ending
-from evaluator.testing.types import Outcome
 from evaluator.testing.upstream_boxes import (
     Mode,
     ModeChoice,

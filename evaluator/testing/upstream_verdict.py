@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from evaluator.outcomes import Outcome
 from evaluator.sandbox.types import Ending
 from evaluator.testing.logs import MAX_LOG_BYTES, clean_log, clean_text, error_text
 from evaluator.testing.sealed import (
@@ -20,7 +21,7 @@ from evaluator.testing.sealed import (
     ending_text,
     outcome_of_ending,
 )
-from evaluator.testing.types import CaseResult, Outcome, Verdict
+from evaluator.testing.types import CaseResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

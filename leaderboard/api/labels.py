@@ -12,17 +12,18 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import Field, Router, Schema, Status
 
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from leaderboard.api.access import LABEL
 from leaderboard.api.catalogue import file_of
 from leaderboard.api.problems import Kind, ProblemError
+from reviews.annotators.reviewers import reviewer_of
+from reviews.cases import holding
 from reviews.enums import CaseKind, Confidence, ErrorClass, FindingSide, Role
-from reviews.labelling import claiming, drafts, holding, locking
+from reviews.labelling import claiming, drafts, locking
+from reviews.labelling.claiming import own_assignment
 from reviews.labelling.findings import TypedLabel, typed_label
-from reviews.labelling.holding import own_assignment
 from reviews.labelling.items import blind_item, line_count, paper_response
 from reviews.models import Assignment
-from reviews.people.reviewers import reviewer_of
 
 router = Router(tags=["Labels"])
 

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from leaderboard.api.problems import Kind, ProblemError
 from leaderboard.board.query_strings import client_address
-from leaderboard.web.counted import in_this_minute
+from submissions.rate_limits import in_this_minute
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 
 from leaderboard.api.access import READ
-from reviews.people.reviewers import reviewer_of
+from reviews.annotators.reviewers import reviewer_of
 from submissions.domain import quotas
 from submissions.permissions import user_of
 

@@ -9,7 +9,7 @@ from django.db.models import F
 
 from evaluator.enums import RunState, TrajectorySource
 from evaluator.models import TestRun, Trajectory
-from evaluator.testing.types import Outcome
+from evaluator.outcomes import Outcome
 from leaderboard.board.rows import visible_entries
 from submissions.models import Submission
 from submissions.trajectories.steps import Action

@@ -18,7 +18,7 @@ from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.models import SuiteVersion
 from evaluator.enums import WorkState
 from evaluator.models import Judgement
-from evaluator.queue.progress import passed_by_trial
+from evaluator.testing.progress import passed_by_trial
 from leaderboard.board.labels import (
     BATCH,
     COUNTED,

@@ -11,7 +11,7 @@ from django_filters.filterset import FilterSet
 
 from benchmark_tasks.domain.queries import titles_told_apart
 from benchmark_tasks.models import Category, Suite, TaskRevision
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from leaderboard.board.rows import visible_entries
 from leaderboard.models import EntryMetric, ReportedResult
 from reviews.enums import FinalSource, ReasonCode

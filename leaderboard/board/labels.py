@@ -13,7 +13,7 @@ from django.utils import timezone
 from benchmark_tasks.domain.queries import revisions_of
 from evaluator.enums import WorkState
 from evaluator.judging.judgements import plan_judgements
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
 from leaderboard.board.states import board_changed, every_board_changed
 from leaderboard.models import Entry, EntryMetric

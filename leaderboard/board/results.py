@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmark_tasks.domain.queries import revisions_of
-from evaluator.judging.labels import Label
-from evaluator.queue.progress import passed_trials
+from evaluator.labels import Label
+from evaluator.testing.progress import passed_trials
 from leaderboard.board.rows import (
     BoardRow,
     board_row,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import connection, transaction
 from django.db.models import F
 
-from evaluator.queue.queueing import UPLOADS, push_once
+from evaluator.queue.pushing import UPLOADS, push_once
 from leaderboard.models import BoardState
 
 if TYPE_CHECKING:

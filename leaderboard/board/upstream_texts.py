@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 
 if TYPE_CHECKING:
     from benchmark_tasks.facts.lmr_bench import BenchmarkFacts, PaperFacts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from django.db.models import Prefetch
 
 from benchmark_tasks.models import TaskRevision
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from evaluator.models import Judgement, TestRun
 from evaluator.testing.shown_outcomes import badge_of, newest
 from leaderboard.board.labels import shown_judge

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.queries import digest_of
 from evaluator.enums import AttemptState, RunState
+from evaluator.outcomes import WITHOUT_TEST
 from evaluator.repeating.receipts import AnswerFacts, CaseFacts, FinalFacts, JudgeFacts, Receipt, RunFacts, TaskFacts
 from evaluator.testing.shown_outcomes import case_rows
-from evaluator.testing.types import WITHOUT_TEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

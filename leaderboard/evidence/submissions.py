@@ -13,10 +13,10 @@ from django.shortcuts import get_object_or_404
 from benchmark_tasks.domain.left_out import audited_later
 from evaluator.enums import GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, ModelCall, TestRun
+from evaluator.outcomes import WITHOUT_TEST, Outcome
 from evaluator.providers.spending import sums
 from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import Badge, badge_of, newest
-from evaluator.testing.types import WITHOUT_TEST, Outcome
 from leaderboard.board.results import pass_at_k_table
 from leaderboard.board.rows import tests_cell
 from leaderboard.board.visibility import closed

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
-from evaluator.testing.types import Outcome
+from evaluator.outcomes import Outcome
 from leaderboard.board.matrix import cells, said_of
 from leaderboard.board.rows import TestsCell, board_row, is_visible, visible_entries
 from leaderboard.board.visibility import without_numbers

@@ -16,7 +16,7 @@ from rq.serializers import JSONSerializer
 
 from evaluator.enums import AttemptState, GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, Attempt, Judgement, TestRun
-from evaluator.queue.queueing import MODELS, RUNS, opened
+from evaluator.queue.pushing import MODELS, RUNS, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

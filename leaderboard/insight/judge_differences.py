@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404
 
 from benchmark_tasks.models import Suite
 from evaluator.enums import WorkState
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from evaluator.models import Judgement
 from leaderboard.board.labels import ABSTAINED, COUNTED
 from leaderboard.board.rows import visible_entries

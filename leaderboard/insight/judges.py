@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db.models import Avg, Count, OuterRef, Prefetch, Q, Subquery
 
 from evaluator.enums import Variant, WorkState
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from evaluator.models import JudgeConfig, JudgeHealth, Judgement, JudgeVote, ShownJudge
 from leaderboard.statistics.intervals import wilson
 from submissions.enums import SubmissionState, Verb, Visibility

@@ -17,7 +17,7 @@ from django.db.models import Exists, F
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluator.queue.queueing import UPLOADS, push_once
+from evaluator.queue.pushing import UPLOADS, push_once
 from leaderboard.models import MailChoice, Notice
 from leaderboard.models.enums import NoticeKind
 from submissions.models import User

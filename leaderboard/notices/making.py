@@ -20,10 +20,10 @@ from leaderboard.models import MailChoice, Notice
 from leaderboard.models.enums import NoticeKind
 from leaderboard.notices.mailing import is_offered, push_mails
 from leaderboard.notices.reading import mark_read
+from reviews.annotators.readiness import what_is_missing
 from reviews.enums import NEWEST_CLOSED, CaseKind, Role, TriggerKind
 from reviews.labelling.claiming import workable
 from reviews.models import Case, Reviewer, Trigger
-from reviews.people.readiness import what_is_missing
 from submissions.enums import SubmissionState, Verb
 from submissions.models import AuditEvent, Submission
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 
 LABELS = tuple(label.value for label in Label)
 """The labels as an ordinal scale, best first."""

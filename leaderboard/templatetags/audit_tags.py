@@ -10,8 +10,8 @@ from django.utils.dateparse import parse_datetime
 
 from benchmark_tasks.domain.left_out import audited_later_text, left_out_groups, left_out_text
 from evaluator.auditing.audit_result import percent
+from evaluator.outcomes import Outcome
 from evaluator.testing.shown_outcomes import outcome_badge
-from evaluator.testing.types import Outcome
 
 if TYPE_CHECKING:
     from datetime import datetime

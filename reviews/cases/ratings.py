@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.db.models import BooleanField, Case, F, Q, When
 
 from evaluator.enums import RunState, WorkState
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from evaluator.models import Judgement, TestRun
 from submissions.enums import Kind
 

@@ -14,10 +14,10 @@ from django.utils import timezone
 from benchmark_tasks.domain.catalogue import shipped_sample
 from benchmark_tasks.domain.queries import golden_definition, runnable_revisions_of
 from evaluator.enums import Abstention, WorkState
-from evaluator.judging.labels import Label, is_split, majority
 from evaluator.judging.prompt import digest
 from evaluator.judging.rewriting import with_other_names
 from evaluator.judging.votes import shown_of
+from evaluator.labels import Label, is_split, majority
 from evaluator.models import JudgeConfig, Judgement, JudgeVote
 from evaluator.providers.calling import call_key
 from reviews.cases.calibration import submit_answers, submitted_before, version_of

@@ -13,8 +13,8 @@ from django.db.models import Exists, OuterRef, Prefetch, Q
 from django.utils import timezone
 
 from evaluator.enums import WorkState
-from evaluator.judging.labels import Label
-from evaluator.testing.types import Outcome
+from evaluator.labels import Label
+from evaluator.outcomes import Outcome
 from reviews.cases import states
 from reviews.cases.ratings import Rating, ratings_of, steps_between
 from reviews.cases.sampling import drawn

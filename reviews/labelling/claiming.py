@@ -14,21 +14,34 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import IntegrityError, models, transaction
 from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, TruncDate
+from django.http import Http404
 
+from reviews.annotators.readiness import require_ready
+from reviews.annotators.reviewers import open_cases, reviewer_of
 from reviews.cases import states
+from reviews.cases.holding import expire, extend, lease_end, renew, why_lost
 from reviews.enums import LET_GO, LIVE, TO_LABEL, AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import LeaseLostError
-from reviews.labelling.holding import expire, extend, lease_end, renew, why_lost
 from reviews.labelling.repeats import due_repeats
 from reviews.models import Assignment, Case, Review, Reviewer
-from reviews.people.readiness import require_ready
-from reviews.people.reviewers import open_cases
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser
     from django.db.models import QuerySet
+
+    from submissions.models import User
 
 CANDIDATES: Final = 20
 """How many cases are tried at once before the queue is read again: others may be faster at some."""
+
+
+def own_assignment(user: User | AnonymousUser, pk: int) -> Assignment:
+    """Return an assignment of ``user``'s, in any state. Raises Http404 for other annotators' ones."""
+    reviewer = reviewer_of(user)
+    own = Assignment.objects.select_related("case", "reviewer").filter(pk=pk, reviewer=reviewer).first()
+    if reviewer is None or own is None:
+        raise Http404("There is no such item.")
+    return own
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from django.utils import timezone
 
+from reviews.cases.holding import why_lost
 from reviews.enums import LIVE, AssignmentState
 from reviews.exceptions import LeaseLostError, StaleDraftError
-from reviews.labelling.holding import why_lost
 from reviews.models import Assignment
 
 if TYPE_CHECKING:

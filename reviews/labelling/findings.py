@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from evaluator.enums import LABEL_CHOICES
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from reviews.enums import Confidence, FindingSide
 from reviews.exceptions import IncompleteError
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.utils import timezone
 
-from reviews.cases import closing, states
+from reviews.annotators import guidelines
+from reviews.annotators.readiness import MissingStepError, unread_guidelines
+from reviews.cases import closing, holding, states
 from reviews.enums import LIVE, TO_LABEL, AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import LeaseLostError, NotReadyError
-from reviews.labelling import claiming, drafts, holding, items, repeats
+from reviews.labelling import claiming, drafts, items, repeats
 from reviews.labelling.findings import Given, clean_label
 from reviews.models import Assignment, Review
-from reviews.people import guidelines
-from reviews.people.readiness import MissingStepError, unread_guidelines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

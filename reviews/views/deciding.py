@@ -14,17 +14,17 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews.cases import adjudicating, flags, voiding
+from reviews.annotators.guidelines import current
+from reviews.cases import flags, holding, voiding
 from reviews.cases.evidence import evidence
 from reviews.enums import AssignmentState, Role
 from reviews.exceptions import LeaseLostError
 from reviews.forms import BecauseForm, DecideForm
-from reviews.labelling import holding
-from reviews.labelling.holding import own_assignment
+from reviews.labelling import adjudicating
+from reviews.labelling.claiming import own_assignment
 from reviews.labelling.items import blind_item
 from reviews.labelling.keys import KEYS, keys_of
 from reviews.models import Assignment, Case, TaskFlag
-from reviews.people.guidelines import current
 from submissions.exceptions import SubmissionError
 from submissions.permissions import maintainers_only, user_of
 from submissions.views.acting import action, perform

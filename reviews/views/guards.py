@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth.decorators import login_required
 from django.http import Http404
 
-from reviews.people.reviewers import reviewer_of
+from reviews.annotators.reviewers import reviewer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

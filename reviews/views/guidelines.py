@@ -13,11 +13,11 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from reviews.annotators import guidelines as domain
+from reviews.annotators.reviewers import reviewer_of
 from reviews.exceptions import ReviewError
 from reviews.forms import GuidelinesForm
 from reviews.models import GuidelineRevision
-from reviews.people import guidelines as domain
-from reviews.people.reviewers import reviewer_of
 from reviews.views.guards import reviewers_only
 from submissions.permissions import maintainers_only, user_of
 from submissions.views.acting import action

@@ -14,13 +14,12 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from reviews.annotators import invitations, practice, readiness, reviewers
 from reviews.enums import LIVE, CaseKind
 from reviews.exceptions import ReviewError
-from reviews.labelling.claiming import queue_counts
-from reviews.labelling.holding import own_assignment
+from reviews.labelling.claiming import own_assignment, queue_counts
 from reviews.labelling.items import blind_item
 from reviews.models import Assignment, Review, Reviewer
-from reviews.people import invitations, practice, readiness, reviewers
 from reviews.views.guards import reviewers_only
 from submissions.permissions import user_of
 from submissions.views.acting import SIGNED_OUT

@@ -21,19 +21,20 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseLocation
 
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
+from reviews.annotators import guidelines, practice
+from reviews.annotators.readiness import what_is_missing
+from reviews.annotators.reviewers import reviewer_of
+from reviews.cases import holding
 from reviews.enums import AssignmentState, CaseKind, Confidence, Role
 from reviews.exceptions import IncompleteError, LeaseLostError, NotReadyError, StaleDraftError
-from reviews.labelling import claiming, drafts, holding, locking
+from reviews.labelling import claiming, drafts, locking
+from reviews.labelling.claiming import own_assignment
 from reviews.labelling.forms import LabelForm
-from reviews.labelling.holding import own_assignment
 from reviews.labelling.items import LONGEST_FILE, BlindItem, blind_item, paper_file, paper_response
 from reviews.labelling.keys import KEYS, keys_of
 from reviews.labelling.locking import locked_label
 from reviews.models import Assignment
-from reviews.people import guidelines, practice
-from reviews.people.readiness import what_is_missing
-from reviews.people.reviewers import reviewer_of
 from submissions.comparison import numbered
 from submissions.views.acting import perform
 

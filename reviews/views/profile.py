@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from reviews.annotators import conflicts, reviewers
 from reviews.forms import ConflictForm, ProfileForm
-from reviews.people import conflicts, reviewers
 from reviews.views.guards import reviewers_only
 from submissions.views.acting import action, perform
 

@@ -13,12 +13,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
+from reviews.annotators.reviewers import reviewer_of
 from reviews.enums import CLOSED
 from reviews.forms import ExportForm, StateForm
 from reviews.labelling.blindness import hidden_submissions
-from reviews.people.reviewers import reviewer_of
-from reviews.record import dashboards
-from reviews.record.exporting import export
+from reviews.reports import dashboards
+from reviews.reports.exporting import export
 from submissions.permissions import maintainers_only, user_of
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from reviews.annotators import invitations, practice
+from reviews.annotators.reviewers import set_roles
 from reviews.enums import CaseKind
 from reviews.forms import InviteForm, RolesForm
 from reviews.models import Assignment, Invitation, Reviewer
-from reviews.people import invitations, practice
-from reviews.people.reviewers import set_roles
 from submissions.domain.audit import history
 from submissions.exceptions import SubmissionError
 from submissions.permissions import maintainers_only, user_of

@@ -24,8 +24,9 @@ from submissions.answers.tree_answers import (
     shown_path,
     take,
 )
-from submissions.answers.trees import copy_tree, read_tree, scratch_folder
+from submissions.answers.trees import copy_tree, read_tree
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
+from submissions.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,8 @@ import re
 import subprocess
 from typing import TYPE_CHECKING
 
-from submissions.answers.trees import scratch_folder
 from submissions.answers.types import AnswerError, ProtectedPathError
+from submissions.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.cache import cache
 from django.db import models
 
-from submissions.answers.trees import remove_tree
+from submissions.scratch import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from evaluator.models import TestRun
+from evaluator.queue.processes import Owner
 from evaluator.sandbox.cgroups import GroupStore
 from evaluator.sandbox.configuration import sandbox_state_folder
-from evaluator.sandbox.ownership import Owner
 from evaluator.sandbox.types import SandboxUnavailableError
 from tests.evaluator.commands import submit
 from tests.evaluator.processes import children_of

@@ -47,7 +47,7 @@ ACCEPTED = """
 
 
 RETRY = """
-from evaluator.queue.results import retry_held
+from evaluator.generation.generating import retry_held
 from submissions.domain.operators import local_operator
 from submissions.models import Submission
 for submission in Submission.objects.filter(state="held"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from unittest import mock
 
 import django
 
@@ -31,7 +32,8 @@ def prepare(folder: Path, submissions: int) -> None:
     from benchmark_tasks.domain.importing import import_suite
     from benchmark_tasks.enums import AuditState
     from benchmark_tasks.models import SuiteVersion, TaskRevision
-    from evaluator.queue import queueing
+    from evaluator.queue.pushing import push
+    from evaluator.testing.planning import plan
     from submissions.models import System, User
     from tests.benchmark_tasks.factories import MASKED, write_suite
     from tests.evaluator.factories import QueuedSubmissionFactory
@@ -46,8 +48,6 @@ def prepare(folder: Path, submissions: int) -> None:
     version = SuiteVersion.objects.get(suite__slug="small")
     revision = version.revisions.get(task__index=1)
     waiting: list[int] = []
-    # Nothing is enqueued while planning, so that it can be done wrongly afterwards.
-    push, queueing.push = queueing.push, _push_nothing
     for _ in range(submissions):
         # As a real one: the sweep must not see half of it.
         with transaction.atomic():
@@ -56,7 +56,9 @@ def prepare(folder: Path, submissions: int) -> None:
                 text = MASKED.replace("raise NotImplementedError", body, 1)
                 given = {"files": {"scoring/core.py": text}} if body else {"files": None, "attempted": False}
                 ImplementationFactory(submission=submission, revision=revision, trial=trial, **given)
-        waiting += queueing.plan(submission.pk)
+        # Nothing is enqueued while planning, so that it can be done wrongly afterwards.
+        with mock.patch("evaluator.testing.planning.push", _push_nothing):
+            waiting += plan(submission.pk)
     never = sum(number % 5 == 0 for number in range(1, len(waiting) + 1))
     twice = sum(number % 7 == 0 for number in range(1, len(waiting) + 1))
     push(len(waiting) - never + twice)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from evaluator.testing.types import Outcome
+from evaluator.outcomes import Outcome
 from tests.e2e.conftest import PRINTED, publish, sign_up, submit_bundle
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from evaluator.sandbox.forking import can_fork
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evaluator.sandbox.box_names import BoxName
     from evaluator.sandbox.fork_slots import Slot
-    from evaluator.sandbox.ownership import BoxName
     from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue
 
 

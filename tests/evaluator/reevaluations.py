@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evaluator.queue import claims, results
+from evaluator.outcomes import Outcome
 from evaluator.reevaluation import planning, reevaluating
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.task_environments import Offer
-from evaluator.testing.types import Outcome, Verdict
+from evaluator.testing import claims, results
+from evaluator.testing.types import Verdict
 from leaderboard.board.entries import recompute_submission
 from submissions.enums import SubmissionState
 from submissions.models import Submission

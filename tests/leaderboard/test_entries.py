@@ -23,8 +23,9 @@ from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.auditing.audit_result import AuditResult
 from evaluator.auditing.auditing import store
 from evaluator.models import Judgement, ShownJudge
-from evaluator.queue.progress import summary
-from evaluator.testing.types import Outcome, Verdict
+from evaluator.outcomes import Outcome
+from evaluator.testing.progress import summary
+from evaluator.testing.types import Verdict
 from leaderboard.board import entries, labels
 from leaderboard.board.entries import catch_up, recompute_reported, recompute_submission, refresh_visibility
 from leaderboard.board.results import pass_at_k_table

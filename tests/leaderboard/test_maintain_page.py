@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from evaluator.enums import AttemptState, ReevaluationState, RunState
 from evaluator.models import Attempt, Reevaluation, TestRun
+from evaluator.outcomes import Outcome
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from evaluator.testing.types import Outcome
 from submissions.domain import publishing
 from submissions.domain.audit import history, record
 from submissions.enums import SubmissionState, Verb, Visibility

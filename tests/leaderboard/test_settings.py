@@ -18,7 +18,7 @@ from django.db.utils import OperationalError, ProgrammingError
 from leaderboard.management.database_errors import explained
 from leaderboard.settings.environment import ConfigurationError, Environment, Variables, read, secret_key, unknown_names
 from leaderboard.settings.logs import logging_settings
-from reviews.people.invitations import invite
+from reviews.annotators.invitations import invite
 from tests.conftest import PROJECT_ROOT
 from tests.submissions.factories import UserFactory
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from benchmark_tasks.enums import AuditState
 from evaluator.enums import RunState
 from evaluator.models import TestRun
-from evaluator.queue.progress import summary
+from evaluator.testing.progress import summary
 from leaderboard.board.entries import recompute_submission
 from leaderboard.models import Entry
 from submissions.domain import publishing

@@ -9,7 +9,7 @@ import pytest
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
-from evaluator.testing.types import Outcome
+from evaluator.outcomes import Outcome
 from leaderboard.board.matrix import tasks_of
 from leaderboard.evidence.task_answers import (
     TaskAnswer,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_tasks.facts.lmr_bench import lmr_bench
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from leaderboard.board.upstream_texts import (
     Agent,
     HumanLabel,

@@ -78,7 +78,7 @@ def workers(count: int) -> Iterator[None]:
     """So many worker processes, all waiting for work."""
     from rq import Worker
 
-    from evaluator.queue.queueing import opened
+    from evaluator.queue.pushing import opened
 
     processes = [
         subprocess.Popen([*MANAGE, "worker", "--name", f"benchmark-{number}"], cwd=PROJECT_ROOT)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import factory
 from django.utils import timezone
 
+from reviews.cases import holding
 from reviews.enums import AssignmentState, CaseKind, CaseState, Confidence, FinalSource, FindingSide, Role, TriggerKind
-from reviews.labelling import claiming, holding
+from reviews.labelling import claiming
 from reviews.models import Assignment, Case, Decision, GuidelineReading, GuidelineRevision, Review, Reviewer, Trigger
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reviews.cases.adjudicating import decide
 from reviews.cases.flags import flag_task, flags_of, lift
 from reviews.enums import AssignmentState, CaseState, FinalSource, Role
 from reviews.exceptions import IncompleteError, LeaseLostError, NotReadyError, ReviewError
+from reviews.labelling.adjudicating import decide
 from reviews.models import Assignment, Case, CaseEvent, Decision, TaskFlag
 from reviews.signals import task_flagged
 from submissions.enums import Verb

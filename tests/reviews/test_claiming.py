@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
+from reviews.cases import holding
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity
 from reviews.exceptions import IncompleteError, LeaseLostError, NotReadyError
-from reviews.labelling import claiming, holding
+from reviews.labelling import claiming
 from reviews.labelling.repeats import due_repeats, plan_repeat
 from reviews.models import Assignment, Case, CaseEvent, Reviewer
 from tests.reviews.factories import (

@@ -12,8 +12,8 @@ from django.utils import timezone
 from reviews.cases.states import note
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
 from reviews.models import Case, Reviewer, Trigger
-from reviews.record.dashboards import Pairs, Work, cases, everybody_at_work, queue, reasons, work
-from reviews.record.exporting import export
+from reviews.reports.dashboards import Pairs, Work, cases, everybody_at_work, queue, reasons, work
+from reviews.reports.exporting import export
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import (
     ReviewerFactory,

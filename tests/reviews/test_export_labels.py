@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from reviews.enums import CaseKind, CaseState
-from reviews.record.exporting import COLUMNS, export
+from reviews.reports.exporting import COLUMNS, export
 from tests.reviews.factories import ReviewerFactory, answers, case_of, closed_case, record_of_everything, reviewed
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import connection
 
+from reviews.annotators import guidelines
+from reviews.annotators.guidelines import difference, publish
 from reviews.exceptions import ReviewError
 from reviews.models import GuidelineReading, GuidelineRevision
-from reviews.people import guidelines
-from reviews.people.guidelines import difference, publish
 from submissions.enums import Verb
 from submissions.exceptions import NotAllowedError
 from submissions.models import AuditEvent

@@ -11,10 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from reviews.annotators.invitations import accept, invite
 from reviews.cases.states import note
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, TriggerKind
 from reviews.models import Assignment, Conflict, Reviewer, Trigger
-from reviews.people.invitations import accept, invite
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import (
     ReviewerFactory,

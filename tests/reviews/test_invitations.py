@@ -12,9 +12,9 @@ from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
+from reviews.annotators.invitations import accept, invite, revoke, unused_pseudonym
 from reviews.exceptions import ReviewError
 from reviews.models import Invitation, Reviewer
-from reviews.people.invitations import accept, invite, revoke, unused_pseudonym
 from submissions.enums import Verb
 from submissions.exceptions import NotAllowedError, QuotaExceededError
 from submissions.models import AuditEvent
@@ -145,7 +145,7 @@ class TestInviting:
         def fail() -> None:
             raise QuotaExceededError("No submission is left.")
 
-        monkeypatch.setattr("reviews.people.practice.ensure_practice", fail)
+        monkeypatch.setattr("reviews.annotators.practice.ensure_practice", fail)
         page = as_maintainer.post(INVITE, {"annotator": "on", "note": "for Dana"}, follow=True).content.decode()
         link = re.search(r'value="http://testserver(/reviews/join/[\w-]+/)"', page)
         assert link is not None

@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 from django.utils.html import strip_tags
 
-from evaluator.testing.types import Outcome
+from evaluator.outcomes import Outcome
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.labelling.items import blind_item, line_count, shown_definition
 from reviews.models import Assignment, Review, Reviewer

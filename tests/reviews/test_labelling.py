@@ -9,12 +9,13 @@ import pytest
 import time_machine
 from django.utils import timezone
 
+from reviews.annotators.readiness import MissingStepError
+from reviews.cases import holding
 from reviews.enums import AssignmentState, CaseKind, CaseState, FinalSource, Role
 from reviews.exceptions import IncompleteError, LeaseLostError, StaleDraftError
-from reviews.labelling import drafts, holding, locking
+from reviews.labelling import drafts, locking
 from reviews.labelling.drafts import keep, save_draft
 from reviews.models import Assignment, Case, CaseEvent, GuidelineReading, Review
-from reviews.people.readiness import MissingStepError
 from tests.reviews.factories import FINDING, assigned, case_of, claimed, expired, guideline, labelled, ready, shares
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.models import JudgeConfig, Judgement, JudgeVote, ShownJudge, TestRun
 from evaluator.testing.evaluate import evaluate_next
+from reviews.annotators import guidelines, practice
+from reviews.annotators.practice import ensure_practice, next_practice, practice_cases, progress, remaining
+from reviews.annotators.readiness import MissingStepError, require_ready, what_is_missing
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
 from reviews.labelling.locking import lock
 from reviews.models import Assignment, Case, CaseEvent, Reviewer, Trigger
-from reviews.people import guidelines, practice
-from reviews.people.practice import ensure_practice, next_practice, practice_cases, progress, remaining
-from reviews.people.readiness import MissingStepError, require_ready, what_is_missing
 from submissions.enums import Kind, Visibility
 from submissions.models import Submission
 from tests.evaluator.conftest import lmr_mini, real_sandbox  # noqa: F401 - fixtures

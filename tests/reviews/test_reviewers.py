@@ -11,14 +11,14 @@ from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 from django.utils import timezone
 
+from reviews.annotators import conflicts, reviewers
+from reviews.annotators.conflicts import add_conflict, remove_conflict
+from reviews.annotators.invitations import accept, invite
+from reviews.annotators.reviewers import open_cases, update_profile
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import ReviewError
 from reviews.labelling.keys import KEYS, keys_of
 from reviews.models import Assignment, Case, Conflict, Invitation, Reviewer
-from reviews.people import conflicts, reviewers
-from reviews.people.conflicts import add_conflict, remove_conflict
-from reviews.people.invitations import accept, invite
-from reviews.people.reviewers import open_cases, update_profile
 from submissions.enums import Kind, Visibility
 from submissions.exceptions import NotAllowedError
 from submissions.models import Submission

@@ -12,9 +12,10 @@ from django.db import connections
 from django.db.models import Count
 from django.utils import timezone
 
+from reviews.cases import holding
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import LeaseLostError, StaleDraftError
-from reviews.labelling import claiming, drafts, holding, locking
+from reviews.labelling import claiming, drafts, locking
 from reviews.models import Assignment, Case, CaseEvent, Review
 from tests.reviews.factories import FINDING, answers, case_of, ready
 

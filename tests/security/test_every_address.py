@@ -14,7 +14,7 @@ from django.test import Client, TestCase
 from rq import Worker
 from rq.serializers import JSONSerializer
 
-from evaluator.queue.queueing import opened
+from evaluator.queue.pushing import opened
 from submissions.models import Submission, User
 from submissions.views.acting import SIGNED_OUT
 from tests.security.addresses import ALLAUTH, ELSEWHERE_TESTED, PUBLISHED, named, path_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django_rq import get_worker
 
-from evaluator.queue.queueing import opened
+from evaluator.queue.pushing import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,9 +16,9 @@ from benchmark_tasks.management.suites import suite_named
 from benchmark_tasks.models import Suite, Task
 from evaluator.auditing.auditing import measure, note_obstacle, store, waiting
 from evaluator.auditing.mutants import fingerprint
-from evaluator.queue.infrastructure_errors import fault_of
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
+from evaluator.testing.infrastructure_errors import fault_of
 from submissions.answers.types import task_named
 
 if TYPE_CHECKING:

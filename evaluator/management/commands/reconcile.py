@@ -12,7 +12,7 @@ from django.db import close_old_connections
 from django.db.utils import OperationalError
 
 from evaluator.auditing import self_checks
-from evaluator.queue.reconcile import reconcile
+from evaluator.sweep import reconcile
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

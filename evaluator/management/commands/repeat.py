@@ -13,10 +13,10 @@ from urllib.request import Request, urlopen
 from django.core.management.base import CommandError
 
 from evaluator.management.shared import OneForWrongArguments
+from evaluator.outcomes import Outcome
 from evaluator.repeating.receipts import LARGEST, ReceiptError, read_receipt
 from evaluator.repeating.repeating import repeat
 from evaluator.sandbox.types import SandboxError
-from evaluator.testing.types import Outcome
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -14,8 +14,9 @@ from benchmark_tasks.domain.left_out import audited_later_text, left_out_text
 from evaluator.enums import AttemptState
 from evaluator.management.shared import ENDED, EXIT_INVALID, OneForWrongArguments, evaluate_or_wait
 from evaluator.models import Attempt
-from evaluator.queue.progress import summary
-from evaluator.queue.queueing import opened, plan
+from evaluator.queue.pushing import opened
+from evaluator.testing.planning import plan
+from evaluator.testing.progress import summary
 from submissions.domain.command_line import add_manifest_arguments, lines, packed, problem_lines
 from submissions.domain.operators import OPERATOR, local_operator
 from submissions.domain.publishing import CODE_LICENCES

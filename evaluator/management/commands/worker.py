@@ -13,12 +13,12 @@ from django_rq import get_worker
 from redis.exceptions import RedisError
 
 from evaluator.auditing.self_checks import CanaryError, note_unavailable, run_canary
-from evaluator.queue.claims import job_label
-from evaluator.queue.queueing import opened, queues_of
-from evaluator.queue.reconcile import reconcile
+from evaluator.queue.processes import job_label
+from evaluator.queue.pushing import opened, queues_of
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.task_environments import wanted_environments
 from evaluator.sandbox.types import SandboxError
+from evaluator.sweep import reconcile
 from evaluator.testing.golden import box_family
 
 log = structlog.get_logger(__name__)

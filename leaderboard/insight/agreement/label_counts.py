@@ -26,9 +26,9 @@ from django.db.models.functions import NullIf
 
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import RunState, WorkState
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from evaluator.models import TestRun
-from evaluator.testing.types import Outcome
+from evaluator.outcomes import Outcome
 from leaderboard.insight.agreement.raters import (
     DECISION,
     FIRST_LABEL,

@@ -11,7 +11,7 @@ from django.db.models import Case, F, IntegerField, Value, When
 from django.db.models.functions import Lower
 from django.urls import reverse
 
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from leaderboard.insight.agreement.label_counts import (
     REPORTED,
     answers_of,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from leaderboard.insight.agreement.label_counts import AUDITED, REVIEWABLE, TRUTH
 from leaderboard.statistics.estimates import fleiss, ordinal_alpha
 from leaderboard.statistics.intervals import Z, wilson

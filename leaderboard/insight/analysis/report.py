@@ -14,7 +14,7 @@ from django.db.models import Count
 from django.utils import timezone
 
 from benchmark_tasks.models import SuiteVersion, TaskRevision
-from evaluator.queue.queueing import AUDITS, push_once
+from evaluator.queue.pushing import AUDITS, push_once
 from leaderboard.board.actions import of_board
 from leaderboard.board.rows import visible_entries
 from leaderboard.insight.agreement.label_counts import (

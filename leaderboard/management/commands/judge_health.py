@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.management.suites import newest_version
 from evaluator.judging.health import ABSTAINED, AT_LEAST, AT_MOST, NoCanariesError, check_health
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from evaluator.management.shared import judges
 from leaderboard.insight.judges import with_interval
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from benchmark_tasks.domain.queries import categories_of
 from benchmark_tasks.domain.zips import member
 from benchmark_tasks.models import Suite
-from evaluator.queue.queueing import AUDITS, push_once
+from evaluator.queue.pushing import AUDITS, push_once
 from leaderboard.board.columns import DEFAULT_SORT, FILE_COLUMNS, FILE_MEANINGS, file_row, sorted_metrics
 from leaderboard.board.rows import board_metrics, board_rows, visible_entries
 from leaderboard.board.states import changes_of

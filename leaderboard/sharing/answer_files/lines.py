@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.enums import RunState, WorkState
 from evaluator.models import Judgement, TestRun
+from evaluator.outcomes import Outcome
 from evaluator.testing.shown_outcomes import case_rows, newest
-from evaluator.testing.types import Outcome
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.rows import NONE, visible_entries
 from leaderboard.models import ReportedResult

@@ -10,8 +10,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from evaluator.generation.generating import retry_held
 from evaluator.models import Reevaluation
-from evaluator.queue.results import retry_held
 from evaluator.reevaluation.planning import UNDER_WAY
 from leaderboard.board.filters import AuditFilter
 from leaderboard.health.queues import held_in_full, infra_causes, queue_state

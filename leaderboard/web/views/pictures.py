@@ -27,11 +27,11 @@ from leaderboard.sharing.snapshots.changes import gone_since
 from leaderboard.sharing.snapshots.document import rows_of
 from leaderboard.sharing.snapshots.published import asked_snapshot
 from leaderboard.web.closed_pages import closes
-from leaderboard.web.counted import in_this_minute
 from leaderboard.web.page_cache import kept_by
 from leaderboard.web.views.board import data_version
 from submissions.enums import Kind
 from submissions.models import System
+from submissions.rate_limits import in_this_minute
 
 if TYPE_CHECKING:
     from collections.abc import Callable

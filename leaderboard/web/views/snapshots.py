@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.matrix import cells
 from leaderboard.board.rows import board_metrics

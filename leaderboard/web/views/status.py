@@ -16,7 +16,7 @@ from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_safe
 from redis import RedisError
 
-from evaluator.queue.queueing import opened
+from evaluator.queue.pushing import opened
 from leaderboard.health.status import as_data
 from leaderboard.health.status import status as current_status
 

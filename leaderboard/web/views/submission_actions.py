@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from django.http import Http404
 
-from leaderboard.web.views.submissions import submission_page, visible_submission
+from leaderboard.evidence.submissions import visible_submission
+from leaderboard.web.views.submissions import submission_page
 from submissions.domain import publishing, submitting
 from submissions.domain.access import may_manage
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm

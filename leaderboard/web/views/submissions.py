@@ -15,9 +15,9 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from evaluator.models import Judgement
+from evaluator.outcomes import WITHOUT_TEST
 from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import badge_of, case_rows
-from evaluator.testing.types import WITHOUT_TEST
 from leaderboard.board.actions import steps_of
 from leaderboard.board.filters import OwnSubmissionFilter
 from leaderboard.board.query_strings import asked_sort, query_with, sort_columns

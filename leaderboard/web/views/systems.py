@@ -9,7 +9,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from leaderboard.board.histories import history_of
 from leaderboard.board.matrix import cells, tasks_by_version
 from leaderboard.board.neighbours import neighbours_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.models import Suite
-from reviews.record.exporting import export
+from reviews.reports.exporting import export
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from reviews.annotators.practice import ensure_practice
 from reviews.cases.sample_disputes import COUNT, sample_disputes
-from reviews.people.practice import ensure_practice
 from submissions.exceptions import SubmissionError
 
 if TYPE_CHECKING:

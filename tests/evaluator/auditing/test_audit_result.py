@@ -13,7 +13,8 @@ from evaluator.auditing.audit_result import AuditResult, Guessing, MutantsResult
 from evaluator.auditing.image_scan import ImageScan
 from evaluator.auditing.margins import Margins, Moved
 from evaluator.auditing.mutants import Mutant
-from evaluator.testing.types import CaseResult, Check, Outcome, Rule, Verdict
+from evaluator.outcomes import Outcome
+from evaluator.testing.types import CaseResult, Check, Rule, Verdict
 
 PASSED = Verdict(Outcome.PASSED, (CaseResult(1, 0, True, Outcome.PASSED),) * 3, "", 0.5)
 WRONG = Verdict(Outcome.WRONG_OUTPUT, (), "", 0.5, "seed 1, case 0: differs")

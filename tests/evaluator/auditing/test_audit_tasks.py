@@ -19,10 +19,10 @@ from evaluator.auditing import auditing
 from evaluator.auditing.auditing import Auditor
 from evaluator.enums import RunState
 from evaluator.jobs import audit_revision
-from evaluator.queue import queueing
-from evaluator.queue.reconcile import reconcile
+from evaluator.queue import pushing
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.types import SandboxError
+from evaluator.sweep import reconcile
 from tests.benchmark_tasks.factories import CHECK, GOLDEN_1, info, write_suite
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
 from tests.submissions.factories import ImplementationFactory
@@ -246,7 +246,7 @@ def test_a_failed_audit_ends_with_one(real_sandbox: Sandbox, tmp_path: Path) -> 
 
 def test_an_import_is_audited_by_the_workers(real_sandbox: Sandbox, tmp_path: Path, redis_url: str) -> None:
     only_the_first_task(tmp_path)
-    with queueing.opened(queueing.AUDITS) as queue:
+    with pushing.opened(pushing.AUDITS) as queue:
         (job,) = queue.jobs
     revision = TaskRevision.objects.get()
     assert (job.func_name, job.args, job.id) == ("evaluator.jobs.audit_revision", [revision.pk], f"audit-{revision.pk}")
@@ -292,7 +292,7 @@ def test_an_audit_that_could_not_be_made_waits_for_the_next_sweep(
 
 def test_the_sweep_asks_for_an_audit_that_nobody_heard_of(tmp_path: Path, redis_url: str) -> None:
     only_the_first_task(tmp_path)
-    with queueing.opened(queueing.AUDITS) as queue:
+    with pushing.opened(pushing.AUDITS) as queue:
         queue.connection.flushall()
         reconcile()
         assert queue.job_ids == [f"audit-{TaskRevision.objects.get().pk}"]

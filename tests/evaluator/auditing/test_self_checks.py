@@ -20,11 +20,12 @@ from benchmark_tasks.models import TaskRevision
 from evaluator.auditing import canary_round, self_checks
 from evaluator.enums import SelfCheckKind
 from evaluator.models import SelfCheck
-from evaluator.queue.queueing import opened
+from evaluator.outcomes import Outcome
+from evaluator.queue.pushing import opened
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.types import SandboxError
 from evaluator.testing import graders
-from evaluator.testing.types import Outcome, Verdict
+from evaluator.testing.types import Verdict
 from tests.attacks.sending import left_behind
 from tests.evaluator.processes import PATIENCE_SECONDS, PROJECT_ROOT, environment, running, wait_until
 

@@ -26,7 +26,7 @@ from evaluator.providers.calling import (
 )
 from evaluator.providers.stored_clients import endpoint_client
 from evaluator.providers.types import Message, ModelRequest, TokenUsage
-from evaluator.sandbox.ownership import Owner
+from evaluator.queue.processes import Owner
 from submissions.models import Endpoint
 from tests.evaluator.judging.site import endpoint
 from tests.provider_server.types import Failure

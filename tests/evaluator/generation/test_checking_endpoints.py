@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from evaluator.providers import checking_endpoints
 from evaluator.providers.checking_endpoints import CHECKS_AN_HOUR, check, request_check
-from evaluator.queue.queueing import MODELS, opened
+from evaluator.queue.pushing import MODELS, opened
 from submissions.enums import EndpointCheck
 from submissions.exceptions import QuotaExceededError
 from submissions.models import Endpoint

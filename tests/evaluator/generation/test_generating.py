@@ -10,10 +10,17 @@ from django.utils import timezone
 
 from evaluator.enums import GenerationState, WorkState
 from evaluator.generation import generating
-from evaluator.generation.generating import RunOrder, elapsed_seconds, finish_generation, pause, resume, start
+from evaluator.generation.generating import (
+    RunOrder,
+    elapsed_seconds,
+    finish_generation,
+    pause,
+    resume,
+    retry_held,
+    start,
+)
 from evaluator.models import AnswerRequest, TestRun
-from evaluator.queue.queueing import plan
-from evaluator.queue.results import retry_held
+from evaluator.testing.planning import plan
 from submissions.domain import endpoints
 from submissions.domain.submitting import cancel
 from submissions.enums import Inputs, Source, SubmissionState, Verb

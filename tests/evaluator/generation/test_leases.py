@@ -17,7 +17,7 @@ from evaluator.enums import CallPurpose, CallState, WorkState
 from evaluator.models import AnswerRequest, Judgement, ModelCall
 from evaluator.queue import leases
 from evaluator.queue.leases import claim_within_limit, requests_under_way
-from evaluator.sandbox.ownership import Owner
+from evaluator.queue.processes import Owner
 from submissions.models import Endpoint
 from tests.evaluator.processes import wait_until
 from tests.leaderboard.asked import asked

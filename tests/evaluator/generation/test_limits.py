@@ -12,7 +12,7 @@ from django.utils import timezone
 from evaluator.enums import GenerationState, WorkState
 from evaluator.generation.limits import LimitReachedError, duration, require_within_limits
 from evaluator.models import AnswerRequest, Generation
-from evaluator.queue.reconcile import reconcile
+from evaluator.sweep import reconcile
 from leaderboard.models import Notice
 from submissions.domain.audit import history
 from submissions.models import Endpoint

@@ -12,8 +12,8 @@ from django.core.management import CommandError
 from evaluator.enums import CallPurpose
 from evaluator.judging.canaries import NOTHING, RIGHT, WRONG, Canary, CanaryKind, TaskTexts, canaries_of
 from evaluator.judging.health import NoCanariesError, canaries_for, check_health, result, summarise
-from evaluator.judging.labels import Label
 from evaluator.judging.prompt import JudgeInput
+from evaluator.labels import Label
 from evaluator.models import JudgeHealth, ModelCall
 from tests.evaluator.commands import run
 from tests.evaluator.judging.site import judge

@@ -11,7 +11,6 @@ import pytest
 
 from evaluator.generation.paper_sections import Section, SectionKind
 from evaluator.generation.papers import Paper
-from evaluator.judging.labels import Label, is_split, majority
 from evaluator.judging.prompt import (
     CUT_PAPER,
     NO_PAPER,
@@ -28,6 +27,7 @@ from evaluator.judging.prompt import (
     tokens_of,
 )
 from evaluator.judging.verdicts import LONGEST_TEXT, MOST_FINDINGS, VerdictError, parse
+from evaluator.labels import Label, is_split, majority
 
 FINDING = {"point": "The sign is wrong.", "severity": "fatal", "lines": "3-4"}
 GOOD: dict[str, Any] = {

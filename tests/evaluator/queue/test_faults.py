@@ -16,11 +16,11 @@ from django.db.utils import InterfaceError, OperationalError
 
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
-from evaluator.queue import database, results
-from evaluator.queue.infrastructure_errors import fault_of
+from evaluator.queue import database
 from evaluator.sandbox import configuration
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
-from evaluator.testing import evaluate
+from evaluator.testing import evaluate, results
+from evaluator.testing.infrastructure_errors import fault_of
 from evaluator.testing.sealed import GoldenError
 from leaderboard.health.queues import infra_causes, infra_summary
 from submissions.enums import SubmissionState

@@ -16,11 +16,11 @@ from benchmark_tasks.models import TaskRevision
 from evaluator.enums import AttemptState, RunState
 from evaluator.management.commands.worker import _warm_up
 from evaluator.models import Attempt, TestRun
-from evaluator.queue.queueing import plan
-from evaluator.queue.reconcile import reconcile
+from evaluator.sandbox.box_names import BoxName
 from evaluator.sandbox.cgroups import GroupStore
-from evaluator.sandbox.ownership import BoxName
+from evaluator.sweep import reconcile
 from evaluator.testing import golden
+from evaluator.testing.planning import plan
 from submissions.domain import quotas, submitting
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import MASKED

@@ -10,14 +10,16 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import AttemptState, ReevaluationState, RunState
 from evaluator.models import Attempt, Reevaluation, TestRun
-from evaluator.queue import claims, leases, results
-from evaluator.queue.progress import summary
-from evaluator.queue.reconcile import reconcile
+from evaluator.outcomes import Outcome
+from evaluator.queue import leases
 from evaluator.reevaluation import reevaluating
 from evaluator.reevaluation.reevaluating import Change, Difference, differences
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.types import SandboxError
-from evaluator.testing.types import Outcome, Verdict
+from evaluator.sweep import reconcile
+from evaluator.testing import claims, results
+from evaluator.testing.progress import summary
+from evaluator.testing.types import Verdict
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError

@@ -9,12 +9,12 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from evaluator.queue.processes import start_ticks
 from evaluator.sandbox.box import LocalSandbox
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_client import NAME_PREFIX
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.fork_slots import Slot
-from evaluator.sandbox.ownership import start_ticks
 from evaluator.sandbox.types import BoxSpec, Limits, Mount
 from tests.evaluator.sandbox.boxes import QUICK, order
 

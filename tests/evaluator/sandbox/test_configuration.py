@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from evaluator.queue.reconcile import reconcile
+from evaluator.queue.processes import Owner
 from evaluator.sandbox import configuration
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.configuration import KINDS, configured_sandbox, make_sandbox, scratch_folder, sweep_scratch
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.ownership import Owner
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from evaluator.sweep import reconcile
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_runtime_is_for_docker_only(configure: Callable[..., None]) -> None:
 def dead_owner() -> str:
     """The name of a process that was and is no more."""
     told = subprocess.run(
-        [sys.executable, "-c", "from evaluator.sandbox.ownership import Owner; print(Owner.current())"],
+        [sys.executable, "-c", "from evaluator.queue.processes import Owner; print(Owner.current())"],
         capture_output=True, check=True,
     )  # fmt: skip
     return told.stdout.decode().strip()

@@ -20,7 +20,6 @@ from django.core.management import call_command
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.enums import BuildState
 from evaluator.models import EnvironmentBuild
-from evaluator.queue.infrastructure_errors import fault_of
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.environment_list import (
     PAPER_NAME,
@@ -40,6 +39,7 @@ from evaluator.sandbox.task_environments import (
     wanted_environments,
 )
 from evaluator.sandbox.types import Sandbox, SandboxError
+from evaluator.testing.infrastructure_errors import fault_of
 
 # All processes that test share one state folder, and some tests here remove environments from it.
 pytestmark = pytest.mark.xdist_group("images")

@@ -13,8 +13,8 @@ import pytest
 
 from evaluator.sandbox import host_users
 from evaluator.sandbox.box import LocalSandbox
+from evaluator.sandbox.box_names import BoxName
 from evaluator.sandbox.host_users import take_host_user
-from evaluator.sandbox.ownership import BoxName
 from evaluator.sandbox.types import BoxResult, Limits, Sandbox, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import run
 from tests.evaluator.sandbox.forks import stop, who

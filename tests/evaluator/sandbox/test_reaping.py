@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.sandbox.ownership import BoxName, Owner
+from evaluator.queue.processes import Owner
+from evaluator.sandbox.box_names import BoxName
 from evaluator.sandbox.types import BoxSpec, Limits, RunCancelledError, Sandbox
 from tests.evaluator.sandbox.boxes import leftovers, order, own, processes
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from evaluator.outcomes import Outcome
 from evaluator.testing.golden import GoldenFolder
-from evaluator.testing.types import Outcome, SealedTask
+from evaluator.testing.types import SealedTask
 from tests.evaluator.testing.conftest import Grade
 from tests.evaluator.testing.mini_task import GOLDEN, write_task
 

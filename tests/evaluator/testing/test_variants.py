@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from evaluator.outcomes import Outcome
 from evaluator.testing.boxes import Variants
 from evaluator.testing.golden import GoldenFolder
 from evaluator.testing.sealed import grade_variants
-from evaluator.testing.types import Outcome
 from tests.evaluator.testing.mini_task import GOLDEN, STUB, write_task
 from tests.evaluator.testing.unconfined import UnconfinedSandbox
 

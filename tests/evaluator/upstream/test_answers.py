@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.testing.types import Outcome
+from evaluator.outcomes import Outcome
 from evaluator.testing.upstream import Mode, grade_upstream
 from tests.evaluator.upstream.conftest import CHOICES
 from tests.evaluator.upstream.tasks import STUB, answer_tree, golden_text, masked_text, passes_upstream

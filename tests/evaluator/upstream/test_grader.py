@@ -11,10 +11,10 @@ import pytest
 
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.models import SuiteVersion, TaskRevision
+from evaluator.outcomes import Outcome
 from evaluator.sandbox.configuration import scratch_folder
 from evaluator.testing import upstream
 from evaluator.testing.graders import OUTSIDE_SECONDS, Grader, writable_copy
-from evaluator.testing.types import Outcome
 from tests.evaluator.upstream.tasks import DATASET
 
 if TYPE_CHECKING:

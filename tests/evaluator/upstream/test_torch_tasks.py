@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evaluator.outcomes import Outcome
 from evaluator.sandbox.types import BoxSpec, Limits, Mount
 from evaluator.testing import box
-from evaluator.testing.types import Outcome
 from evaluator.testing.upstream import Mode, choose_mode, grade_upstream
 from tests.evaluator.torch_environment import TORCH
 from tests.evaluator.upstream.tasks import STUB, answer_tree, golden_text, load_task, masked_text, passes_upstream

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from benchmark_tasks.models import TaskRevision
-from evaluator.queue.queueing import AUDITS, opened
+from evaluator.queue.pushing import AUDITS, opened
 from leaderboard.board.entries import recompute_submission
 from leaderboard.insight.analysis.data import SuiteResults, inputs_digest
 from leaderboard.insight.analysis.report import LEAST_PAUSE, compute_report, push_stale

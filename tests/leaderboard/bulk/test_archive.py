@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evaluator.models import Reevaluation
-from evaluator.queue.queueing import opened
+from evaluator.queue.pushing import opened
 from leaderboard.board.states import note_change
 from leaderboard.models import AnswersFile
 from leaderboard.sharing.answer_files import archive

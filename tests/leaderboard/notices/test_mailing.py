@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmark_tasks.models import Suite
-from evaluator.queue.queueing import UPLOADS, opened
+from evaluator.queue.pushing import UPLOADS, opened
 from leaderboard.models import MailChoice, Notice
 from leaderboard.notices import mailing, making
 from submissions.models import Submission

@@ -12,11 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evaluator.enums import WorkState
-from evaluator.generation.generating import finish_generation
+from evaluator.generation.generating import finish_generation, retry_held
 from evaluator.models import Judgement, TestRun
-from evaluator.queue.finalising import finalise
-from evaluator.queue.results import retry_held
 from evaluator.signals import implementation_rated, reconciled
+from evaluator.testing.finalising import finalise
 from leaderboard.models import Notice
 from leaderboard.notices import making
 from reviews.cases import states

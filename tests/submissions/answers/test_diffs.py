@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.diffs import apply_diff
-from submissions.answers.trees import scratch_folder
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError, TaskFiles
+from submissions.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,11 +19,13 @@ from structlog.testing import capture_logs
 
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import TaskRevision
+from evaluator.auditing.auditing import push_audit
 from evaluator.enums import RunState
 from evaluator.jobs import check_next_upload
 from evaluator.models import TestRun
-from evaluator.queue import queueing
+from evaluator.queue import pushing
 from evaluator.queue.rq_classes import UnknownJobError
+from evaluator.testing import planning
 from submissions.domain import uploads
 from submissions.enums import SubmissionState
 from submissions.models import Upload
@@ -52,7 +54,7 @@ def submission_with_every_kind() -> Submission:
 
 def test_only_what_needs_a_box_is_queued(redis_url: str) -> None:
     submission = submission_with_every_kind()
-    (queued,) = queueing.plan(submission.pk)
+    (queued,) = planning.plan(submission.pk)
     rows = TestRun.objects.order_by("implementation__revision_id").values_list("pk", "state", "outcome", "reason")
     assert [row[1:] for row in rows] == [
         (RunState.QUEUED, "", ""),
@@ -60,18 +62,18 @@ def test_only_what_needs_a_box_is_queued(redis_url: str) -> None:
         (RunState.DONE, "not_attempted", ""),
     ]
     assert rows[0][0] == queued
-    with queueing.opened() as queue:
+    with pushing.opened() as queue:
         (job,) = queue.jobs
     # Which run it claims is not known yet, and so neither is how long that may take.
     assert (job.func_name, job.args, job.kwargs, job.timeout) == ("evaluator.jobs.evaluate_next", [], {}, -1)
 
 
 def test_the_queue_is_topped_up_to_what_waits(redis_url: str) -> None:
-    assert queueing.push(2) == 2
-    assert queueing.top_up(5) == 3
-    assert queueing.top_up(5) == 0
-    assert queueing.top_up(1) == 0
-    with queueing.opened() as queue:
+    assert pushing.push(2) == 2
+    assert pushing.top_up(5) == 3
+    assert pushing.top_up(5) == 0
+    assert pushing.top_up(1) == 0
+    with pushing.opened() as queue:
         assert len(queue) == 5
 
 
@@ -85,20 +87,20 @@ def test_the_queue_is_topped_up_to_what_waits(redis_url: str) -> None:
 )
 def test_where_a_worker_looks_for_work_first(options: dict[str, bool], queues: list[str]) -> None:
     """docs/commands.md, ``worker``: one without audits is there for answers, and none serves slow files alone."""
-    assert queueing.queues_of(**options) == queues
+    assert pushing.queues_of(**options) == queues
 
 
 def test_a_cancelled_submission_is_not_planned() -> None:
     submission = QueuedSubmissionFactory(state=SubmissionState.CANCELLED)
-    assert queueing.plan(submission.pk) == []
+    assert planning.plan(submission.pk) == []
     assert not TestRun.objects.exists()
 
 
 def test_a_queue_that_is_away_is_no_error(settings: Settings) -> None:
     settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
     submission = QueuedSubmissionFactory()
-    assert len(queueing.plan(submission.pk)) == 2
-    assert (queueing.push(3), queueing.top_up(3), queueing.top_up(3, queueing.UPLOADS)) == (0, 0, 0)
+    assert len(planning.plan(submission.pk)) == 2
+    assert (pushing.push(3), pushing.top_up(3), pushing.top_up(3, pushing.UPLOADS)) == (0, 0, 0)
     assert TestRun.objects.filter(state=RunState.QUEUED).count() == 2
 
 
@@ -127,7 +129,7 @@ def test_a_queue_that_is_away_is_logged_where_one_should_be(
         if left == "server":
             server.listen()
             pool.submit(_hang_up, server)
-        assert (queueing.push(3), queueing.top_up(3), queueing.push_check(1)) == (0, 0, False)
+        assert (pushing.push(3), pushing.top_up(3), pushing.push_check(1)) == (0, 0, False)
         with suppress(OSError):
             server.shutdown(socket.SHUT_RDWR)
     assert [(each["event"], each["jobs"]) for each in logs] == [("queue_unreachable", n) for n in (3, 3, 1)][:logged]
@@ -140,13 +142,13 @@ def test_a_stored_file_is_queued_for_its_check_after_commit(
         uploads.receive(owner=UserFactory(), file=SimpleUploadedFile("a.zip", b"no archive"), described=None, fields={})
         assert jobs_of_uploads() == []
     assert jobs_of_uploads() == [("evaluator.jobs.check_next_upload", [])]
-    assert queueing.top_up(1, queueing.UPLOADS) == 0
+    assert pushing.top_up(1, pushing.UPLOADS) == 0
     check_next_upload()
     assert Upload.objects.get().checked
 
 
 def jobs_of_uploads() -> list[tuple[Any, list[Any]]]:
-    with queueing.opened(queueing.UPLOADS) as queue:
+    with pushing.opened(pushing.UPLOADS) as queue:
         return [(job.func_name, list(job.args)) for job in queue.jobs]
 
 
@@ -155,10 +157,10 @@ def test_an_audit_is_asked_for_once_for_each_task_that_has_an_environment(redis_
     first, second, third, _ = version.revisions.order_by("pk")
     TaskRevision.objects.filter(pk__in=[first.pk, second.pk, third.pk]).update(audit_state=AuditState.UNAUDITED)
     TaskRevision.objects.filter(pk=third.pk).update(protocol=Protocol.UPSTREAM, environment="")
-    assert [queueing.push_audit(), queueing.push_audit()] == [2, 0]
-    with queueing.opened(queueing.AUDITS) as queue:
+    assert [push_audit(), push_audit()] == [2, 0]
+    with pushing.opened(pushing.AUDITS) as queue:
         jobs = queue.jobs
-    with queueing.opened() as queue:
+    with pushing.opened() as queue:
         assert queue.jobs == []
     assert {job.func_name for job in jobs} == {"evaluator.jobs.audit_revision"}
     assert [(job.args, job.timeout) for job in jobs] == [([first.pk], -1), ([second.pk], -1)]
@@ -173,7 +175,7 @@ def test_planning_twice_at_the_same_moment_plans_once(redis_url: str) -> None:
     def plan_all(_: int) -> None:
         try:
             for pk in submissions:
-                queueing.plan(pk)
+                planning.plan(pk)
         finally:
             connections.close_all()
 
@@ -198,7 +200,7 @@ def test_after_a_check_the_next_file_of_the_same_person_is_asked_for(redis_url: 
 @pytest.mark.parametrize("name", ["os.mkdir", "evaluator.jobs.missing", "evaluator.jobs.top_up"])
 def test_a_job_that_somebody_else_wrote_into_redis_calls_nothing(redis_url: str, tmp_path: Path, name: str) -> None:
     made = tmp_path / "made"
-    with queueing.opened() as queue:
+    with pushing.opened() as queue:
         foreign = Queue(queue.name, connection=queue.connection, serializer="json").enqueue(name, str(made))
         job = queue.fetch_job(foreign.id)
         assert job is not None
@@ -220,7 +222,7 @@ class MakesFolder:
 @pytest.mark.redis
 def test_neither_a_job_nor_a_stored_result_is_unpickled(redis_url: str, tmp_path: Path) -> None:
     made = tmp_path / "made"
-    with queueing.opened() as queue:
+    with pushing.opened() as queue:
         pickling = Queue(queue.name, connection=queue.connection, serializer="pickle")
         foreign = pickling.enqueue("evaluator.jobs.check_next_upload", MakesFolder(made))
         Result.create(foreign, Result.Type.SUCCESSFUL, ttl=60, return_value=MakesFolder(made))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from django.urls import reverse
 
+from reviews.annotators import guidelines, practice
 from reviews.exceptions import NotReadyError
-from reviews.people import guidelines, practice
 
 if TYPE_CHECKING:
     from reviews.enums import Role

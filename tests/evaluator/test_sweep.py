@@ -15,9 +15,10 @@ from django.utils import timezone
 
 from evaluator.enums import GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, TestRun
-from evaluator.queue import claims, leases, queueing
-from evaluator.queue.reconcile import Sweep, expire_leases, reconcile
+from evaluator.queue import leases, pushing
 from evaluator.signals import reconciled
+from evaluator.sweep import Sweep, expire_leases, reconcile
+from evaluator.testing import claims
 from evaluator.testing.golden import UNUSED_DAYS, GoldenFolder
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState
@@ -97,7 +98,7 @@ def test_files_that_wait_for_their_check_are_pushed_again(redis_url: str) -> Non
     lost = UploadFactory(checked=False, checking_since=timezone.now() - timedelta(minutes=6), tries=3)
     reconcile()
     reconcile()
-    with queueing.opened(queueing.UPLOADS) as queue:
+    with pushing.opened(pushing.UPLOADS) as queue:
         assert [job.func_name for job in queue.jobs] == ["evaluator.jobs.check_next_upload"]
     lost.refresh_from_db()
     assert (lost.checked, lost.report["infrastructure_error"]) == (True, True)

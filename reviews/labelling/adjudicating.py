@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from django.db import transaction
 from django.utils import timezone
 
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
+from reviews.annotators import guidelines
 from reviews.cases import flags, states
 from reviews.enums import AssignmentState, CaseState, FinalSource, ReasonCode, Role
 from reviews.exceptions import IncompleteError, LeaseLostError, NotReadyError
@@ -15,7 +16,6 @@ from reviews.labelling import claiming, drafts
 from reviews.labelling.findings import LABELS, LONGEST_NOTE
 from reviews.labelling.locking import require_guidelines_read
 from reviews.models import Assignment, Case, Decision, Review
-from reviews.people import guidelines
 from submissions.domain.audit import record
 from submissions.enums import Verb
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -90,8 +89,3 @@ def is_live(label: str) -> bool:
     if match := _JOB_LABEL.fullmatch(label):
         return Path("/proc", match[1]).exists()
     return False
-
-
-def job_label() -> str:
-    """What the boxes of work outside the queue are called."""
-    return f"job-{os.getpid()}"

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.db.models import Q
 
-from reviews.enums import OPEN, CaseKind, Role
-from reviews.exceptions import IncompleteError, ReviewError
-from reviews.models import Case, Review, Reviewer
-from reviews.people.conflicts import (
+from reviews.annotators.conflicts import (
     NO_AFFILIATION,
     folded,
     hand_back,
@@ -18,6 +15,9 @@ from reviews.people.conflicts import (
     held_by,
     in_conflict,
 )
+from reviews.enums import OPEN, CaseKind, Role
+from reviews.exceptions import IncompleteError, ReviewError
+from reviews.models import Case, Review, Reviewer
 from submissions.domain.audit import record
 from submissions.enums import Kind, Verb, Visibility
 from submissions.exceptions import NotAllowedError

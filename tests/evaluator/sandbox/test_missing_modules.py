@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.auditing.incomplete import Missing, missing_in
-from evaluator.testing.types import CaseResult, Outcome, Verdict
+from evaluator.auditing.auditing import missing_in
+from evaluator.outcomes import Outcome
+from evaluator.sandbox.missing_modules import Missing
+from evaluator.testing.types import CaseResult, Verdict
 
 
 @pytest.fixture

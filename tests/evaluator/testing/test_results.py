@@ -10,11 +10,14 @@ import pytest
 from django.utils import timezone
 
 from evaluator.enums import AttemptState, RunState
+from evaluator.generation import generating
 from evaluator.models import Attempt, TestRun
-from evaluator.queue import claims, leases, results
+from evaluator.outcomes import Outcome
+from evaluator.queue import leases
 from evaluator.sandbox.types import SandboxError
 from evaluator.signals import submission_scored
-from evaluator.testing.types import CaseResult, Outcome, Verdict
+from evaluator.testing import claims, results
+from evaluator.testing.types import CaseResult, Verdict
 from submissions.enums import SubmissionState, Visibility
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import AuditEvent, Submission
@@ -172,15 +175,15 @@ def test_only_maintainers_retry_and_only_what_is_held(on_commit: DjangoCaptureOn
     (run,) = runs_of(submission)
     maintainer = UserFactory(is_staff=True)
     with pytest.raises(WrongStateError, match="Only a held submission"):
-        results.retry_held(submission=submission, actor=maintainer)
+        generating.retry_held(submission=submission, actor=maintainer)
     for _ in range(3):
         TestRun.objects.update(not_before=None)
         results.record_infra(claim(), reason="gone", public="gone")
     submission.refresh_from_db()
     with pytest.raises(NotAllowedError):
-        results.retry_held(submission=submission, actor=submission.owner)
+        generating.retry_held(submission=submission, actor=submission.owner)
     with on_commit():
-        assert results.retry_held(submission=submission, actor=maintainer) == 1
+        assert generating.retry_held(submission=submission, actor=maintainer) == 1
     run.refresh_from_db()
     assert (submission.state, submission.held_reason) == (SubmissionState.QUEUED, "")
     assert (run.state, run.infra_count, run.not_before) == (RunState.QUEUED, 0, None)

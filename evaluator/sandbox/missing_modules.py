@@ -6,12 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evaluator.testing.types import Outcome
-
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evaluator.testing.types import Verdict
 
 _MODULE: Final = re.compile(r"No module named '([\w.]+)'|No package metadata was found for ([\w.-]+)")
 _LIBRARY: Final = re.compile(r"([\w.+-]+\.so[\w.]*): cannot open shared object file")
@@ -38,18 +35,6 @@ class Missing:
     def __str__(self) -> str:
         """``the module 'yaml' is missing``, as pages say it."""
         return f"the {'module' if self.package else 'shared library'} '{self.name}' is missing"
-
-
-def missing_in(verdict: Verdict, repository: Path) -> Missing | None:
-    """What kept the reference from running, by its ``verdict``; None where it ran, or stopped at something else.
-
-    A module of the ``repository`` itself that is not found is the test's own fault.
-    """
-    if verdict.outcome is Outcome.PASSED:
-        return None
-    return missing_in_text(
-        "\n".join([verdict.reason, *(case.error for case in verdict.cases), verdict.log]), repository
-    )
 
 
 def missing_in_text(text: str, repository: Path) -> Missing | None:

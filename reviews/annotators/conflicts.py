@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from reviews.cases import holding
 from reviews.enums import LIVE, CaseKind
 from reviews.exceptions import LeaseLostError, ReviewError
-from reviews.labelling import holding
 from reviews.models import Assignment, Case, Conflict, Reviewer
 from submissions.domain.audit import record
 from submissions.enums import Verb, Visibility

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from evaluator.judging.labels import Label
+from evaluator.labels import Label
 from reviews.cases.calibration import submit_answers, submitted_before, version_of
+from reviews.cases.holding import lease_end
 from reviews.cases.states import move, note
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role
-from reviews.labelling.holding import lease_end
 from reviews.models import Assignment, Case, Review
 
 if TYPE_CHECKING:

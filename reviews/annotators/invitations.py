@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from reviews.annotators.reviewers import require_maintainer
 from reviews.exceptions import IncompleteError, ReviewError
 from reviews.models import Invitation, Reviewer
-from reviews.people.reviewers import require_maintainer
 from submissions.domain.audit import record
 from submissions.enums import Verb
 

@@ -8,7 +8,7 @@ from benchmark_tasks.domain.left_out import audited_later, tasks_left_out
 from benchmark_tasks.domain.queries import revisions_of
 from evaluator.enums import RunState
 from evaluator.models import TestRun
-from evaluator.testing.types import Outcome
+from evaluator.outcomes import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
-from evaluator.queue import claims
+from evaluator.testing import claims
 from submissions.enums import SubmissionState
 from submissions.models import Submission
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of

@@ -13,20 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from django.conf import settings
-from django.db import transaction
-from django.db.models import Q
-from django.utils import timezone
 from django_rq import get_queue
 from redis.exceptions import RedisError
 from rq.exceptions import DuplicateJobError
-
-from evaluator.enums import GenerationState, RunState
-from evaluator.models import TestRun
-from evaluator.queue.finalising import finalise
-from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from evaluator.testing.types import Outcome
-from submissions.enums import SubmissionState
-from submissions.models import Implementation, Submission
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,50 +60,6 @@ def opened(name: str = RUNS) -> Iterator[Queue]:
         yield queue
     finally:
         queue.connection.close()
-
-
-def plan(submission_id: int) -> list[int]:
-    """Make the test run of every implementation that has none, and queue those that need a box. Idempotent.
-
-    What needs no box is decided here: ``not_attempted`` where there is no answer, ``bad_patch`` where it could not be
-    applied. Returns the ids of the queued runs.
-    """
-    with transaction.atomic():
-        # The sweep may come upon a submission in the moment in which it is planned for the first time.
-        queued = Submission.objects.select_for_update(of=("self",)).filter(
-            pk=submission_id, state=SubmissionState.QUEUED
-        )
-        # What is still being asked must not be counted as not attempted, whoever queued it.
-        queued = queued.filter(Q(generation__isnull=True) | Q(generation__state=GenerationState.DONE))
-        if queued.first() is None:
-            return []
-        unplanned = Implementation.objects.filter(submission_id=submission_id, test_runs__isnull=True)
-        epoch = Submission.objects.values_list("suite_version__seed_epoch__number", flat=True).get(pk=submission_id)
-        TestRun.objects.bulk_create(
-            [_new_run(implementation, epoch) for implementation in unplanned.select_related("revision")]
-        )
-        waiting = TestRun.objects.filter(implementation__submission_id=submission_id, state=RunState.QUEUED)
-        ids = list(waiting.values_list("pk", flat=True))
-    push(len(ids))
-    finalise(submission_id)
-    return ids
-
-
-def _new_run(implementation: Implementation, epoch: int) -> TestRun:
-    run = TestRun(
-        implementation=implementation,
-        grading_hash=implementation.revision.grading_hash,
-        seed_epoch=epoch,
-        evaluator_version=EVALUATOR_VERSION,
-    )
-    if implementation.files is not None:
-        return run
-    run.state = RunState.DONE
-    run.finished = timezone.now()
-    run.seconds = 0.0
-    run.outcome = (Outcome.BAD_PATCH if implementation.attempted else Outcome.NOT_ATTEMPTED).value
-    run.reason = implementation.answer_error.get("message", "") if implementation.attempted else ""
-    return run
 
 
 def push(count: int, name: str = RUNS) -> int:
@@ -179,20 +124,3 @@ def push_check(endpoint_id: int) -> bool:
         at_front=True,
     )
     return added is not None
-
-
-def push_audit() -> int:
-    """Ask for the audit of every revision that waits for one and has an environment; return how many were added.
-
-    Each revision has a job of its own, so that the workers share them.
-    """
-    # Loads boxes and mutants, of which pages, that push runs, make no use.
-    from evaluator.auditing.auditing import ready_for_audit
-
-    added = 0
-    for revision in ready_for_audit():
-        pushed = push_once(AUDITS, "evaluator.jobs.audit_revision", revision.pk, job_id=f"audit-{revision.pk}")
-        if pushed is None:
-            break
-        added += pushed
-    return added

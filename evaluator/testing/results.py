@@ -11,19 +11,15 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from evaluator.enums import AttemptState, GenerationState, RunState, WorkState
-from evaluator.generation.generating import resume
-from evaluator.models import Attempt, Generation, TestRun
+from evaluator.enums import AttemptState
+from evaluator.models import Attempt, TestRun
 from evaluator.queue import leases
-from evaluator.queue.finalising import finalise, stop_runs
-from evaluator.queue.queueing import push
-from evaluator.reevaluation.reevaluating import finalise_reevaluation
+from evaluator.queue.pushing import push
 from evaluator.sandbox import task_environments
 from evaluator.sandbox.types import SandboxError
-from submissions.domain.audit import record
-from submissions.enums import SubmissionState, Verb
-from submissions.exceptions import NotAllowedError, WrongStateError
-from submissions.models import Submission, User
+from evaluator.signals import measured_again
+from evaluator.testing.finalising import finalise, stop_runs
+from submissions.models import Submission
 
 if TYPE_CHECKING:
     from evaluator.testing.types import Verdict
@@ -97,7 +93,7 @@ def finalise_run(run_id: int) -> None:
     if run.reevaluation_id is None:
         finalise(run.implementation.submission_id)
     else:
-        finalise_reevaluation(run.reevaluation_id)
+        measured_again.send(sender=TestRun, reevaluation_id=run.reevaluation_id)
 
 
 def record_infra(claim: Attempt, *, reason: str, public: str, everywhere: bool = False) -> None:
@@ -147,34 +143,6 @@ def release(claim: Attempt, *, reason: str) -> None:
         _end_attempt(claim, AttemptState.LOST, reason)
         if freed:
             transaction.on_commit(partial(push, 1))
-
-
-def retry_held(*, submission: Submission, actor: User) -> int:
-    """Queue the held runs of ``submission`` again and return how many. For maintainers; recorded.
-
-    One that was held while a model was asked goes on with asking: its answers are not all there yet.
-    """
-    if not actor.is_staff:
-        msg = "Only maintainers retry held submissions."
-        raise NotAllowedError(msg)
-    generation = Generation.objects.filter(submission=submission, state=GenerationState.HELD).first()
-    if generation is not None:
-        resume(generation=generation, actor=actor)
-        submission.refresh_from_db()
-        return generation.requests.filter(state=WorkState.QUEUED).count()
-    with transaction.atomic():
-        if not Submission.objects.filter(pk=submission.pk, state=SubmissionState.HELD).update(
-            state=SubmissionState.QUEUED, held_reason=""
-        ):
-            msg = "Only a held submission can be retried."
-            raise WrongStateError(msg)
-        held = TestRun.objects.filter(implementation__submission=submission, state=RunState.HELD)
-        ids = list(held.values_list("pk", flat=True))
-        TestRun.objects.filter(pk__in=ids).update(state=RunState.QUEUED, infra_count=0, not_before=None)
-        record(verb=Verb.RETRIED, subject=submission, actor=actor, data={"runs": len(ids)})
-        transaction.on_commit(partial(push, len(ids)))
-    submission.refresh_from_db()
-    return len(ids)
 
 
 def cancel_runs(submission_id: int) -> None:

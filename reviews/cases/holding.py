@@ -7,33 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.http import Http404
 from django.utils import timezone
 
 from reviews.cases import states
 from reviews.enums import LET_GO, LIVE, AssignmentState, CaseKind, CaseState
 from reviews.exceptions import IncompleteError, LeaseLostError
 from reviews.models import Assignment, Case, Reviewer
-from reviews.people.reviewers import reviewer_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from django.contrib.auth.models import AnonymousUser
-
-    from submissions.models import User
-
 SHORTEST_REASON: Final = 10
 LONGEST_REASON: Final = 2000
-
-
-def own_assignment(user: User | AnonymousUser, pk: int) -> Assignment:
-    """Return an assignment of ``user``'s, in any state. Raises Http404 for other annotators' ones."""
-    reviewer = reviewer_of(user)
-    own = Assignment.objects.select_related("case", "reviewer").filter(pk=pk, reviewer=reviewer).first()
-    if reviewer is None or own is None:
-        raise Http404("There is no such item.")
-    return own
 
 
 def lease_end() -> datetime:

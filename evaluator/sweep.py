@@ -7,22 +7,23 @@ from dataclasses import dataclass
 import structlog
 from django.utils import timezone
 
-from evaluator.auditing.auditing import waiting
+from evaluator.auditing.auditing import push_audit, waiting
 from evaluator.enums import GenerationState, RunState
 from evaluator.generation.generating import finish_generation, unfinished_generations
 from evaluator.generation.limits import pause_at_limits
 from evaluator.generation.reading_trajectories import read_again
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.queue import leases
-from evaluator.queue.claims import is_live
-from evaluator.queue.finalising import finalise, ready_to_finalise
-from evaluator.queue.queueing import MODELS, UPLOADS, plan, push_audit, push_check, top_up
-from evaluator.queue.results import expire_runs
+from evaluator.queue.pushing import MODELS, UPLOADS, push_check, top_up
 from evaluator.reevaluation.reevaluating import finalise_reevaluation, reevaluations_to_finalise
 from evaluator.sandbox.configuration import configured_sandbox, golden_folder, sweep_scratch
 from evaluator.sandbox.types import SandboxError
 from evaluator.signals import reconciled
+from evaluator.testing.claims import is_live
+from evaluator.testing.finalising import finalise, ready_to_finalise
 from evaluator.testing.golden import sweep_golden
+from evaluator.testing.planning import plan
+from evaluator.testing.results import expire_runs
 from submissions.domain import checking, media, uploads
 from submissions.domain.similarities import compare_older_answers
 from submissions.enums import EndpointCheck, SubmissionState

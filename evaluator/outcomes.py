@@ -1,0 +1,32 @@
+"""How a test run ends. No Django here."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, Self
+
+
+class Outcome(StrEnum):
+    """How a test run ended, and the words for it everywhere. Infrastructure errors are none: the run is retried."""
+
+    words: str
+
+    PASSED = "passed", "passed"
+    WRONG_OUTPUT = "wrong_output", "wrong output"
+    RAISED = "raised", "raised an error"
+    TIMEOUT = "timeout", "timed out"
+    OUT_OF_MEMORY = "out_of_memory", "out of memory"
+    OUTPUT_LIMIT = "output_limit", "too much output"
+    BAD_PATCH = "bad_patch", "answer does not apply"
+    NOT_ATTEMPTED = "not_attempted", "not attempted"
+    TAMPERING = "tampering", "tampering"
+
+    def __new__(cls, value: str, words: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.words = words
+        return member
+
+
+WITHOUT_TEST: Final = frozenset({Outcome.NOT_ATTEMPTED, Outcome.BAD_PATCH})
+"""The outcomes that are decided without running anything."""
