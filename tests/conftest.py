@@ -54,7 +54,7 @@ BOTH_DATABASES = (
     "tests/evaluator/judging/test_judge_next.py",
     *("tests/reviews/test_claiming.py", "tests/reviews/test_closing.py", "tests/reviews/test_ten_at_once.py"),
     *("tests/reviews/test_triggers.py", "tests/reviews/test_migrations.py", "tests/reviews/test_reviewers.py"),
-    *("tests/leaderboard/test_entries.py", "tests/leaderboard/test_board.py"),
+    *("tests/leaderboard/board/test_entries.py", "tests/leaderboard/web/test_board.py"),
 )
 
 # Fixtures that take half a minute: the tests that use one run in the same process of xdist.

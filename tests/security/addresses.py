@@ -261,7 +261,7 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
 
 ELSEWHERE_TESTED: Final = {
     "tests/leaderboard/notices/test_pages.py": "notices_read",  # whoever is signed in sends it, each for their own
-    "tests/leaderboard/test_status_page.py": "readyz",  # its answer depends on the queue
+    "tests/leaderboard/web/test_status_page.py": "readyz",  # its answer depends on the queue
     "tests/reviews": "adjudicate_decide adjudicate_beat case_void review_claim review_conflict_add "
     "review_conflict_remove review_guidelines_read review_invite review_invitation_revoke",
 }

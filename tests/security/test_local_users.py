@@ -18,7 +18,7 @@ from tests.conftest import PROJECT_ROOT
 from tests.evaluator.conftest import bubblewrap, state_dir
 from tests.evaluator.processes import wait_until
 from tests.instances import Instance
-from tests.leaderboard.test_serve import boxes
+from tests.leaderboard.supervision.test_serve import boxes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -17,7 +17,7 @@ from tests.benchmark_tasks.factories import GOLDEN_1, MASKED
 from tests.evaluator.commands import run
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
 from tests.evaluator.reevaluations import scored
-from tests.leaderboard.test_settings import manage
+from tests.leaderboard.settings.test_settings import manage
 from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:

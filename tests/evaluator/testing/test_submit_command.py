@@ -20,7 +20,7 @@ from submissions.domain.samples import build_sample
 from submissions.models import Implementation, Submission
 from tests.attacks.sending import left_behind
 from tests.evaluator.commands import submit
-from tests.leaderboard.test_settings import manage
+from tests.leaderboard.settings.test_settings import manage
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:

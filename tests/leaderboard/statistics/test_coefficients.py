@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from leaderboard.statistics import coefficients
-from tests.leaderboard.agreement.rated import UPSTREAM
+from tests.leaderboard.statistics.rated import UPSTREAM
 
 FLEISS_LEVIN_PAIK = np.array([[75.0, 1, 4], [5, 4, 1], [0, 0, 10]])
 LINEAR = np.array([[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]])

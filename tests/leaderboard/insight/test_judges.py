@@ -10,7 +10,7 @@ import pytest
 
 from leaderboard.insight.agreement.trust import accuracy, ppi_mean, rogan_gladen
 from leaderboard.statistics.results import Coefficient
-from tests.leaderboard.agreement.rated import UPSTREAM, Pair, pairs_of
+from tests.leaderboard.statistics.rated import UPSTREAM, Pair, pairs_of
 
 TRUTH = [1] * 24 + [0] * 36 + [1] * 6 + [0] * 4
 JUDGED = [1] * 20 + [0] * 4 + [1] * 6 + [0] * 30 + [1] * 3 + [0] * 3 + [0] * 4

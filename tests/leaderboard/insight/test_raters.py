@@ -15,7 +15,7 @@ from statsmodels.stats.inter_rater import fleiss_kappa
 from leaderboard.statistics.coefficients import Level
 from leaderboard.statistics.estimates import fleiss, ordinal_alpha
 from leaderboard.statistics.results import Coefficient
-from tests.leaderboard.agreement.rated import counted_items, ratings_of_rows
+from tests.leaderboard.statistics.rated import counted_items, ratings_of_rows
 
 # One character per label: how many of six raters gave it, item by item.
 FLEISS_1971 = """

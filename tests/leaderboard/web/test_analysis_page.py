@@ -20,8 +20,8 @@ from submissions.enums import Inputs, Kind, Visibility
 from submissions.models import Implementation, Submission
 from submissions.trajectories.steps import Action
 from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory
-from tests.leaderboard.analysis.reading import SMALL, chart, section, table, values
 from tests.leaderboard.factories import MetricFactory, label_counts, measured, reported
+from tests.leaderboard.insight.reading import SMALL, chart, section, table, values
 from tests.leaderboard.judging import JudgeFactory, judged, walked
 from tests.leaderboard.showing import counted
 from tests.reviews.factories import assigned, case_of, ready, reviewed

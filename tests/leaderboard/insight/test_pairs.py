@@ -16,7 +16,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from leaderboard.statistics import estimates as pairs_module
 from leaderboard.statistics.estimates import chi_square_tail
 from leaderboard.statistics.results import LABELS, Coefficient, PairAgreement
-from tests.leaderboard.agreement.rated import UPSTREAM, Pair, counted, pairs_of
+from tests.leaderboard.statistics.rated import UPSTREAM, Pair, counted, pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

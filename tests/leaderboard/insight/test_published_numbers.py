@@ -11,7 +11,7 @@ from benchmark_tasks.models import SuiteVersion
 from leaderboard.insight.analysis.figures import SECTIONS
 from leaderboard.insight.analysis.paper import TABLE_5
 from leaderboard.insight.analysis.report import compute_report
-from tests.leaderboard.analysis.reading import chart, section, table, values
+from tests.leaderboard.insight.reading import chart, section, table, values
 
 if TYPE_CHECKING:
     from django.test import Client
