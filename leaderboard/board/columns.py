@@ -1,9 +1,10 @@
-"""The board's columns: the one table that the page, its sorting, and the exports go by."""
+"""The board's columns. Each names itself, sorts rows, and says what files hold of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db.models import Case, F, Func, Value, When
 from django.db.models.functions import Coalesce, Lower, NullIf
@@ -11,7 +12,7 @@ from django.db.models.functions import Coalesce, Lower, NullIf
 from leaderboard.board.query_strings import sort_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from django.db.models import QuerySet
     from django.http import QueryDict
@@ -23,62 +24,362 @@ LABELS: Final = ("CC", "LC", "LI")
 DEFAULT_SORT: Final = "-tests"
 
 
+class FileField(NamedTuple):
+    """One field of the board as a file: its ``name``, type and meaning, and its ``value`` of a row.
+
+    Percentages have one decimal, as on the page. Without a value it is empty (null in JSON).
+    """
+
+    name: str
+    type: str
+    meaning: str
+    value: Callable[[BoardRow], Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column by its ``key`` in addresses; a rater's has the ``labels`` that it can be sorted by as well."""
+    """A column by its ``key`` in addresses.
+
+    ``sort`` are the values that it is sorted by, in this order; a rater's column is sorted by one of its ``labels``.
+    ``ascends``: sorting starts at A, or at the least. ``shows_results`` says whether it shows how a row did.
+    ``known`` says whether a row has something to show in it: where no row has, the page leaves the column out.
+    ``text`` is its cell of class ``css``, beside ``label`` on narrow screens; without it ``board_row.html`` has a cell
+    of its own.
+    """
 
     key: str
     title: str
     hint: str = ""
     labels: tuple[str, ...] = ()
     usual: bool = True
+    sort: tuple[F | Func | Case, ...] = ()
+    ascends: bool = False
+    shows_results: bool = True
+    files: tuple[FileField, ...] = ()
+    known: Callable[[BoardRow], object] | None = None
+    text: Callable[[BoardRow], str] | None = None
+    label: str = ""
+    css: str = ""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its cell is plain text. Templates call functions, so they cannot look at ``text``."""
+        return self.text is not None
 
     @property
     def sort_keys(self) -> tuple[str, ...]:
-        """What ``?sort=`` may name to sort by it: ``judge``, ``judge-lc``, ``judge-li``."""
+        """What ``?sort=`` may name to sort by it, if anything: ``judge``, ``judge-lc``, ``judge-li``."""
+        if not (self.sort or self.labels):
+            return ()
         return (self.key, *(f"{self.key}-{label.lower()}" for label in self.labels[1:]))
+
+    def values(self, label: str = "") -> list[F | Func | Case]:
+        """What rows are sorted by: for a rater by ``label``, without one by CC, then LC."""
+        if not self.labels:
+            return list(self.sort)
+        return [_percent(self.key, each) for each in ([label.upper()] if label else self.labels[:2])]
+
+
+def _percent(rater: str, label: str) -> F | Case:
+    said = F(f"labels__{rater}__percent__{label}")
+    if rater != "final":
+        return said
+    # The judge's labels are final where annotators decided nothing, of rows that were measured here.
+    return Case(When(entry__submission__isnull=False, then=Coalesce(said, F(f"labels__judge__percent__{label}"))))
+
+
+def _rounded(value: float | None, digits: int = 1) -> float | None:
+    return None if value is None else round(value, digits)
+
+
+def _rater(key: str, title: str, name: str, says: str, known: Callable[[BoardRow], object] | None = None) -> Column:
+    """A column of labels: ``name`` begins its fields in files, ``says`` leads to a label in their meanings."""
+
+    def percent(row: BoardRow, label: str) -> float | None:
+        cell = getattr(row, key)
+        return None if cell is None else round(getattr(cell, label), 1)
+
+    return Column(
+        key,
+        title,
+        "Per cent CC, LC and LI",
+        LABELS,
+        known=known,
+        files=tuple(
+            FileField(
+                f"{name}_{label}_percent",
+                "number",
+                f"Per cent of the tasks whose answers {says} {meaning}.",
+                partial(percent, label=label),
+            )
+            for label, meaning in (
+                ("cc", "completely correct"),
+                ("lc", "logically correct"),
+                ("li", "logically incorrect"),
+            )
+        ),
+    )
 
 
 COLUMNS: Final = (
-    Column("rank", "Rank", "The ranks that resampling the papers cannot exclude"),
-    Column("system", "System"),
-    Column("agent", "Agent", usual=False),
-    Column("backbone", "Backbone", usual=False),
-    Column("organisation", "Organisation", usual=False),
-    Column("weights", "Weights", "Whether anybody may have the weights of the model", usual=False),
-    Column("cutoff", "Knowledge cutoff", "The month up to which the model knows texts, by its vendor", usual=False),
-    Column("inputs", "Inputs", "What the system was given"),
-    Column("tests", "Unit tests", "Per cent of the counted tasks, with the 95 % Wilson interval"),
-    Column("trials", "Trials", "pass@k of k answers to each task; the fewest and the most tasks that one trial passes"),
-    Column("judge", "LLM judge", "Per cent CC, LC and LI", LABELS),
-    Column("human", "Annotators", "Per cent CC, LC and LI", LABELS),
-    Column("final", "Final", "Per cent CC, LC and LI", LABELS),
-    Column("marks", "Task by task", "Tests, judge and annotators on each task"),
-    Column("cost", "Cost", "US $ for all tasks once"),
-    Column("tokens", "Tokens", "Tokens in and out for all tasks once", usual=False),
-    Column("date", "Published"),
-    Column("source", "Source", "Who measured it"),
+    Column(
+        "rank",
+        "Rank",
+        "The ranks that resampling the papers cannot exclude",
+        sort=(F("rank_from"), F("rank_to")),
+        ascends=True,
+        files=(
+            FileField(
+                "rank_from",
+                "integer",
+                "First rank that resampling the papers cannot exclude; empty without a rank band.",
+                lambda row: row.rank[0] if row.rank else None,
+            ),
+            FileField(
+                "rank_to",
+                "integer",
+                "Last rank that resampling the papers cannot exclude.",
+                lambda row: row.rank[1] if row.rank else None,
+            ),
+        ),
+        known=lambda row: row.rank,
+    ),
+    Column(
+        "system",
+        "System",
+        sort=(F("name"),),
+        ascends=True,
+        shows_results=False,
+        files=(FileField("system", "text", "The system's name.", lambda row: row.system),),
+    ),
+    Column(
+        "agent",
+        "Agent",
+        usual=False,
+        sort=(Lower("entry__system__scaffold"),),
+        ascends=True,
+        shows_results=False,
+        files=(
+            FileField("agent", "text", "The agent around it; “none” without one.", lambda row: row.scaffold or "none"),
+        ),
+        text=lambda row: row.scaffold or "none",
+    ),
+    Column(
+        "backbone",
+        "Backbone",
+        usual=False,
+        sort=(Lower("entry__system__backbone"),),
+        ascends=True,
+        shows_results=False,
+        files=(FileField("backbone", "text", "The language model.", lambda row: row.backbone),),
+        text=lambda row: row.backbone,
+    ),
+    Column(
+        "organisation",
+        "Organisation",
+        usual=False,
+        sort=(Lower("entry__system__organisation"),),
+        ascends=True,
+        shows_results=False,
+        files=(
+            FileField(
+                "organisation", "text", "Who built the system, by their own account.", lambda row: row.organisation
+            ),
+        ),
+        text=lambda row: row.organisation,
+    ),
+    Column(
+        "weights",
+        "Weights",
+        "Whether anybody may have the weights of the model",
+        usual=False,
+        sort=(NullIf(F("entry__system__weights"), Value("")),),
+        ascends=True,
+        shows_results=False,
+        files=(
+            FileField(
+                "weights",
+                "text",
+                "open or closed: whether anybody may have the model's weights; empty where not said.",
+                lambda row: row.weights or None,
+            ),
+        ),
+        text=lambda row: row.weights,
+        label="Weights",
+    ),
+    Column(
+        "cutoff",
+        "Knowledge cutoff",
+        "The month up to which the model knows texts, by its vendor",
+        usual=False,
+        sort=(NullIf(F("entry__system__knowledge_cutoff"), Value("")),),
+        ascends=True,
+        shows_results=False,
+        files=(
+            FileField(
+                "knowledge_cutoff",
+                "text",
+                "The month up to which the model knows texts, by its vendor; empty where not said.",
+                lambda row: row.knowledge_cutoff or None,
+            ),
+        ),
+        text=lambda row: row.knowledge_cutoff,
+        label="Cutoff",
+        css="column-date",
+    ),
+    Column(
+        "inputs",
+        "Inputs",
+        "What the system was given",
+        sort=(F("entry__inputs"),),
+        ascends=True,
+        shows_results=False,
+        files=(
+            FileField(
+                "inputs", "text", "What it was given: full, paper_only or paper_goal_file.", lambda row: row.inputs
+            ),
+        ),
+    ),
+    Column(
+        "tests",
+        "Unit tests",
+        "Per cent of the counted tasks, with the 95 % Wilson interval",
+        sort=(F("tests_rate"),),
+        files=(
+            FileField(
+                "tests_passed",
+                "number",
+                "Counted tasks whose unit test passes; the mean over trials.",
+                lambda row: row.tests and round(row.tests.passed, 6),
+            ),
+            FileField(
+                "tasks",
+                "integer",
+                "Counted tasks: the denominator of all percentages.",
+                lambda row: row.tests and row.tests.tasks,
+            ),
+            FileField(
+                "tests_percent",
+                "number",
+                "tests_passed in per cent of tasks.",
+                lambda row: row.tests and _rounded(row.tests.percent),
+            ),
+            FileField(
+                "tests_low",
+                "number",
+                "Lower bound of its 95 % Wilson interval, in per cent.",
+                lambda row: row.tests and _rounded(row.tests.low),
+            ),
+            FileField(
+                "tests_high",
+                "number",
+                "Upper bound of its 95 % Wilson interval, in per cent.",
+                lambda row: row.tests and _rounded(row.tests.high),
+            ),
+        ),
+    ),
+    Column(
+        "trials",
+        "Trials",
+        "pass@k of k answers to each task; the fewest and the most tasks that one trial passes",
+        sort=(F("entry__submission__trials"),),
+        shows_results=False,
+        files=(
+            FileField("trials", "integer", "How many times each task was attempted.", lambda row: row.trials),
+            FileField(
+                "trial_passed_least",
+                "integer",
+                "The fewest counted tasks that one trial passes; empty without several trials.",
+                lambda row: row.spread[0] if row.spread else None,
+            ),
+            FileField(
+                "trial_passed_most",
+                "integer",
+                "The most counted tasks that one trial passes.",
+                lambda row: row.spread[1] if row.spread else None,
+            ),
+            FileField(
+                "pass_at_trials_percent",
+                "number",
+                "pass@k for k trials: per cent of counted tasks that one of them passes.",
+                lambda row: _rounded(row.pass_at_trials),
+            ),
+        ),
+        known=lambda row: row.trials > 1,
+    ),
+    _rater("judge", "LLM judge", "judge", "the LLM judge calls"),
+    _rater("human", "Annotators", "annotators", "annotators call"),
+    _rater(
+        "final",
+        "Final",
+        "final",
+        "are, in the end,",
+        known=lambda row: row.final is not None and row.final.by_annotators,
+    ),
+    Column("marks", "Task by task", "Tests, judge and annotators on each task", known=lambda row: row.marks),
+    Column(
+        "cost",
+        "Cost",
+        "US $ for all tasks once",
+        sort=(F("entry__cost"),),
+        ascends=True,
+        files=(
+            FileField(
+                "cost_usd",
+                "number",
+                "US $ for all tasks once, as declared or measured; empty where not known of each answer.",
+                lambda row: row.cost,
+            ),
+        ),
+        known=lambda row: row.cost is not None,
+    ),
+    Column(
+        "tokens",
+        "Tokens",
+        "Tokens in and out for all tasks once",
+        usual=False,
+        sort=(F("entry__tokens"),),
+        ascends=True,
+        files=(FileField("tokens", "integer", "Tokens in and out for all tasks once.", lambda row: row.tokens),),
+        known=lambda row: row.tokens is not None,
+        text=lambda row: f"{row.tokens:,}" if row.tokens else "",
+        label="Tokens",
+        css="number",
+    ),
+    Column(
+        "date",
+        "Published",
+        sort=(F("entry__date"),),
+        shows_results=False,
+        files=(
+            FileField(
+                "date",
+                "date and time",
+                "When it was published (ISO 8601); empty for what others reported.",
+                lambda row: row.date.isoformat(timespec="seconds") if row.date else None,
+            ),
+        ),
+        known=lambda row: row.date,
+    ),
+    Column(
+        "source",
+        "Source",
+        "Who measured it",
+        sort=(F("entry__reported_run"), F("entry__submission__source")),
+        ascends=True,
+        shows_results=False,
+        files=(
+            FileField("source", "text", "Who measured it.", lambda row: row.provenance),
+            FileField("address", "text", "The run's page.", lambda row: row.address),
+        ),
+    ),
 )
 BY_KEY: Final = {column.key: column for column in COLUMNS}
-SORT_KEYS: Final = tuple(key for column in COLUMNS if column.key != "marks" for key in column.sort_keys)
-_ASCENDING: Final = {
-    "rank",
-    "system",
-    "agent",
-    "backbone",
-    "organisation",
-    "weights",
-    "cutoff",
-    "inputs",
-    "cost",
-    "tokens",
-    "source",
-}
-"""What starts at A, or at the least; everything else starts at the largest."""
-_NO_NUMBERS: Final = {
-    *("system", "agent", "backbone", "organisation", "weights", "cutoff", "inputs", "trials", "date", "source")
-}
-"""Columns that say nothing about how a row did."""
+SORT_KEYS: Final = tuple(key for column in COLUMNS for key in column.sort_keys)
+_SWAPPED: Final = {"agent": "backbone", "backbone": "agent", "tests": "trials", "trials": "tests"}
+"""Neighbours that files have in the other order, as they always did."""
+FILE_FIELDS: Final = tuple(field for column in COLUMNS for field in BY_KEY[_SWAPPED.get(column.key, column.key)].files)
+FILE_COLUMNS: Final = tuple(field.name for field in FILE_FIELDS)
 
 
 def sorted_metrics(metrics: QuerySet[EntryMetric], sort: str, *, hidden: Collection[int] = ()) -> QuerySet[EntryMetric]:
@@ -89,43 +390,13 @@ def sorted_metrics(metrics: QuerySet[EntryMetric], sort: str, *, hidden: Collect
     descends = sort.startswith("-")
     if sort == DEFAULT_SORT and not hidden:
         return metrics.order_by("-tests_order", "name", "entry_id")
-    key = sort.removeprefix("-")
-    values = [] if hidden and key == "rank" else _values(key)
-    if hidden and key not in _NO_NUMBERS:
+    key, _, label = sort.removeprefix("-").partition("-")
+    column = BY_KEY[key]
+    values = [] if hidden and key == "rank" else column.values(label)
+    if hidden and column.shows_results:
         values = [Case(When(entry__submission__in=hidden, then=None), default=value) for value in values]
     order = [value.desc(nulls_last=True) if descends else value.asc(nulls_last=True) for value in values]
     return metrics.order_by(*order, "name", "entry_id")
-
-
-def _values(key: str) -> list[F | Func | Case]:
-    rater, _, label = key.partition("-")
-    if rater in {"judge", "human", "final"}:
-        return [_percent(rater, each) for each in ([label.upper()] if label else LABELS[:2])]
-    fields: dict[str, list[F | Func | Case]] = {
-        "rank": [F("rank_from"), F("rank_to")],
-        "system": [F("name")],
-        "agent": [Lower("entry__system__scaffold")],
-        "backbone": [Lower("entry__system__backbone")],
-        "organisation": [Lower("entry__system__organisation")],
-        "weights": [NullIf(F("entry__system__weights"), Value(""))],
-        "cutoff": [NullIf(F("entry__system__knowledge_cutoff"), Value(""))],
-        "inputs": [F("entry__inputs")],
-        "tests": [F("tests_rate")],
-        "trials": [F("entry__submission__trials")],
-        "cost": [F("entry__cost")],
-        "tokens": [F("entry__tokens")],
-        "date": [F("entry__date")],
-        "source": [F("entry__reported_run"), F("entry__submission__source")],
-    }
-    return fields[key]
-
-
-def _percent(rater: str, label: str) -> F | Case:
-    said = F(f"labels__{rater}__percent__{label}")
-    if rater != "final":
-        return said
-    # The judge's labels are final where annotators decided nothing, of rows that were measured here.
-    return Case(When(entry__submission__isnull=False, then=Coalesce(said, F(f"labels__judge__percent__{label}"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,83 +424,37 @@ def asked_columns(params: QueryDict, *, without: Collection[str] = ()) -> list[C
     return [column for column in COLUMNS if column.key in usual - set(without)]
 
 
+def unused_columns(rows: Iterable[BoardRow]) -> set[str]:
+    """Return the columns in which none of the rows has something to show."""
+    listed = list(rows)
+    return {column.key for column in COLUMNS if column.known and not any(map(column.known, listed))}
+
+
+def used_columns(keys: Collection[str], rows: Iterable[BoardRow]) -> list[Column]:
+    """Return the columns with these keys in which some row has something to show, in the board's order."""
+    unused = unused_columns(rows)
+    return [column for column in COLUMNS if column.key in keys and column.key not in unused]
+
+
 def headings(params: QueryDict, columns: Iterable[Column]) -> list[Heading]:
     """The headings of some columns."""
-    links = sort_columns(params, SORT_KEYS, DEFAULT_SORT, ascending=_ASCENDING)
+    links = sort_columns(
+        params, SORT_KEYS, DEFAULT_SORT, ascending=[column.key for column in COLUMNS if column.ascends]
+    )
     return [
         Heading(
             column,
             tuple(
                 (links[key]["query"], links[key]["state"], label)
-                for key, label in zip(column.sort_keys, column.labels or (column.title,), strict=True)
-                if key in links
+                # A column that rows are not sorted by has no link.
+                for key, label in zip(column.sort_keys, column.labels or (column.title,), strict=False)
             ),
         )
         for column in columns
     ]
 
 
-FILE_COLUMNS: Final = (
-    *("rank_from", "rank_to", "system", "backbone", "agent", "organisation", "weights", "knowledge_cutoff"),
-    *("inputs", "trials", "trial_passed_least", "trial_passed_most", "pass_at_trials_percent"),
-    *("tests_passed", "tasks", "tests_percent", "tests_low", "tests_high"),
-    *(f"{rater}_{label}_percent" for rater in ("judge", "annotators", "final") for label in ("cc", "lc", "li")),
-    *("cost_usd", "tokens", "date", "source", "address"),
-)
-"""The board as a file. Percentages have one decimal, as on the page; what nobody said is empty (null in JSON)."""
-_RATERS: Final = {"judge": "the LLM judge calls", "annotators": "annotators call", "final": "are, in the end,"}
-_CALLED: Final = {"cc": "completely correct", "lc": "logically correct", "li": "logically incorrect"}
-FILE_MEANINGS: Final = {
-    "rank_from": ("integer", "First rank that resampling the papers cannot exclude; empty without a rank band."),
-    "rank_to": ("integer", "Last rank that resampling the papers cannot exclude."),
-    "system": ("text", "The system's name."),
-    "backbone": ("text", "The language model."),
-    "agent": ("text", "The agent around it; “none” without one."),
-    "organisation": ("text", "Who built the system, by their own account."),
-    "weights": ("text", "open or closed: whether anybody may have the model's weights; empty where not said."),
-    "knowledge_cutoff": ("text", "The month up to which the model knows texts, by its vendor; empty where not said."),
-    "inputs": ("text", "What it was given: full, paper_only or paper_goal_file."),
-    "trials": ("integer", "How many times each task was attempted."),
-    "trial_passed_least": ("integer", "The fewest counted tasks that one trial passes; empty without several trials."),
-    "trial_passed_most": ("integer", "The most counted tasks that one trial passes."),
-    "pass_at_trials_percent": ("number", "pass@k for k trials: per cent of counted tasks that one of them passes."),
-    "tests_passed": ("number", "Counted tasks whose unit test passes; the mean over trials."),
-    "tasks": ("integer", "Counted tasks: the denominator of all percentages."),
-    "tests_percent": ("number", "tests_passed in per cent of tasks."),
-    "tests_low": ("number", "Lower bound of its 95 % Wilson interval, in per cent."),
-    "tests_high": ("number", "Upper bound of its 95 % Wilson interval, in per cent."),
-    **{
-        f"{rater}_{label}_percent": ("number", f"Per cent of the tasks whose answers {says} {word}.")
-        for rater, says in _RATERS.items()
-        for label, word in _CALLED.items()
-    },
-    "cost_usd": ("number", "US $ for all tasks once, as declared or measured; empty where not known of each answer."),
-    "tokens": ("integer", "Tokens in and out for all tasks once."),
-    "date": ("date and time", "When it was published (ISO 8601); empty for what others reported."),
-    "source": ("text", "Who measured it."),
-    "address": ("text", "The run's page."),
-}
-"""Type and meaning of each of :data:`FILE_COLUMNS`, for whoever takes the file away."""
-
-
 def file_row(row: BoardRow, site: str) -> list[Any]:
     """A row's values for :data:`FILE_COLUMNS`; ``site`` is what stands before its address."""
-    tests = row.tests
-    labels = [
-        None if cell is None else round(percent, 1)
-        for cell in (row.judge, row.human, row.final)
-        for percent in ((cell.cc, cell.lc, cell.li) if cell else (0, 0, 0))
-    ]
-    bounds = (tests.percent, tests.low, tests.high) if tests else (None, None, None)
-    return [
-        *(row.rank or (None, None)),
-        *(row.system, row.backbone, row.scaffold or "none", row.organisation, row.weights or None),
-        *(row.knowledge_cutoff or None, row.inputs, row.trials),
-        *(row.spread or (None, None)),
-        None if row.pass_at_trials is None else round(row.pass_at_trials, 1),
-        *((round(tests.passed, 6), tests.tasks) if tests else (None, None)),
-        *(None if value is None else round(value, 1) for value in bounds),
-        *labels,
-        *(row.cost, row.tokens, row.date.isoformat(timespec="seconds") if row.date else None),
-        *(row.provenance, f"{site}{row.address}"),
-    ]
+    *values, address = (field.value(row) for field in FILE_FIELDS)
+    return [*values, f"{site}{address}"]

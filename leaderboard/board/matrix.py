@@ -160,8 +160,6 @@ def _said(label: str) -> str:
     return _LABEL_WORDS.get(label, label) or "nothing"
 
 
-FILE_COLUMNS: Final = ("system", "inputs", "task", "category", "tests", "judge", "annotators", "address")
-"""The matrix as a file, a line for each system and task: the share of trials that pass, and what each rater says."""
 _LABELS_MEAN: Final = "CC, LC, LI, abstained, or mixed where trials differ; empty where nothing was said."
 FILE_MEANINGS: Final = {
     "system": ("text", "The system's name."),
@@ -173,7 +171,8 @@ FILE_MEANINGS: Final = {
     "annotators": ("text", f"The annotators' label: {_LABELS_MEAN}"),
     "address": ("text", "The answer's page."),
 }
-"""Type and meaning of each of them."""
+"""The matrix as a file, a line for each system and task: each field's type and meaning."""
+FILE_COLUMNS: Final = tuple(FILE_MEANINGS)
 
 
 def file_rows(row: BoardRow, tasks: Sequence[MatrixTask], site: str) -> list[list[Any]]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from benchmark_tasks.models import Suite
+    from leaderboard.board.columns import Column
     from leaderboard.board.rows import BoardRow, LabelsCell, TestsCell
     from submissions.models import System
 
@@ -91,6 +92,12 @@ register.filter("told_apart", titles_told_apart)
 def facts_of(system: System) -> str:
     """A system's backbone, agent and organisation in one line, as far as there are any."""
     return system_facts(system.backbone, system.scaffold, system.organisation)
+
+
+@register.filter
+def text_in(column: Column, row: BoardRow) -> str:
+    """The cell of a column of plain text in a row; empty where there is nothing to show."""
+    return column.text(row) if column.text else ""
 
 
 def any_reviewed(rows: Iterable[BoardRow]) -> bool:

@@ -18,7 +18,7 @@ from benchmark_tasks.domain.queries import categories_of
 from benchmark_tasks.domain.zips import member
 from benchmark_tasks.models import Suite
 from evaluator.queue.pushing import AUDITS, push_once
-from leaderboard.board.columns import DEFAULT_SORT, FILE_COLUMNS, FILE_MEANINGS, file_row, sorted_metrics
+from leaderboard.board.columns import DEFAULT_SORT, FILE_COLUMNS, FILE_FIELDS, file_row, sorted_metrics
 from leaderboard.board.rows import board_metrics, board_rows, visible_entries
 from leaderboard.board.states import changes_of
 from leaderboard.models import AnswersFile
@@ -102,7 +102,7 @@ def _write(path: Path, suite: Suite, entries: set[int]) -> int:
     site = settings.ENVIRONMENT.site_address
     count = 0
     with zipfile.ZipFile(path, "x") as archive:
-        archive.writestr(member("README.md"), readme(suite, _BOARDS, FILE_MEANINGS))
+        archive.writestr(member("README.md"), readme(suite, _BOARDS, FILE_FIELDS))
         archive.writestr(member("LICENSE"), licence(suite, settings.ENVIRONMENT.data_licence))
         with archive.open(member("boards.csv"), "w", force_zip64=True) as file:
             file.writelines(line.encode() for line in _board_lines(suite, entries, site))

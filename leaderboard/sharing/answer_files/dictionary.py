@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
     from benchmark_tasks.models import Suite
+    from leaderboard.board.columns import FileField
 
 
 class Column(NamedTuple):
@@ -86,11 +87,11 @@ COLUMNS: Final = (
 _NOT_STATED: Final = "licence not stated, for reading and research of these results"
 
 
-def readme(suite: Suite, boards: list[tuple[str, str]], columns_of_boards: Mapping[str, tuple[str, str]]) -> str:
+def readme(suite: Suite, boards: list[tuple[str, str]], columns_of_boards: Iterable[FileField]) -> str:
     """The data dictionary. ``boards`` are what precedes the columns of the board's own file, with their meanings."""
     rows = "\n".join(f"| `{each.name}` | {each.type} | {each.meaning} | {each.empty or 'never'} |" for each in COLUMNS)
     first = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in boards)
-    own = "\n".join(f"| `{name}` | {meaning} |" for name, (_, meaning) in columns_of_boards.items())
+    own = "\n".join(f"| `{name}` | {meaning} |" for name, _, meaning, _ in columns_of_boards)
     return f"""# Answers to {suite.title}
 
 Every public answer with its outcome and labels. Made by the site itself; what is not public, was withdrawn or

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmark_tasks.domain.zips import zipped
-from leaderboard.board.columns import FILE_COLUMNS, FILE_MEANINGS, file_row
+from leaderboard.board.columns import FILE_COLUMNS, FILE_FIELDS, file_row
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
 from leaderboard.board.matrix import FILE_MEANINGS as MATRIX_MEANINGS
 from leaderboard.board.matrix import file_rows
@@ -120,7 +120,7 @@ files that a spreadsheet would run as a formula begin with an apostrophe; the JS
 
 One line for each row of the board.
 
-{_dictionary((row, sample, *FILE_MEANINGS.items()))}
+{_dictionary((row, sample, *((field.name, (field.type, field.meaning)) for field in FILE_FIELDS)))}
 ## matrix.csv, matrix.json
 
 One line for each row and task; none for rows of which only totals were published.

@@ -26,6 +26,7 @@ from leaderboard.board.columns import (
     file_row,
     headings,
     sorted_metrics,
+    unused_columns,
 )
 from leaderboard.board.facets import filter_choices, published_on, surroundings
 from leaderboard.board.filters import BoardFilter
@@ -42,7 +43,7 @@ from leaderboard.web.table_files import HIDDEN, file_asked, table_file
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from django.db.models import QuerySet
@@ -132,6 +133,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     columns = asked_columns(request.GET, without=unused_columns([*rows, *samples]))
     shown = {
         "columns": {column.key for column in columns},
+        "heads": columns,
         "tasks": tasks,
         "judge": around.judge,
     }
@@ -167,7 +169,7 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
     """Each row as HTML, written anew only where something of it changed: pages differ by a row or two."""
     template = get_template(f"leaderboard/partials/{'matrix' if matrix else 'board'}_row.html")
     tasks, judge = [(task.slug, task.starts) for task in shown["tasks"]], shown["judge"] and shown["judge"].slug
-    same = _key(matrix, sorted(shown["columns"]), tasks, judge)
+    same = _key(matrix, [column.key for column in shown["heads"]], tasks, judge)
     by_key = {_key(same, row.stamp or row, row.closed): row for row in rows}
     kept = WRITTEN.get_many(by_key)
     new = {
@@ -187,7 +189,7 @@ def _controls(
 
     That is the address, the choices that the filters offer, and the columns.
     """
-    key = _key(request.path, suite.slug, sorted(request.GET.lists()), facets, columns)
+    key = _key(request.path, suite.slug, sorted(request.GET.lists()), facets, [column.key for column in columns])
 
     def write() -> dict[str, str]:
         context = {
@@ -238,23 +240,3 @@ def _groups(params: QueryDict, tasks: list[MatrixTask]) -> list[dict[str, Any]]:
         {"title": title, "tasks": number, "query": query_with(params, category=slug) if slug else ""}
         for (title, slug), number in numbers.items()
     ]
-
-
-def unused_columns(rows: list[BoardRow]) -> set[str]:
-    """Columns that would say nothing of any of the rows."""
-    said = {
-        "rank": any(row.rank for row in rows),
-        "trials": any(row.trials > 1 for row in rows),
-        "final": any(row.final is not None and row.final.by_annotators for row in rows),
-        "cost": any(row.cost is not None for row in rows),
-        "tokens": any(row.tokens is not None for row in rows),
-        "date": any(row.date for row in rows),
-        "marks": any(row.marks for row in rows),
-    }
-    return {key for key, says in said.items() if not says}
-
-
-def used_columns(keys: Collection[str], rows: list[BoardRow]) -> list[Column]:
-    """The columns with these keys that say something of any of the rows, in the board's order."""
-    unused = unused_columns(rows)
-    return [column for column in COLUMNS if column.key in keys and column.key not in unused]

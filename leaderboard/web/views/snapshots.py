@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Suite
 from evaluator.labels import Label
+from leaderboard.board.columns import used_columns
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.matrix import cells
 from leaderboard.board.rows import board_metrics
@@ -29,7 +30,7 @@ from leaderboard.sharing.snapshots.published import archive_bytes, archive_respo
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.forms import SnapshotForm
 from leaderboard.web.page_cache import kept_by
-from leaderboard.web.views.board import data_version, used_columns
+from leaderboard.web.views.board import data_version
 from reviews.models import GuidelineRevision
 from submissions.enums import Kind
 from submissions.permissions import maintainers_only, user_of

@@ -52,7 +52,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "colours": COLOURS,
         "form": ExampleForm({"text": "typed", "wrong": "11", "choice": "one"}),
         "rows": [(row, cells(row, _TASKS)) for row in _rows()],
-        "columns": {column.key for column in columns},
+        "heads": columns,
         "headings": headings(request.GET, columns),
     }
     return render(request, "leaderboard/styleguide.html", context)

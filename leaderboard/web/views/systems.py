@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from evaluator.labels import Label
+from leaderboard.board.columns import used_columns
 from leaderboard.board.histories import history_of
 from leaderboard.board.matrix import cells, tasks_by_version
 from leaderboard.board.neighbours import neighbours_of
@@ -21,7 +22,6 @@ from leaderboard.board.results import (
 from leaderboard.board.rows import board_row, visible_entries
 from leaderboard.board.visibility import closed, closed_submissions
 from leaderboard.models import ReportedRun
-from leaderboard.web.views.board import used_columns
 from submissions.models import System
 
 if TYPE_CHECKING:
@@ -55,11 +55,6 @@ class SuiteRuns(NamedTuple):
     columns: list[Column]
     history: History | None
     neighbours: list[Neighbour]
-
-    @property
-    def column_keys(self) -> set[str]:
-        """The names of the columns."""
-        return {column.key for column in self.columns}
 
 
 @require_safe
