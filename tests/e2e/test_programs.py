@@ -28,7 +28,7 @@ OF_THE_VIEWER = {
 }
 """What axe finds in the elements that Swagger UI makes, once an operation was tried: not ours to name or to nest.
 
-Its colours are mended by css/api.css. Without JavaScript the page is a plain table of the operations.
+Its colours are mended in css/site.css. Without JavaScript the page is a plain table of the operations.
 """
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("audited")]

@@ -87,6 +87,6 @@ def test_the_commands_of_the_docs_are_the_client_s() -> None:
 
 def test_the_viewer_is_served_from_here(client: Client, db: None) -> None:
     page = client.get(reverse("api_viewer")).content.decode()
-    for part in ("ninja/swagger-ui.css", "css/api.css", "ninja/swagger-ui-bundle.js", "js/api.js"):
+    for part in ("ninja/swagger-ui.css", "css/site.css", "ninja/swagger-ui-bundle.js", "js/api.js"):
         assert f'"/static/{part}"' in page
     assert f'data-document="{reverse("api_document")}"' in page

@@ -60,7 +60,6 @@ class TestBell:
         told(alice)
         page = client.get("/docs/").content.decode()
         assert "bell" not in page
-        assert "notices.css" not in page
 
     def test_asks_one_query(self, as_alice: Client, client: Client, alice: User) -> None:
         for _ in range(3):
