@@ -6,6 +6,6 @@ from django.apps import AppConfig
 
 
 class BenchmarkTasksConfig(AppConfig):
-    """See DESIGN, section 2."""
+    """See docs/architecture.md."""
 
     name = "benchmark_tasks"

@@ -6,7 +6,7 @@ from django.db.models import TextChoices
 
 
 class Protocol(TextChoices):
-    """How a task's unit tests run (DESIGN, section 4)."""
+    """How a task's unit tests run (docs/design/verdicts.md)."""
 
     SEALED = "sealed", "sealed"
     UPSTREAM = "upstream", "upstream"

@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class ReviewsConfig(AppConfig):
-    """See DESIGN, section 2."""
+    """See docs/architecture.md."""
 
     name = "reviews"
 

@@ -26,7 +26,7 @@ class CaseKind(TextChoices):
 
 
 class CaseState(TextChoices):
-    """A case's life (JUDGING, section 4). Changed by conditional update only; each change leaves a ``CaseEvent``.
+    """A case's life (docs/design/verdicts.md). Changed by conditional update only; each change leaves a ``CaseEvent``.
 
     Leases come and go, so ``leased`` says that somebody is at work and nobody has locked a label yet.
     """
@@ -57,7 +57,7 @@ NEWEST_CLOSED: Final = (CaseState.AGREED, CaseState.FINAL)
 
 
 class TriggerKind(TextChoices):
-    """Why a case was opened, or goes to an adjudicator (JUDGING, section 4)."""
+    """Why a case was opened, or goes to an adjudicator (docs/design/verdicts.md)."""
 
     ANNOTATORS_DIFFER = "humans_differ", "the annotators differ"
     JUDGE_OPPOSES = "judge_opposes", "annotators and judge are two steps apart"
@@ -174,7 +174,7 @@ class ReasonCode(TextChoices):
 
 
 class FinalSource(TextChoices):
-    """Whose label the final one is, strongest first (DESIGN, section 3)."""
+    """Whose label the final one is, strongest first (docs/design/verdicts.md)."""
 
     DECISION = "decision", "adjudicator's decision"
     AGREED = "agreed", "two annotators agree"

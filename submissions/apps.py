@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class SubmissionsConfig(AppConfig):
-    """See DESIGN, section 2."""
+    """See docs/architecture.md."""
 
     name = "submissions"
 

@@ -1,6 +1,7 @@
 """Read a suite folder: upstream's ``info.json`` format with the optional keys protocol, environment and check.
 
-Everything that is wrong is listed with its line. No Django here. Traps that are handled: DESIGN, section 6.
+Everything that is wrong is listed with its line. No Django here. The traps of upstream's files:
+docs/design/published-numbers.md.
 """
 
 from __future__ import annotations

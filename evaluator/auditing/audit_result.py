@@ -1,4 +1,4 @@
-"""What an audit of one task found, and what follows from it. DESIGN, section 4 ("Audit"). No Django here."""
+"""What an audit of one task found, and what follows from it. docs/design/verdicts.md. No Django here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Auditing task revisions: does the unit test tell right from wrong? (DESIGN, section 4, "Audit")."""
+"""Auditing task revisions: does the unit test tell right from wrong? (docs/design/verdicts.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit's trivial answers: what a task must not accept. DESIGN, section 4 ("Audit").
+"""The audit's trivial answers: what a task must not accept. docs/design/verdicts.md.
 
 Each answer keeps the masked definition's signature and decorators and only returns something cheap.
 """

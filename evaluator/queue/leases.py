@@ -1,6 +1,6 @@
 """Lease work to one worker at a time: test runs, questions to models and judgements (every :class:`Leased` model).
 
-Whoever holds the newest token decides the row; everybody else's result is discarded (SANDBOX, section f). All changes
+The holder of the newest token decides the row; any other result is discarded (docs/design/sandbox.md). All changes
 are conditional updates, so a job that is delivered twice works once. A lease that runs out is an infrastructure error
 and counts as one: work that kills its worker again and again is held in the end.
 """
@@ -37,7 +37,7 @@ _Work = TypeVar("_Work", bound=Leased)
 
 LEASE_LOST = "its worker died or stopped renewing the lease"
 INFRA_TRIES = 3
-"""After so many infrastructure errors work is held for its owner or an operator (DESIGN, section 3)."""
+"""After so many infrastructure errors work is held for its owner or an operator (docs/design/rules.md)."""
 
 _SLACK_SECONDS: Final = 30.0
 LONGEST_BEAT_SECONDS: Final = 2.0

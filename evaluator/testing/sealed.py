@@ -1,4 +1,4 @@
-"""Grade one candidate by the sealed protocol: it computes, it never sees what is expected. DESIGN, section 4.
+"""Grade one candidate by the sealed protocol: it computes, it never sees what is expected. docs/design/verdicts.md.
 
 The candidate's tree runs in one box on the cases of the public seeds and in another one on those of the private
 seeds. What the boxes send back is compared here, outside, with the golden outputs. Outcomes of a case:

@@ -1,6 +1,6 @@
 """The types that flow through grading: seeds, cases, verdicts. No Django here.
 
-Source: DESIGN, section 4 ("Sealed protocol") and section 3 (outcomes).
+Source: docs/design/verdicts.md.
 """
 
 from __future__ import annotations

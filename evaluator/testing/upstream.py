@@ -1,4 +1,4 @@
-"""Grade one answer by upstream's own unit test. DESIGN, section 4, "Upstream protocol".
+"""Grade one answer by upstream's own unit test. docs/design/verdicts.md.
 
 *Remote* where it can be: the test runs in one box, with the reference repository around it, and each call of the goal
 function goes as data to another box that has the answer and nothing of the test. *In-process* where it cannot: the

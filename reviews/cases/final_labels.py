@@ -1,4 +1,4 @@
-"""The final label of an answer, and whose it is (DESIGN, section 3)."""
+"""The final label of an answer, and whose it is (docs/design/verdicts.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why an answer is reviewed, and why two labels are not enough (JUDGING, section 4)."""
+"""Why an answer is reviewed, and why two labels are not enough (docs/design/verdicts.md)."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class Key(NamedTuple):
     does: str
 
 
-# JUDGING section 4 names the first twelve. None is a key that browsers keep for themselves.
+# docs/design/verdicts.md names the first twelve. None is a key that browsers keep for themselves.
 KEYS: Final[dict[str, Key]] = {
     "label_cc": Key("1", "Completely correct (CC)"),
     "label_lc": Key("2", "Logically correct (LC)"),

@@ -1,6 +1,6 @@
 """Run git to apply a diff in a folder, and to write a diff between two sets of files.
 
-git runs outside any repository, with no configuration, no home and no hooks (SANDBOX notes: inside a foreign
+git runs outside any repository, with no configuration, no home and no hooks (docs/design/sandbox.md: inside a foreign
 repository ``git apply`` silently applies nothing).
 """
 

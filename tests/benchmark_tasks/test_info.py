@@ -98,7 +98,7 @@ class TestGoodFolder:
 
 
 class TestTraps:
-    """DESIGN, section 6."""
+    """docs/design/published-numbers.md."""
 
     def test_retrieval_content(self, tmp_path: Path) -> None:
         given = info({"retrieval_context": ..., "retrieval_content": ["./scoring//tables.py"]})

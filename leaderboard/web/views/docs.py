@@ -1,4 +1,7 @@
-"""The documentation in ``docs/`` as pages of the site: Markdown for people, the same files as in the repository."""
+"""The documentation in ``docs/`` as pages of the site: Markdown for people, the same files as in the repository.
+
+Its folders ``design/`` and ``decisions/`` are for readers of the repository: the site lists and serves none of them.
+"""
 
 from __future__ import annotations
 

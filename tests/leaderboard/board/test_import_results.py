@@ -1,4 +1,4 @@
-"""``manage.py import_results``: every trap of upstream's files (DESIGN, section 6), and the numbers they give."""
+"""``manage.py import_results``: each trap of upstream's files, and the numbers (docs/design/published-numbers.md)."""
 
 from __future__ import annotations
 

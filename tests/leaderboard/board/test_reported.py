@@ -1,4 +1,4 @@
-"""The published results in the database: the table of DESIGN, section 6, as the board reads it."""
+"""The published results in the database: the table of docs/design/published-numbers.md, as the board reads it."""
 
 from __future__ import annotations
 

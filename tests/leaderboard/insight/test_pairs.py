@@ -36,7 +36,7 @@ def value(coefficient: Coefficient) -> float:
 
 
 def test_upstreams_168_pairs() -> None:
-    """DESIGN section 6, to the printed digits."""
+    """docs/design/published-numbers.md, to the printed digits."""
     found = compare(pairs_of(UPSTREAM, papers=23))
     assert (found.n, found.clusters, found.conflicts) == (168, 23, 16)
     assert found.matrix == UPSTREAM

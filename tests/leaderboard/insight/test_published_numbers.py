@@ -26,7 +26,7 @@ def rounded(row: dict[str, str], *keys: str) -> tuple[float | None, ...]:
 
 
 class TestPublishedNumbers:
-    """What the paper and upstream's files give (DESIGN, section 6), from what is shipped."""
+    """What the paper and upstream's files give (docs/design/published-numbers.md), from what is shipped."""
 
     JUDGE = tuple(f"judge_{label}_percent" for label in ("CC", "LC", "LI"))
     ANNOTATORS = tuple(f"annotators_{label}_percent" for label in ("CC", "LC", "LI"))

@@ -66,7 +66,9 @@ class TestRendering:
     def test_links_lead_to_pages(self, target: str, expected: str) -> None:
         assert expected in body(f"[words]({target})")
 
-    @pytest.mark.parametrize("target", ["../README.md", "no-such-page.md", "examples/bundle/", "javascript:alert(1)"])
+    @pytest.mark.parametrize(
+        "target", ["../README.md", "no-such-page.md", "design/rules.md", "decisions/", "javascript:alert(1)"]
+    )
     def test_what_the_site_does_not_serve_stays_text(self, target: str) -> None:
         rendered = body(f"[words]({target})")
         assert "words" in rendered
