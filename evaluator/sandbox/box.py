@@ -13,7 +13,6 @@ from typing import Final
 from evaluator.sandbox import seccomp
 from evaluator.sandbox.box_names import BoxName
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList, check_environment_name
-from evaluator.sandbox.forking import ForkServers, ServerHost
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID, take_host_user
 from evaluator.sandbox.trees import readable_mounts
 from evaluator.sandbox.types import (
@@ -58,7 +57,7 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _OUR_VARIABLES = re.compile(r"PATH|LD_.*|PYTHON.*")
 
 
-class LocalSandbox(ServerHost, ABC):
+class LocalSandbox(ABC):
     """The :class:`evaluator.sandbox.types.Sandbox` on this machine, whatever makes its boxes."""
 
     name: str
@@ -69,7 +68,6 @@ class LocalSandbox(ServerHost, ABC):
         environments: EnvironmentList = SHIPPED,
         *,
         host_uid: int = DEFAULT_HOST_ID,
-        fork_idle_seconds: float = 0.0,
     ) -> None:
         """Touches nothing yet.
 
@@ -77,14 +75,11 @@ class LocalSandbox(ServerHost, ABC):
             state_dir: where copies of mounts are kept.
             environments: what the environments are made from.
             host_uid: the first of the users and groups that boxes run as; no account may have one.
-            fork_idle_seconds: how long a process that has a box's packages imported waits for the next answer (see
-                :mod:`evaluator.sandbox.forking`); with 0 there is none.
         """
         self._wanted_state_dir = state_dir
         self._environments = environments
         self._host_uid = host_uid
         self._checked = False
-        self.fork_servers = ForkServers(self, fork_idle_seconds)
 
     def check(self) -> None:
         """Run one trivial box. Raises :class:`SandboxUnavailableError` with what to do when that does not work."""
@@ -113,8 +108,8 @@ class LocalSandbox(ServerHost, ABC):
         check_spec(spec)
         self.environment_digest(spec.environment)  # made first, if need be: that is no part of the box's time
         with self._host_errors(f"box {spec.label}"):
-            # A dialogue cannot begin anew in a box of its own where a server did not take it.
-            forked = self.fork_servers.run(spec, cancelled) if dialogue is None else None
+            # A dialogue cannot start again in a box of its own where a server did not take it.
+            forked = self._fork(spec, cancelled) if dialogue is None else None
             if forked is not None:
                 return forked
             name = BoxName.fresh(spec)
@@ -123,7 +118,6 @@ class LocalSandbox(ServerHost, ABC):
 
     def reap(self, *, keep: Callable[[str], bool]) -> int:
         """See :meth:`Sandbox.reap`."""
-        self.fork_servers.sweep()
         staged = {entry.name for entry in self._boxes.iterdir()} if self._boxes.is_dir() else set()
         left_over = 0
         for text in {*self._running(), *staged}:
@@ -135,16 +129,16 @@ class LocalSandbox(ServerHost, ABC):
         return left_over
 
     def entry(self, environment: str) -> EnvironmentEntry:
-        """See :class:`ServerHost`."""
+        """The entry of ``environment`` in the list of environments. Raises :class:`SandboxError` for an unknown one."""
         return self._environments.entry(environment)
 
     def call_filter(self, environment: str) -> bytes:
-        """See :class:`ServerHost`."""
+        """The program that refuses kernel calls in boxes of ``environment``."""
         return seccomp.deny_filter(loopback=self.entry(environment).loopback)
 
-    def profile(self) -> str:
-        """See :class:`ServerHost`."""
-        return ""
+    def _fork(self, spec: BoxSpec, cancelled: Callable[[], bool]) -> BoxResult | None:  # noqa: ARG002 - for bubblewrap
+        """Run ``spec`` forked from a process with its packages imported; ``None`` where its box must be started."""
+        return None
 
     def _take_user(self, folder: Path) -> int:
         """A user and group of the host's for the box or the server of ``folder``, and for no other meanwhile."""

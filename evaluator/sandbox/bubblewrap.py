@@ -38,8 +38,9 @@ from evaluator.sandbox.confinement import (
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
 from evaluator.sandbox.environments import LIBRARIES, Environment, prepare_environment
 from evaluator.sandbox.fork_slots import CONTROL, FORKS, START_SECONDS, Slot
+from evaluator.sandbox.forking import ForkServers
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID
-from evaluator.sandbox.streams import Capture, Ticker, process_pump
+from evaluator.sandbox.streams import Capture, Ticker, anonymous_file, process_pump
 from evaluator.sandbox.trees import reachable_state_dir
 from evaluator.sandbox.types import (
     SHARED_MEMORY_BYTES,
@@ -67,8 +68,6 @@ class BubblewrapSandbox(LocalSandbox):
     """Boxes that need no daemon. Bubblewrap reports a program's death by a signal as exit code 128 + signal."""
 
     name = "bubblewrap"
-    tmpfs_execution = True
-    opens_streams = False
 
     def __init__(
         self,
@@ -88,9 +87,12 @@ class BubblewrapSandbox(LocalSandbox):
             python: the host's interpreter that boxes get a copy of.
             host_uid: see :class:`LocalSandbox`; without root all boxes are this process's own user.
             allow_unconfined_resources: for development: run without control groups where there are none.
-            fork_idle_seconds: see :class:`LocalSandbox`; only root's control groups outlive who makes them.
+            fork_idle_seconds: how long a process that has a box's packages imported waits for the next answer (see
+                :mod:`evaluator.sandbox.forking`); with 0 there is none, nor without root, since only root's control
+                groups outlive the process that makes them.
         """
-        super().__init__(state_dir, environments, host_uid=host_uid, fork_idle_seconds=fork_idle_seconds)
+        super().__init__(state_dir, environments, host_uid=host_uid)
+        self.fork_servers = ForkServers(self, fork_idle_seconds)
         self._python = python
         self._is_root = os.geteuid() == 0
         self._allow_unconfined = allow_unconfined_resources
@@ -101,6 +103,14 @@ class BubblewrapSandbox(LocalSandbox):
         if not self.entry(environment).loopback:
             return digest
         return "sha256:" + hashlib.sha256(f"{digest}\nloopback".encode()).hexdigest()
+
+    def reap(self, *, keep: Callable[[str], bool]) -> int:
+        """See :meth:`Sandbox.reap`. Removes what ended fork servers left as well; they are not counted."""
+        self.fork_servers.sweep()
+        return super().reap(keep=keep)
+
+    def _fork(self, spec: BoxSpec, cancelled: Callable[[], bool]) -> BoxResult | None:
+        return self.fork_servers.run(spec, cancelled)
 
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
         root = _root_options(self._environment(spec.environment), spec)
@@ -140,8 +150,7 @@ class BubblewrapSandbox(LocalSandbox):
 
     def server_usage(self, slot: Slot) -> ResourceUsage:
         """See :class:`ServerHost`."""
-        store = self._store()
-        return store.find(slot.name).usage() if store else ResourceUsage()
+        return GroupStore.of_this_machine().find(slot.name).usage()
 
     def ran_out_of_memory(self, slot: Slot) -> bool:
         """See :class:`ServerHost`."""
@@ -155,8 +164,7 @@ class BubblewrapSandbox(LocalSandbox):
 
     def remove_ended_servers(self) -> None:
         """See :class:`ServerHost`."""
-        store = self._store()
-        for group in store.abandoned(f"{FORKS}-", START_SECONDS) if store else ():
+        for group in GroupStore.of_this_machine().abandoned(f"{FORKS}-", START_SECONDS):
             group.try_remove()  # never kills: a server may have begun in it this moment
 
     def _running(self) -> set[str]:
@@ -261,7 +269,7 @@ class _Box:
         self._stack.callback(os.close, self._status_reader)
         with ExitStack() as ours:  # the program has copies
             ours.callback(os.close, status_writer)
-            filter_file = _readable_copy(call_filter)
+            filter_file = anonymous_file(call_filter)
             ours.callback(os.close, filter_file)
             self._confinement = confine(status_writer)
             self._stack.callback(self._confinement.destroy)
@@ -390,11 +398,3 @@ def _root_options(environment: Environment, spec: BoxSpec, *, control: Path | No
     for name, value in {**BOX_VARIABLES, "LD_LIBRARY_PATH": f"/{LIBRARIES}", **dict(spec.variables)}.items():
         options += ["--setenv", name, value]
     return options
-
-
-def _readable_copy(data: bytes) -> int:
-    """A descriptor, at its beginning, of an anonymous file that holds ``data``."""
-    descriptor = os.memfd_create("box-filter")
-    os.write(descriptor, data)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor

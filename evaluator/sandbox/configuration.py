@@ -62,7 +62,6 @@ def make_sandbox(kind: Kind) -> Sandbox:
             environments=environment_list(),
             runtime=environment.sandbox_runtime,
             host_uid=environment.sandbox_host_uid,
-            fork_idle_seconds=60.0 * environment.sandbox_idle_minutes,
         )
     from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 

@@ -9,14 +9,13 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS
 from evaluator.sandbox.box_names import BoxName
-from evaluator.sandbox.fork_slots import CONTROL, FORKS, Slot
 from evaluator.sandbox.streams import Capture, Pump
 from evaluator.sandbox.types import (
     DISK_IS_FULL,
@@ -42,11 +41,6 @@ LAUNCH: Final = "/launch"
 NO_ANSWER: Final = "the sandbox engine does not answer"
 ENGINE_FAILED: Final = "the sandbox engine failed"
 NO_IMAGE: Final = "the environment's image is missing"
-
-_NO_HOST_SETTINGS: Final = (
-    *("command", "entrypoint", "environment", "hostname", "working_dir", "user", "healthcheck", "labels", "name"),
-)
-"""The settings that the engine keeps with the container's program, not with its walls."""
 
 _LAUNCHER_PROCESSES: Final = 1
 _SECONDS: Final = 30
@@ -170,52 +164,18 @@ def container_settings(
     name: BoxName, user: int, spec: BoxSpec, launcher: Path, image: BoxImage, runtime: str
 ) -> dict[str, Any]:
     """The arguments of the SDK's ``containers.create`` besides the image; docs/sandboxes.md explains each."""
-    settings = {
-        **_walls(replace(spec, mounts=(*spec.mounts, Mount(launcher, LAUNCH))), user, image, _LAUNCHER_PROCESSES),
-        "entrypoint": ["python3", "-I", "-S", f"{LAUNCH}/launch.py", f"{LAUNCH}/filter.bpf"],
-        "stdin_open": True,
-        "labels": {LABEL: name.label},
-        "name": f"{NAME_PREFIX}{name}",
-    }
-    return settings | ({"runtime": runtime} if runtime else {})
-
-
-def create_server(client: Client, slot: Slot, user: int, spec: BoxSpec, image: BoxImage) -> Container:
-    """A container, not yet started, for the fork server of ``slot``.
-
-    The same walls, but that its process may make namespaces within them: as an unprivileged user, since it has no
-    capability itself. What calls the engine opens with that right, the call filter closes to every fork. The kernel
-    lets nobody mount ``/proc`` anew who sees it with parts hidden, so these are hidden in the forks.
-    """
-    types = sdk().types
-    settings = {
-        **_walls(spec, user, image, 0),
-        "entrypoint": ["python3"],
-        "labels": {LABEL: FORKS},
-        "name": f"{NAME_PREFIX}{slot.name}",
-        "cap_add": ["SYS_ADMIN"],
-        "security_opt": ["no-new-privileges", "apparmor=unconfined"],
-    }
-    settings["mounts"] += [types.Mount(CONTROL, str(slot.control), type="bind")]
-    host = {key: value for key, value in settings.items() if key not in _NO_HOST_SETTINGS}
-    api = client.api
-    return client.containers.get(
-        api.create_container(
-            image.id,
-            host_config=api.create_host_config(**host) | {"MaskedPaths": [], "ReadonlyPaths": []},
-            **{key: settings[key] for key in _NO_HOST_SETTINGS},
-        )["Id"]
-    )
-
-
-def _walls(spec: BoxSpec, user: int, image: BoxImage, own_processes: int) -> dict[str, Any]:
     types = sdk().types
     limits = spec.limits
     # Images of papers keep Python where they like (/opt/conda/bin): theirs is looked up first.
     path = ":".join(filter(None, (image.path, BOX_VARIABLES["PATH"])))
     tmpfs = f"rw,noexec,nosuid,nodev,mode=1777,size={limits.tmpfs_bytes},nr_inodes={limits.tmpfs_files}"
-    return {
+    mounts = (*spec.mounts, Mount(launcher, LAUNCH))
+    settings = {
+        "labels": {LABEL: name.label},
+        "name": f"{NAME_PREFIX}{name}",
+        "entrypoint": ["python3", "-I", "-S", f"{LAUNCH}/launch.py", f"{LAUNCH}/filter.bpf"],
         "command": [*INTERPRETER_OPTIONS, *spec.argv[1:]],
+        "stdin_open": True,
         "environment": {**BOX_VARIABLES, "PATH": path, **dict(spec.variables)},
         "hostname": "box",
         "working_dir": "/tmp",  # noqa: S108
@@ -230,7 +190,7 @@ def _walls(spec: BoxSpec, user: int, image: BoxImage, own_processes: int) -> dic
         "shm_size": SHARED_MEMORY_BYTES,
         "mem_limit": limits.memory_bytes,
         "memswap_limit": limits.memory_bytes,
-        "pids_limit": limits.processes + own_processes,
+        "pids_limit": limits.processes + _LAUNCHER_PROCESSES,
         "nano_cpus": 1_000_000_000,
         "oom_score_adj": 500,
         "ulimits": [
@@ -240,8 +200,9 @@ def _walls(spec: BoxSpec, user: int, image: BoxImage, own_processes: int) -> dic
             types.Ulimit(name="cpu", soft=limits.cpu_seconds, hard=limits.cpu_seconds + 1),
         ],
         "log_config": types.LogConfig(type="none"),
-        "mounts": [types.Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in spec.mounts],
+        "mounts": [types.Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in mounts],
     }
+    return settings | ({"runtime": runtime} if runtime else {})
 
 
 @contextmanager

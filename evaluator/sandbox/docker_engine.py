@@ -11,14 +11,12 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from evaluator.sandbox import docker_launcher
 from evaluator.sandbox.box import BOX_SETTINGS_VERSION, LocalSandbox
 from evaluator.sandbox.box_names import BoxName
-from evaluator.sandbox.cgroups import ResourceUsage
 from evaluator.sandbox.docker_client import (
     ENGINE_FAILED,
     LABEL,
@@ -28,13 +26,11 @@ from evaluator.sandbox.docker_client import (
     Engine,
     attached,
     container_settings,
-    create_server,
     engine_errors,
     look_up,
     sdk,
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
-from evaluator.sandbox.fork_slots import FORKS, START_SECONDS, Slot
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID
 from evaluator.sandbox.streams import Capture, Ticker
 from evaluator.sandbox.types import (
@@ -52,7 +48,6 @@ cannot kill its first process, so it was the kernel for want of memory, this pro
 
 _KILLED: Final = (KILLED_FROM_OUTSIDE, docker_launcher.SIGNAL_BASE + signal.SIGKILL)
 _LAUNCH_FOLDER: Final = "launch"
-_PROFILE: Final = "docker-default"
 _STOP_SECONDS: Final = 10.0
 _EVENT_SECONDS: Final = 0.3
 
@@ -64,8 +59,6 @@ class DockerSandbox(LocalSandbox):
     """
 
     name = "docker"
-    tmpfs_execution = False
-    opens_streams = True
 
     def __init__(
         self,
@@ -75,7 +68,6 @@ class DockerSandbox(LocalSandbox):
         runtime: str = "",
         base_url: str | None = None,
         host_uid: int = DEFAULT_HOST_ID,
-        fork_idle_seconds: float = 0.0,
     ) -> None:
         """Touches nothing yet.
 
@@ -85,13 +77,11 @@ class DockerSandbox(LocalSandbox):
             runtime: what the engine starts boxes with, such as ``runsc`` (gVisor); empty for its own default.
             base_url: the engine's socket; by default what ``DOCKER_HOST`` says.
             host_uid: see :class:`LocalSandbox`.
-            fork_idle_seconds: see :class:`LocalSandbox`; for the engine's own runtime only.
         """
-        super().__init__(state_dir.resolve(), environments, host_uid=host_uid, fork_idle_seconds=fork_idle_seconds)
+        super().__init__(state_dir.resolve(), environments, host_uid=host_uid)
         self._runtime = runtime
         self._connection = Engine(base_url)
         self._images: dict[str, BoxImage] = {}
-        self._profile: str | None = None
 
     def environment_digest(self, environment: str) -> str:
         """See :meth:`Sandbox.environment_digest`: image ID, launcher, filter, settings, a named runtime."""
@@ -112,58 +102,6 @@ class DockerSandbox(LocalSandbox):
         settings = container_settings(name, user, spec, launch, image, self._runtime)
         with self._container(image, settings) as container:
             return _watch(container, spec, cancelled, dialogue)
-
-    def forks(self) -> Path | None:
-        """See :class:`ServerHost`. Another runtime may have a kernel of its own, which no descriptor reaches."""
-        return None if self._runtime else self._wanted_state_dir / "docker-forks"
-
-    def start_server(self, slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
-        """See :class:`ServerHost`."""
-        with engine_errors(f"starting {slot.name}"):
-            image = self._image(spec.environment)
-            user = self._take_user(slot.folder)
-            container = create_server(self._connection.client(), slot, user, spec, image)
-            container.start()
-
-        def runs() -> bool:
-            with engine_errors(f"waiting for {slot.name}"):
-                return bool(_state(container)["Running"])
-
-        return runs
-
-    def server_usage(self, slot: Slot) -> ResourceUsage:  # noqa: ARG002 - the server says it with each report
-        """See :class:`ServerHost`."""
-        return ResourceUsage()
-
-    def profile(self) -> str:
-        """See :class:`ServerHost`. No server could make walls within the engine's own profile; programs get it."""
-        if self._profile is None:
-            options = self._connection.client().info().get("SecurityOptions") or ()
-            self._profile = _PROFILE if any("apparmor" in option for option in options) else ""
-        return self._profile
-
-    def ran_out_of_memory(self, slot: Slot) -> bool:
-        """See :class:`ServerHost`."""
-        with engine_errors(f"looking for {slot.name}"), suppress(sdk().errors.NotFound):
-            container = self._connection.client().containers.get(f"{NAME_PREFIX}{slot.name}")
-            _kill(container)
-            return bool(_final_state(container)["OOMKilled"])
-        return False
-
-    def stop_server(self, slot: Slot) -> None:
-        """See :class:`ServerHost`."""
-        self._remove(slot.name)
-
-    def remove_ended_servers(self) -> None:
-        """See :class:`ServerHost`."""
-        with engine_errors("looking for servers that ended"):
-            found = self._connection.client().containers.list(
-                all=True, filters={"label": f"{LABEL}={FORKS}", "status": "exited"}, ignore_removed=True
-            )
-            for container in found:
-                ended = datetime.fromisoformat(f"{_state(container)['FinishedAt'][:19]}+00:00")
-                if time.time() - ended.timestamp() > START_SECONDS:
-                    _remove(container)
 
     def _running(self) -> list[str]:
         with engine_errors("looking for boxes left behind"):

@@ -1,8 +1,8 @@
 """The parent of boxes whose packages are imported already: it forks each program into walls of its own.
 
-It runs confined itself (by bubblewrap, or in a container), with the environment's Python, which may be an older one,
-imports nothing of ours, and never sees an answer, nor what came of it: what it forks does. For each connection to its
-socket it gets the descriptors of one order, and forks twice:
+It runs confined by bubblewrap itself, with the environment's Python, which may be an older one, imports nothing of
+ours, and never sees an answer nor its result: what it forks does. For each connection to its socket it gets the
+descriptors of one order, and forks twice:
 
 - a process that reads the order, makes namespaces for user and processes, and sees at the end whether the box's memory
   has been given back;
@@ -63,7 +63,7 @@ and ``cpu_seconds``; ``oom_kills`` in the meantime, and whether the box is ``cle
 """
 
 GROUP = "/sys/fs/cgroup"
-"""Where this box's control group for memory is seen, or with version 1 in Docker in the folder ``memory`` there."""
+"""Where this box sees its control group for memory."""
 
 WORKING_FOLDER = "/tmp"  # noqa: S108 - the program's own tmpfs
 
@@ -80,7 +80,7 @@ _SET_MOUNT_ATTRIBUTES = 442  # the call's number on every architecture; older C 
 _WORKING_DIRECTORY, _RECURSIVE, _ATTRIBUTE_READ_ONLY = -100, 0x8000, 1
 _SET_INTERFACE_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 
-_HIDDEN_FOLDERS = ("/proc/acpi", "/proc/asound", "/proc/scsi", "/sys", "/dev/mqueue")
+_HIDDEN_FOLDERS = ("/proc/acpi", "/proc/asound", "/proc/scsi", "/sys")
 _HIDDEN_FILES = ("kcore", "keys", "latency_stats", "timer_list", "timer_stats", "sched_debug")
 _READ_ONLY_PLACES = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 
@@ -111,7 +111,7 @@ def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dic
         loaded = {name.partition(".")[0] for name in frozenset(sys.modules) - _USUAL}
         gc.collect()
         gc.freeze()  # what is never collected is never written to, and stays shared with every fork
-        group = _open_group()
+        group = os.open(GROUP, os.O_PATH | os.O_DIRECTORY)
         clean_bytes = _held_bytes(group) + _HELD_BYTES
         signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -159,7 +159,7 @@ def _serve(connection: socket.socket, given: list[int]) -> bool:
     return True
 
 
-def _enter(given: list[int], folder: str, call_filter: bytes, group: int | None, clean_bytes: int) -> dict[str, Any]:
+def _enter(given: list[int], folder: str, call_filter: bytes, group: int, clean_bytes: int) -> dict[str, Any]:
     """Become the program of the order behind its walls; no other process returns from here."""
     *streams, order_file, report = given
     try:
@@ -184,8 +184,6 @@ def _enter(given: list[int], folder: str, call_filter: bytes, group: int | None,
         if order["loopback"]:
             _raise_loopback()
         _give_power_up()
-        if order["profile"]:
-            _enter_profile(order["profile"])
         _load_filter(call_filter)
         _call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
         program = os.fork()
@@ -209,23 +207,21 @@ def _say(report: int, **what: object) -> None:
 def _hide(order: dict[str, Any], folder: str) -> None:
     """Give the program its own places, and leave it none of the parent's that could carry something to the next."""
     usual = _NO_SETUID | _NO_DEVICES
-    execution = 0 if order["execution"] else _NO_EXECUTION
     # Of all that was mounted before, not even the time of the last reading may change.
     attributes = struct.pack("4Q", _ATTRIBUTE_READ_ONLY, 0, 0, 0)
     numbers = (_SET_MOUNT_ATTRIBUTES, _WORKING_DIRECTORY, _RECURSIVE, len(attributes))
     call, start, recursive, size = map(ctypes.c_long, numbers)
     _call("syscall", call, start, b"/", recursive, attributes, size, of="mount_setattr")
-    _mount("tmpfs", WORKING_FOLDER, usual | execution, order["tmpfs"])
-    _mount("tmpfs", "/dev/shm", usual | execution, order["shared_memory"])  # noqa: S108 - its own
+    _mount("tmpfs", WORKING_FOLDER, usual, order["tmpfs"])
+    _mount("tmpfs", "/dev/shm", usual, order["shared_memory"])  # noqa: S108 - its own
     _mount("devpts", "/dev/pts", _NO_SETUID | _NO_EXECUTION, "newinstance,ptmxmode=0666,mode=620,max=16")
     _mount("proc", "/proc", usual | _NO_EXECUTION)
     for place in (*_HIDDEN_FOLDERS, folder):
         if Path(place).is_dir():
             _mount("tmpfs", place, usual | _NO_EXECUTION | _READ_ONLY, "size=4k,mode=555")
-    # The kernel notes on a terminal's file when it was last written to, be it read-only or not.
-    for place in ("/dev/tty", *(f"/proc/{name}" for name in _HIDDEN_FILES)):
-        if Path(place).exists():
-            _mount("/dev/null", place, _BIND)
+    for name in _HIDDEN_FILES:
+        if Path("/proc", name).exists():
+            _mount("/dev/null", f"/proc/{name}", _BIND)
     for name in _READ_ONLY_PLACES:
         if Path("/proc", name).exists():
             _mount(f"/proc/{name}", f"/proc/{name}", _BIND)
@@ -250,23 +246,15 @@ def _give_power_up() -> None:
     _call("prctl", _AMBIENT, _CLEAR_AMBIENT, 0, 0, 0)
     header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
     _call("capset", header, bytes(24))
-    _require_no_power(bounding=True)
+    _require_no_power()
 
 
-def _require_no_power(*, bounding: bool = False) -> None:
+def _require_no_power() -> None:
     """Raise :class:`PermissionError` unless this process has no capability and can gain none by a program's file."""
     status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
-    sets = ["CapInh", "CapPrm", "CapEff", "CapAmb", *(["CapBnd"] if bounding else [])]
+    sets = ("CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd")
     if any(int(status[name], 16) for name in sets) or status["NoNewPrivs"] != "1" or os.getuid() == 0:
         raise PermissionError("the process has capabilities, or could gain some")
-
-
-def _enter_profile(name: str) -> None:
-    """Confine this process by AppArmor's profile ``name``, or raise."""
-    Path("/proc/self/attr/current").write_text(f"changeprofile {name}")
-    has = Path("/proc/self/attr/current").read_text().strip()
-    if has != f"{name} (enforce)":
-        raise PermissionError(f"AppArmor confines the process by {has!r}, not by {name}")
 
 
 def _load_filter(code: bytes) -> None:
@@ -333,14 +321,6 @@ def _renew_stream(name: str, mode: str) -> None:
     setattr(sys, f"__{name}__", new)
 
 
-def _open_group() -> int | None:
-    """The folder of this box's control group for memory, where that can be seen."""
-    for folder in (f"{GROUP}/memory", GROUP):
-        if Path(folder, "memory.stat").exists():
-            return os.open(folder, os.O_PATH | os.O_DIRECTORY)
-    return None
-
-
 def _counters(group: int, *names: str) -> dict[str, int]:
     """The counters in whichever file of ``names`` the kernel has; its only number is called ``""``."""
     for name in names:
@@ -351,15 +331,13 @@ def _counters(group: int, *names: str) -> dict[str, int]:
     raise FileNotFoundError(f"the control group has none of {names}")
 
 
-def _held_bytes(group: int | None) -> int:
+def _held_bytes(group: int) -> int:
     """What the group holds and cannot let go of: pages of files do not count."""
-    if group is None:
-        return 0
     used = _counters(group, "memory.usage_in_bytes", "memory.current")[""]
     return used - sum(_counters(group, "memory.stat")[name] for name in ("active_file", "inactive_file"))
 
 
-def _becomes_clean(group: int | None, most: int) -> bool:
+def _becomes_clean(group: int, most: int) -> bool:
     """Whether the memory of a box that has ended is given back: some the kernel frees only a while after the end."""
     for _ in range(_CLEAN_TRIES):
         if _held_bytes(group) <= most:
@@ -368,9 +346,9 @@ def _becomes_clean(group: int | None, most: int) -> bool:
     return False
 
 
-def _oom_kills(group: int | None) -> int:
-    """How often the kernel killed something in this box for want of memory, where that can be seen."""
-    return 0 if group is None else _counters(group, "memory.oom_control", "memory.events")["oom_kill"]
+def _oom_kills(group: int) -> int:
+    """How often the kernel killed something in this box for want of memory."""
+    return _counters(group, "memory.oom_control", "memory.events")["oom_kill"]
 
 
 def run(argv: list[str]) -> None:

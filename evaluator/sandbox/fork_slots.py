@@ -18,7 +18,7 @@ from evaluator.sandbox.trees import checked_source, link_tree
 from evaluator.sandbox.types import BoxSpec, Mount, SandboxError
 
 FORKS: Final = "forks"
-"""How the names of all control groups and containers of servers begin, and those containers' label."""
+"""How the names of all control groups of servers begin."""
 
 CONTROL: Final = "/control"
 """Where a server sees the folder of its socket. Its forks see an empty folder there."""
@@ -49,7 +49,7 @@ class Slot:
 
     @property
     def name(self) -> str:
-        """What its folder and its control group or container are called."""
+        """What its folder and its control group are called."""
         return f"{FORKS}-{self.key}-{self.number}"
 
     @property

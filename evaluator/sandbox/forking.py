@@ -1,6 +1,6 @@
 """Boxes that are forked from a parent with the packages imported already: importing them costs more than most tests.
 
-A sandbox starts a fork server (:mod:`evaluator.sandbox.fork_server`) in a confinement like a box's and leaves it
+Bubblewrap's sandbox starts a fork server (:mod:`evaluator.sandbox.fork_server`) confined like a box and leaves it
 there; whichever process of this machine has a program for the same environment, modules and limits next gives it
 to that server, one at a time. The server ends itself when nobody comes for a while. A program that ends by itself
 leaves nothing of its box; one that has to be stopped takes its server with it.
@@ -31,7 +31,7 @@ from evaluator.sandbox import fork_server
 from evaluator.sandbox.cgroups import ResourceUsage
 from evaluator.sandbox.environment_list import EnvironmentEntry
 from evaluator.sandbox.fork_slots import CONTROL, LAUNCH, START_SECONDS, Slot, forget_failures
-from evaluator.sandbox.streams import Capture, Ticker, own_pipes
+from evaluator.sandbox.streams import Capture, Ticker, anonymous_file, own_pipes
 from evaluator.sandbox.trees import module_names
 from evaluator.sandbox.types import (
     SHARED_MEMORY_BYTES,
@@ -59,13 +59,7 @@ log = structlog.get_logger(__name__)
 
 
 class ServerHost(Protocol):
-    """What starts and stops servers: one of the sandboxes."""
-
-    tmpfs_execution: bool
-    """Whether programs may execute files that they write."""
-
-    opens_streams: bool
-    """Whether programs may open their standard streams anew, as ``/dev/stdout``."""
+    """What starts and stops servers: bubblewrap's sandbox."""
 
     def forks(self) -> Path | None:
         """The folder for slots; ``None`` where no server can be confined."""
@@ -83,13 +77,10 @@ class ServerHost(Protocol):
         """
 
     def server_usage(self, slot: Slot) -> ResourceUsage:
-        """What server and programs have used so far, where that can be read cheaply."""
+        """What server and programs have used so far."""
 
     def call_filter(self, environment: str) -> bytes:
         """The program that refuses kernel calls in boxes of ``environment``."""
-
-    def profile(self) -> str:
-        """The profile of AppArmor that boxes have here, which every program then gets; empty for none."""
 
     def ran_out_of_memory(self, slot: Slot) -> bool:
         """Whether a server that is gone was killed for want of memory."""
@@ -180,7 +171,7 @@ class ForkServers:
         yield None
 
     def _key(self, folder: Path, spec: BoxSpec, modules: tuple[str, ...]) -> str:
-        """Names what a server is, on the whole machine: control groups and containers know no folder."""
+        """Names what a server is, on the whole machine: control groups know no folder."""
         limits = spec.limits
         program = Path(fork_server.__file__).read_bytes() + self._host.call_filter(spec.environment)
         parts = (
@@ -289,8 +280,6 @@ class ForkServers:
             pump, streams = ours.enter_context(own_pipes(connection.fileno(), stdin=spec.stdin, capture=capture))
             report, writing = os.pipe()
             ours.callback(os.close, report)
-            for descriptor in streams if self._host.opens_streams else ():
-                os.fchmod(descriptor, 0o666)
             with _given(streams, order, writing) as given, suppress(ConnectionError):
                 socket.send_fds(connection, [b" "], given)  # a server that has just ended does not read it
             started = time.monotonic()
@@ -315,10 +304,8 @@ class ForkServers:
         return {
             "argv": spec.argv[1:],
             "cpu_seconds": spec.limits.cpu_seconds,
-            "execution": self._host.tmpfs_execution,
             "tmpfs": f"mode=1777,size={spec.limits.tmpfs_bytes},nr_inodes={spec.limits.tmpfs_files}",
             "shared_memory": f"mode=1777,size={SHARED_MEMORY_BYTES}",
-            "profile": self._host.profile(),
             "loopback": self._host.entry(spec.environment).loopback,
         }
 
@@ -343,10 +330,8 @@ def _given(streams: tuple[int, ...], order: dict[str, Any], report: int) -> Iter
     with ExitStack() as ours:
         for descriptor in (*streams, report):
             ours.callback(os.close, descriptor)
-        file = os.memfd_create("order")
+        file = anonymous_file(json.dumps(order).encode())
         ours.callback(os.close, file)
-        os.write(file, json.dumps(order).encode())
-        os.lseek(file, 0, os.SEEK_SET)
         yield [*streams, file, report]
 
 

@@ -261,6 +261,14 @@ def process_pump(
         os.close(ended)
 
 
+def anonymous_file(data: bytes) -> int:
+    """Open a file without a name that holds ``data``; return its descriptor, at the beginning."""
+    descriptor = os.memfd_create("box")
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
 @contextmanager
 def own_pipes(ended: int, *, stdin: bytes, capture: Capture) -> Iterator[tuple[Pump, tuple[int, int, int]]]:
     """A pump for three pipes of our own, and the other ends of them, which the caller gives away and closes.

@@ -17,7 +17,6 @@ from tests.evaluator.conftest import (
     docker_is_configured,
     each_way,
     forked_bubblewrap,
-    forked_docker,
     real_sandbox,
     state_dir,
 )
@@ -33,7 +32,6 @@ __all__ = [
     "docker_is_configured",
     "each_way",
     "forked_bubblewrap",
-    "forked_docker",
     "real_sandbox",
     "state_dir",
 ]

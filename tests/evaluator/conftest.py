@@ -18,7 +18,7 @@ from evaluator.sandbox.configuration import configured_sandbox, sandbox_state_fo
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.types import SandboxError
 from tests.benchmark_tasks.factories import write_suite
-from tests.evaluator.forked import ForkedBubblewrap, ForkedDocker
+from tests.evaluator.forked import ForkedBubblewrap
 from tests.evaluator.torch_environment import (  # noqa: F401 - fixtures
     torch_docker,
     torch_environments,
@@ -72,15 +72,6 @@ def forked_bubblewrap(bubblewrap: BubblewrapSandbox, state_dir: Path) -> Iterato
     sandbox.stop_servers()
 
 
-@pytest.fixture(scope="session")
-def forked_docker(docker: DockerSandbox, state_dir: Path) -> Iterator[ForkedDocker]:
-    """A Docker sandbox that forks its boxes."""
-    sandbox = ForkedDocker(state_dir, fork_idle_seconds=IDLE_SECONDS)
-    yield sandbox
-    sandbox.stop_servers()
-    sandbox.close()
-
-
 @pytest.fixture(
     params=[pytest.param("bubblewrap", marks=pytest.mark.bubblewrap), pytest.param("docker", marks=pytest.mark.docker)]
 )
@@ -92,13 +83,13 @@ def each_sandbox(request: pytest.FixtureRequest) -> Sandbox:
 
 @pytest.fixture(
     params=[
-        pytest.param(f"{forked}{name}", marks=getattr(pytest.mark, name))
-        for name in ("bubblewrap", "docker")
-        for forked in ("", "forked_")
+        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+        pytest.param("forked_bubblewrap", marks=pytest.mark.bubblewrap),
+        pytest.param("docker", marks=pytest.mark.docker),
     ]
 )
 def each_way(request: pytest.FixtureRequest) -> Sandbox:
-    """Bubblewrap and Docker, each with boxes that are started and with boxes that are forked."""
+    """Bubblewrap, with boxes that are started and with boxes that are forked, and Docker."""
     found: Sandbox = request.getfixturevalue(request.param)
     return found
 

@@ -1,4 +1,4 @@
-"""Sandboxes whose boxes are all forked, so that the tests of boxes run against those too."""
+"""A sandbox whose boxes are all forked, so that the tests of boxes run against it too."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evaluator.sandbox.box import LocalSandbox
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
-from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.forking import can_fork
 
 if TYPE_CHECKING:
@@ -22,14 +20,14 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 60.0
 
 
-class _Forked(LocalSandbox):
-    """Asks for a fork whoever wants a box, and never starts a program itself that could be forked."""
+class ForkedBubblewrap(BubblewrapSandbox):
+    """Never starts a program itself that could be forked."""
 
     _keys: frozenset[str] = frozenset()
 
     def start_server(self, slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
         self._keys |= {slot.key}
-        return super().start_server(slot, spec)  # type: ignore[safe-super]
+        return super().start_server(slot, spec)
 
     def stop_servers(self) -> None:
         """Stop the servers that it started; others may be another test process's."""
@@ -42,7 +40,7 @@ class _Forked(LocalSandbox):
 
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
         if dialogue is not None or not can_fork(spec):
-            return super()._run(name, spec, cancelled, dialogue)  # type: ignore[safe-super]
+            return super()._run(name, spec, cancelled, dialogue)
         deadline = time.monotonic() + WAIT_SECONDS
         while time.monotonic() < deadline:  # other test processes may have all servers that there may be
             result = self.fork_servers.run(spec, cancelled)
@@ -50,11 +48,3 @@ class _Forked(LocalSandbox):
                 return result
             time.sleep(0.05)
         raise AssertionError(f"no server forked the box {spec.label}")
-
-
-class ForkedBubblewrap(_Forked, BubblewrapSandbox):
-    """Forks in bubblewrap."""
-
-
-class ForkedDocker(_Forked, DockerSandbox):
-    """Forks in containers."""

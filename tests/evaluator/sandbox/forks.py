@@ -10,10 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evaluator.queue.processes import start_ticks
-from evaluator.sandbox.box import LocalSandbox
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
-from evaluator.sandbox.docker_client import NAME_PREFIX
-from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.fork_slots import Slot
 from evaluator.sandbox.types import BoxSpec, Limits, Mount
 from tests.evaluator.sandbox.boxes import QUICK, order
@@ -27,45 +24,41 @@ def program(code: str, *, limits: Limits = LIMITS, mounts: tuple[Mount, ...] = (
     return replace(order(code, limits=limits, mounts=mounts), may_fork=True)
 
 
-def who(sandbox: LocalSandbox, **changes: object) -> str:
+def who(sandbox: BubblewrapSandbox, **changes: object) -> str:
     return sandbox.run(replace(program(WHO), **changes)).stdout.decode().strip()  # type: ignore[arg-type]
 
 
-def possible_slots(host: LocalSandbox) -> list[Slot]:
+def possible_slots(host: BubblewrapSandbox) -> list[Slot]:
     folder = host.forks()
     assert folder is not None
     key = host.fork_servers._key(folder, program(""), ())
     return [Slot(key, number, folder) for number in range(4)]
 
 
-def slots(host: LocalSandbox) -> list[Slot]:
+def slots(host: BubblewrapSandbox) -> list[Slot]:
     return [slot for slot in possible_slots(host) if slot.folder.exists()]
 
 
-def stop(sandbox: LocalSandbox) -> None:
+def stop(sandbox: BubblewrapSandbox) -> None:
     ours = possible_slots(sandbox)
     sandbox.fork_servers.sweep(lambda slot: slot in ours)
     ours[0].broken.unlink(missing_ok=True)
 
 
-def processes(sandbox: LocalSandbox, slot: Slot) -> set[int]:
+def processes(sandbox: BubblewrapSandbox, slot: Slot) -> set[int]:
     """Of the server: the numbers of its processes on this machine."""
-    if isinstance(sandbox, DockerSandbox):
-        top = sandbox._connection.client().containers.get(f"{NAME_PREFIX}{slot.name}").top()
-        return {int(line[top["Titles"].index("PID")]) for line in top["Processes"]}
-    assert isinstance(sandbox, BubblewrapSandbox)
     store = sandbox._store()
     assert store is not None
     return store.find(slot.name).processes()
 
 
-def kill(sandbox: LocalSandbox, slot: Slot) -> None:
+def kill(sandbox: BubblewrapSandbox, slot: Slot) -> None:
     """As somebody else would: the oldest process first, so that none lives to report another's end."""
     for process in _oldest_first(sandbox, slot):
         _send(process, signal.SIGKILL)
 
 
-def terminate(sandbox: LocalSandbox, slot: Slot) -> None:
+def terminate(sandbox: BubblewrapSandbox, slot: Slot) -> None:
     """As a service manager would: all at once, and the program's end is reported before the others end, too."""
     ours = _oldest_first(sandbox, slot)
     for number in (signal.SIGSTOP, signal.SIGTERM):
@@ -76,7 +69,7 @@ def terminate(sandbox: LocalSandbox, slot: Slot) -> None:
         time.sleep(0.1)
 
 
-def _oldest_first(sandbox: LocalSandbox, slot: Slot) -> list[int]:
+def _oldest_first(sandbox: BubblewrapSandbox, slot: Slot) -> list[int]:
     return sorted(processes(sandbox, slot), key=lambda number: (start_ticks(number) or 0, number))
 
 
@@ -85,7 +78,7 @@ def _send(process: int, number: int) -> None:
         os.kill(process, number)
 
 
-def writable_memory(sandbox: LocalSandbox, slot: Slot) -> dict[int, bytes]:
+def writable_memory(sandbox: BubblewrapSandbox, slot: Slot) -> dict[int, bytes]:
     """What the server has in its memory, by the addresses of its parts."""
     found = {}
     for process in processes(sandbox, slot):

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluator.sandbox.box import LocalSandbox
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.types import Ending, Mount
 from tests.evaluator.forked import ForkedBubblewrap
@@ -40,7 +39,7 @@ def _usual_signals() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_usual_signals")
 def test_a_fork_is_what_a_fresh_interpreter_is(
-    kind: str, forked: LocalSandbox, make: Callable[..., LocalSandbox]
+    forked: BubblewrapSandbox, make: Callable[..., BubblewrapSandbox]
 ) -> None:
     code = """
         import sys, os, signal, __main__
@@ -73,7 +72,7 @@ def test_a_fork_is_what_a_fresh_interpreter_is(
     assert (killed.ending, killed.signal) == (Ending.SIGNALLED, signal.SIGSEGV)
 
 
-def test_no_two_forks_draw_the_same_numbers(forked: LocalSandbox) -> None:
+def test_no_two_forks_draw_the_same_numbers(forked: BubblewrapSandbox) -> None:
     code = "import random, numpy; print(random.random(), numpy.random.rand(), numpy.random.default_rng().random())"
     first, second = (set(forked.run(program(code)).stdout.split()) for _ in range(2))
     assert len(first | second) == 6
@@ -91,7 +90,7 @@ def test_no_two_forks_of_pytorch_draw_the_same_numbers(torch_sandbox: Bubblewrap
 
 
 def test_what_the_server_imports_prints_into_no_programs_output(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make()
     entry = sandbox.entry("numpy")
@@ -104,7 +103,7 @@ def test_what_the_server_imports_prints_into_no_programs_output(
     sandbox.fork_servers.sweep(lambda slot: slot.key == key)
 
 
-def test_terminals_of_one_program_leave_some_for_the_rest_of_the_machine(forked: LocalSandbox) -> None:
+def test_terminals_of_one_program_leave_some_for_the_rest_of_the_machine(forked: BubblewrapSandbox) -> None:
     code = """
         import os
         opened = []
@@ -117,7 +116,7 @@ def test_terminals_of_one_program_leave_some_for_the_rest_of_the_machine(forked:
     assert forked.run(program(code)).stdout == b"No space left on device 16\n"
 
 
-def test_a_fork_sees_nothing_of_its_server_nor_of_another_fork(forked: LocalSandbox, tmp_path: Path) -> None:
+def test_a_fork_sees_nothing_of_its_server_nor_of_another_fork(forked: BubblewrapSandbox, tmp_path: Path) -> None:
     (tmp_path / "answer.txt").write_text("first")
     leave = """
         import os, subprocess, sys, time
@@ -142,7 +141,7 @@ def test_a_fork_sees_nothing_of_its_server_nor_of_another_fork(forked: LocalSand
     assert said == "Read-only file system\n2 [] [] [] []\n0\n"
 
 
-def test_nothing_that_a_fork_does_to_shared_files_shows_in_the_next(forked: LocalSandbox) -> None:
+def test_nothing_that_a_fork_does_to_shared_files_shows_in_the_next(forked: BubblewrapSandbox) -> None:
     look = """
         import os, time
         own = ("/control", "/dev/mqueue", "/dev/pts", "/dev/shm", "/proc", "/sys", "/tmp")
@@ -178,7 +177,7 @@ def test_nothing_that_a_fork_does_to_shared_files_shows_in_the_next(forked: Loca
     assert (after.exit_code, after.stderr) == (0, b"")
 
 
-def test_the_servers_memory_knows_no_time(make: Callable[..., LocalSandbox]) -> None:
+def test_the_servers_memory_knows_no_time(make: Callable[..., BubblewrapSandbox]) -> None:
     """Every fork gets a copy of it, and would know when the last program ended."""
     sandbox = make()
     began = time.monotonic(), time.time()
@@ -202,7 +201,7 @@ def test_the_servers_memory_knows_no_time(make: Callable[..., LocalSandbox]) -> 
     assert changed  # it was the right process
 
 
-def test_no_fork_finds_an_earlier_order_in_its_memory(forked: LocalSandbox) -> None:
+def test_no_fork_finds_an_earlier_order_in_its_memory(forked: BubblewrapSandbox) -> None:
     word = "a-word-that-stands-nowhere-else"
     leave = program("import sys; print(len(sys.argv[1]))")
     assert forked.run(replace(leave, argv=(*leave.argv, word * 2000))).stdout == f"{2000 * len(word)}\n".encode()
@@ -258,7 +257,7 @@ def test_what_a_program_held_is_given_back_before_the_next(bubblewrap: Bubblewra
     stop(sandbox)
 
 
-def test_a_server_whose_memory_stays_full_is_left(make: Callable[..., LocalSandbox]) -> None:
+def test_a_server_whose_memory_stays_full_is_left(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
     result = sandbox.run(program(NAMES))
@@ -267,7 +266,7 @@ def test_a_server_whose_memory_stays_full_is_left(make: Callable[..., LocalSandb
 
 
 def test_a_fork_has_no_less_memory_than_a_box_of_its_own(
-    make: Callable[..., LocalSandbox], forked: LocalSandbox
+    make: Callable[..., BubblewrapSandbox], forked: BubblewrapSandbox
 ) -> None:
     code = """
         kept = []

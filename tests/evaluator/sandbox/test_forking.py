@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.sandbox.box import LocalSandbox
+from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.fork_server import MODULES
 from evaluator.sandbox.fork_slots import START_SECONDS, Slot
 from evaluator.sandbox.types import BoxSpec, Ending, Mount, RunCancelledError, SandboxError, SandboxUnavailableError
@@ -34,7 +34,7 @@ from tests.evaluator.sandbox.forks import (
 )
 
 
-def test_every_box_is_forked_whose_program_may_be(make: Callable[..., LocalSandbox]) -> None:
+def test_every_box_is_forked_whose_program_may_be(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"  # the first one waits for the server
     assert who(make()) == "forked"  # another process would find the server, too
@@ -44,7 +44,7 @@ def test_every_box_is_forked_whose_program_may_be(make: Callable[..., LocalSandb
 
 
 def test_what_the_environment_imports_is_imported_unless_the_repository_has_it(
-    make: Callable[..., LocalSandbox], tmp_path: Path
+    make: Callable[..., BubblewrapSandbox], tmp_path: Path
 ) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
@@ -61,7 +61,7 @@ def test_what_the_environment_imports_is_imported_unless_the_repository_has_it(
     assert who(sandbox, mounts=mounts) == "started"
 
 
-def test_a_program_that_is_stopped_takes_its_server_with_it(make: Callable[..., LocalSandbox]) -> None:
+def test_a_program_that_is_stopped_takes_its_server_with_it(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
     limits = replace(LIMITS, wall_seconds=1.0)
@@ -73,7 +73,7 @@ def test_a_program_that_is_stopped_takes_its_server_with_it(make: Callable[..., 
     assert slots(sandbox) == []
 
 
-def test_a_fork_ends_with_the_process_that_wanted_it(make: Callable[..., LocalSandbox]) -> None:
+def test_a_fork_ends_with_the_process_that_wanted_it(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
     server = slots(sandbox)
@@ -95,7 +95,7 @@ def test_a_fork_ends_with_the_process_that_wanted_it(make: Callable[..., LocalSa
 
 
 def test_a_run_counts_though_its_files_cannot_be_removed(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_: Slot) -> None:
         raise OSError(5, "Input/output error")
@@ -107,7 +107,7 @@ def test_a_run_counts_though_its_files_cannot_be_removed(
     assert slots(sandbox) == []
 
 
-def test_looking_whether_it_answers_keeps_no_server(make: Callable[..., LocalSandbox]) -> None:
+def test_looking_whether_it_answers_keeps_no_server(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make(idle_seconds=2.0)
     assert who(sandbox) == "forked"
     server = slots(sandbox)[0]
@@ -119,7 +119,9 @@ def test_looking_whether_it_answers_keeps_no_server(make: Callable[..., LocalSan
 
 @pytest.mark.parametrize("end", [kill, terminate])
 def test_a_box_that_is_killed_from_outside_is_a_fault_and_no_answers(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch, end: Callable[[LocalSandbox, Slot], None]
+    make: Callable[..., BubblewrapSandbox],
+    monkeypatch: pytest.MonkeyPatch,
+    end: Callable[[BubblewrapSandbox, Slot], None],
 ) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
@@ -136,7 +138,7 @@ def test_a_box_that_is_killed_from_outside_is_a_fault_and_no_answers(
 
 @pytest.mark.parametrize(("times", "said"), [(1, "forked"), (2, "started")])
 def test_an_order_that_a_server_did_not_take_is_given_to_a_new_one_once(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch, times: int, said: str
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch, times: int, said: str
 ) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
@@ -160,7 +162,7 @@ def test_an_order_that_a_server_did_not_take_is_given_to_a_new_one_once(
     assert who(sandbox) == "forked"
 
 
-def test_whichever_user_made_the_folder_reaches_the_server(make: Callable[..., LocalSandbox]) -> None:
+def test_whichever_user_made_the_folder_reaches_the_server(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
     folder = os.open(slots(sandbox)[0].control, os.O_PATH)
@@ -175,7 +177,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect("/proc/self/fd/{fol
     assert connected.stderr == b""
 
 
-def test_two_programs_at_once_have_two_servers_and_an_idle_one_ends(make: Callable[..., LocalSandbox]) -> None:
+def test_two_programs_at_once_have_two_servers_and_an_idle_one_ends(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make(idle_seconds=3.0)
     spec = program(f"{WHO}; import time; time.sleep(0.7)")
     deadline = time.monotonic() + 30
@@ -191,21 +193,21 @@ def test_two_programs_at_once_have_two_servers_and_an_idle_one_ends(make: Callab
     assert slots(sandbox) == []
 
 
-def test_what_a_killed_worker_left_in_a_box_is_shown_to_nobody(make: Callable[..., LocalSandbox]) -> None:
+def test_what_a_killed_worker_left_in_a_box_is_shown_to_nobody(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
     (slots(sandbox)[0].box / "answer.py").write_text("secret")
     assert sandbox.run(program(f"{WHO}; import os; print(os.listdir('/box'))")).stdout == b"forked\n[]\n"
 
 
-def test_a_mount_lies_as_deep_as_it_is_asked_for(forked: LocalSandbox, tmp_path: Path) -> None:
+def test_a_mount_lies_as_deep_as_it_is_asked_for(forked: BubblewrapSandbox, tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("deep")
     mounts = (Mount(tmp_path, "/box/a/b/c"), Mount(tmp_path / "note.txt", "/box/a/one.txt"))
     code = "print(open('/box/a/b/c/note.txt').read(), open('/box/a/one.txt').read())"
     assert forked.run(program(code, mounts=mounts)).stdout == b"deep deep\n"
 
 
-def test_a_mount_below_another_is_not_left_to_a_server(make: Callable[..., LocalSandbox], tmp_path: Path) -> None:
+def test_a_mount_below_another_is_not_left_to_a_server(make: Callable[..., BubblewrapSandbox], tmp_path: Path) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
     for name in ("outer", "outer/place", "inner"):
@@ -216,7 +218,7 @@ def test_a_mount_below_another_is_not_left_to_a_server(make: Callable[..., Local
 
 
 def test_what_may_not_be_mounted_is_refused_in_the_same_words(
-    make: Callable[..., LocalSandbox], tmp_path: Path
+    make: Callable[..., BubblewrapSandbox], tmp_path: Path
 ) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
@@ -230,14 +232,14 @@ def test_what_may_not_be_mounted_is_refused_in_the_same_words(
 
 
 def test_the_sweep_leaves_nothing_of_servers_that_ended(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make(idle_seconds=1.0)
     assert who(sandbox) == "forked"
     ended, elsewhere = slots(sandbox)[0], make(idle_seconds=60.0)
     time.sleep(2)
     assert not ended.is_alive()
-    shutil.rmtree(ended.folder)  # as if its instance were gone: only the group or the container is left
+    shutil.rmtree(ended.folder)  # as if its instance were gone: only the group is left
     ended.lock.unlink()
     # Not 0: another test's may have been made this very moment.
     monkeypatch.setattr(f"{type(sandbox).__module__}.START_SECONDS", 1.0)
@@ -251,7 +253,7 @@ def test_the_sweep_leaves_nothing_of_servers_that_ended(
 
 @pytest.mark.parametrize("mistake", ["cannot start", "ends at once"])
 def test_where_no_server_works_boxes_are_started(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch, mistake: str
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch, mistake: str
 ) -> None:
     sandbox = make()
     tries: list[str] = []
@@ -281,7 +283,7 @@ def test_where_no_server_works_boxes_are_started(
 
 
 def test_a_filter_that_could_not_be_loaded_is_no_reason_not_to_fork(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others may have used up what the kernel has for filters, and the next box may find room again."""
     sandbox = make()
@@ -293,7 +295,7 @@ def test_a_filter_that_could_not_be_loaded_is_no_reason_not_to_fork(
     assert who(sandbox) == "forked"
 
 
-def starts_instead(sandbox: LocalSandbox, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+def starts_instead(sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let ``sandbox`` run ``code`` in place of every server."""
     start = sandbox.start_server
     argv = ("python", "-c", code)
@@ -301,7 +303,7 @@ def starts_instead(sandbox: LocalSandbox, monkeypatch: pytest.MonkeyPatch, code:
 
 
 def test_a_server_that_does_not_begin_is_not_waited_for_after_its_end(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make()
     starts_instead(sandbox, monkeypatch, "raise SystemExit('not today')")
@@ -309,11 +311,11 @@ def test_a_server_that_does_not_begin_is_not_waited_for_after_its_end(
     assert who(sandbox) == "started"
     assert time.monotonic() - began < START_SECONDS / 2
     said = possible_slots(sandbox)[0].broken.read_text()
-    assert said == ("it ended before it began" if sandbox.name == "docker" else "not today\n")
+    assert said == "not today\n"
 
 
 def test_a_server_that_cannot_import_for_want_of_memory_says_so(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make()
     starts_instead(sandbox, monkeypatch, "x = bytearray(4 << 30); x[::4096] = x[::4096]")
@@ -322,7 +324,7 @@ def test_a_server_that_cannot_import_for_want_of_memory_says_so(
 
 
 def test_a_fault_of_the_host_is_no_reason_not_to_fork(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unavailable(slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
         raise SandboxUnavailableError("the engine went away")
@@ -336,7 +338,7 @@ def test_a_fault_of_the_host_is_no_reason_not_to_fork(
 
 
 def test_a_server_that_does_not_begin_in_time_is_given_up(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make()
     monkeypatch.setattr(sandbox, "start_server", lambda *_: lambda: True)
@@ -346,7 +348,7 @@ def test_a_server_that_does_not_begin_in_time_is_given_up(
 
 
 def test_who_waits_for_a_server_can_be_cancelled(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make()
     monkeypatch.setattr(sandbox, "start_server", lambda *_: lambda: True)
@@ -357,7 +359,7 @@ def test_who_waits_for_a_server_can_be_cancelled(
 
 
 def test_a_worker_that_died_before_it_started_a_server_is_no_reason_not_to_fork(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make()
 

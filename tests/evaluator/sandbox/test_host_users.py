@@ -14,6 +14,7 @@ import pytest
 from evaluator.sandbox import host_users
 from evaluator.sandbox.box import LocalSandbox
 from evaluator.sandbox.box_names import BoxName
+from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.host_users import take_host_user
 from evaluator.sandbox.types import BoxResult, Limits, Sandbox, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import run
@@ -65,7 +66,7 @@ def test_what_one_box_uses_up_is_not_missing_in_another(sandbox: Sandbox) -> Non
 
 
 def test_servers_and_boxes_have_no_number_in_common(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_users, "HOST_USERS", 2)
     first = 40_000 + 2 * (os.getpid() % 5000)  # nobody else's, in the folder that all tests share
@@ -88,11 +89,11 @@ def test_servers_and_boxes_have_no_number_in_common(
 
 
 def test_a_box_that_cannot_be_removed_keeps_its_number(
-    make: Callable[..., LocalSandbox], monkeypatch: pytest.MonkeyPatch
+    each_sandbox: LocalSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until the sweep has removed it."""
-    sandbox = make()
-    sandbox._host_uid = first = 40_000 + 2 * (os.getpid() % 5000)
+    sandbox, first = each_sandbox, 40_000 + 2 * (os.getpid() % 5000)
+    monkeypatch.setattr(sandbox, "_host_uid", first)
     monkeypatch.setattr(host_users, "HOST_USERS", 1)
     note = sandbox._boxes.parent / "host-users" / str(first)
     running: set[str] = set()

@@ -21,7 +21,7 @@ from evaluator.sandbox.cgroups import SOCKET_BYTES
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.environment_list import REQUIREMENTS, EnvironmentEntry, EnvironmentList
 from evaluator.sandbox.types import Limits, Sandbox
-from tests.evaluator.forked import ForkedBubblewrap, ForkedDocker
+from tests.evaluator.forked import ForkedBubblewrap
 from tests.evaluator.sandbox.boxes import run
 
 if TYPE_CHECKING:
@@ -160,16 +160,16 @@ def parameters(*kinds: type[LocalSandbox]) -> list[ParameterSet]:
     return [pytest.param(kind, marks=getattr(pytest.mark, kind.name)) for kind in kinds]
 
 
-@pytest.fixture(params=parameters(BubblewrapSandbox, DockerSandbox, ForkedBubblewrap, ForkedDocker))
+@pytest.fixture(params=parameters(BubblewrapSandbox, DockerSandbox, ForkedBubblewrap))
 def looped(request: pytest.FixtureRequest, state_dir: Path) -> Iterator[LocalSandbox]:
     """Each sandbox, each way, where the environment asks for loopback."""
     kind = request.param
     request.getfixturevalue(kind.name)
     entry = EnvironmentEntry("numpy", requirements=REQUIREMENTS / "box-numpy.txt", network="loopback")
-    idle_seconds = 60.0 if issubclass(kind, ForkedBubblewrap | ForkedDocker) else 0.0
-    sandbox = kind(state_dir, environments=EnvironmentList((entry,)), fork_idle_seconds=idle_seconds)
+    options = {"fork_idle_seconds": 60.0} if kind is ForkedBubblewrap else {}
+    sandbox = kind(state_dir, environments=EnvironmentList((entry,)), **options)
     yield sandbox
-    if isinstance(sandbox, ForkedBubblewrap | ForkedDocker):
+    if isinstance(sandbox, ForkedBubblewrap):
         sandbox.stop_servers()
 
 
