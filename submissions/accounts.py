@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.core.internal.ratelimit import get_ip
 from django.conf import settings
+
+from submissions.domain.rate_limits import client_network
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -24,7 +25,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
         Whoever knows a name could otherwise keep its owner out with wrong passwords.
         """
-        return f"{super()._get_login_attempts_cache_key(request, **credentials)}:{get_ip(request)}"
+        return f"{super()._get_login_attempts_cache_key(request, **credentials)}:{client_network(request)}"
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Send a letter, where there is a server to send it; elsewhere no page promises one."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 
@@ -15,6 +14,7 @@ from evaluator.providers.error_bodies import OMIT_STRICT, OUTPUT_LIMIT
 from evaluator.providers.guard import ForbiddenAddressError
 from evaluator.providers.types import FaultKind, Finish, Message, ModelRequest, ProviderFault, Tool
 from evaluator.queue.pushing import push_check
+from submissions.domain import rate_limits
 from submissions.domain.endpoints import correct_settings
 from submissions.enums import EndpointCheck
 from submissions.exceptions import QuotaExceededError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from evaluator.providers.types import ModelReply
 
 CHECKS_AN_HOUR: Final = 20
-_HOUR_SECONDS: Final = 3600
 _SHOWN_CHARACTERS: Final = 80
 _QUOTED: Final = " The provider’s words:"  # noqa: RUF001 - as errors write it
 LONGEST_SECONDS: Final = 30.0
@@ -47,14 +46,12 @@ _TINY: Final = ModelRequest(
 
 def request_check(*, endpoint: Endpoint) -> None:
     """Have ``endpoint`` tried by a worker. Raises ``QuotaExceededError``: a check is a request to somebody's server."""
-    key = f"endpoint-checks:{endpoint.owner_id}:{int(time.time()) // _HOUR_SECONDS}"
-    used = int(cache.get(key, 0))
-    if used >= CHECKS_AN_HOUR:
+    name = f"endpoint-checks:{endpoint.owner_id}"
+    if rate_limits.count(name, limit=CHECKS_AN_HOUR, period=rate_limits.HOUR).times > CHECKS_AN_HOUR:
         msg = (
             f"You have tested endpoints {CHECKS_AN_HOUR} times within this hour, which is as often as one account may."
         )
         raise QuotaExceededError(msg)
-    cache.set(key, used + 1, _HOUR_SECONDS)
     with transaction.atomic():
         Endpoint.objects.filter(pk=endpoint.pk).update(check_state=EndpointCheck.WAITING, check_message="")
         transaction.on_commit(partial(_push, endpoint.pk))

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from leaderboard.api.problems import Kind, ProblemError
 from leaderboard.board.query_strings import client_address
-from submissions.rate_limits import in_this_minute
+from submissions.domain import rate_limits
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -41,7 +41,7 @@ def count(request: HttpRequest, token: ApiToken | None) -> Usage:
     environment = settings.ENVIRONMENT
     limit = environment.api_token_requests if token else environment.api_anonymous_requests
     who = f"token-{token.pk}" if token else f"address-{client_address(request)}"
-    return Usage(limit, *in_this_minute(f"api:{who}", limit=limit))
+    return Usage(limit, *rate_limits.count(f"api:{who}", limit=limit, period=rate_limits.MINUTE))
 
 
 def require(usage: Usage) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from allauth.core.internal.ratelimit import get_ip
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from benchmark_tasks.models import SuiteVersion
+from submissions.domain.rate_limits import client_network
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -53,7 +53,7 @@ def client_address(request: HttpRequest) -> str:
     ``unknown`` where the server listens on a Unix socket without a proxy that sends it.
     """
     try:
-        return str(get_ip(request))
+        return client_network(request)
     except PermissionDenied:
         return "unknown"
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 
+from submissions.domain import rate_limits
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, QuotaExceededError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 CHECKS_AN_HOUR = 60
 """How often one person may have a file checked; as often as they may submit a day, if that is more."""
-_HOUR_SECONDS = 3600
 
 
 def limit(user: User) -> int:
@@ -82,19 +81,15 @@ def count_check(user: User) -> None:
     Raises :class:`QuotaExceededError` when ``user`` has had as many within this hour as one account may.
     """
     most = max(CHECKS_AN_HOUR, limit(user))
-    hour = int(timezone.now().timestamp()) // _HOUR_SECONDS
-    key = f"upload-checks:{user.pk}:{hour}"
-    # Two at the same moment may count as one: the limit is against loops, and a few more do no harm.
-    used = int(cache.get(key, 0))
-    if used >= most:
-        minutes = 60 - timezone.now().minute
+    used = rate_limits.count(f"upload-checks:{user.pk}", limit=most, period=rate_limits.HOUR)
+    if used.times > most:
+        minutes = -(-used.seconds // 60)
         wait = f"{minutes} minutes" if minutes > 1 else "a minute"
         msg = (
             f"You have had {most} files checked within this hour, which is as many as one account may. Nothing that is "
             f"stored is lost; go on in {wait}. manage.py validate of the site's own code checks files on your machine."
         )
         raise QuotaExceededError(msg)
-    cache.set(key, used + 1, _HOUR_SECONDS)
 
 
 def set_limit(*, user: User, daily: int | None, actor: User, reason: str) -> None:

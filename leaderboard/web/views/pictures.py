@@ -29,9 +29,10 @@ from leaderboard.sharing.snapshots.published import asked_snapshot
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.page_cache import kept_by
 from leaderboard.web.views.board import data_version
+from leaderboard.web.views.snapshots import asked_snapshot
+from submissions.domain import rate_limits
 from submissions.enums import Kind
 from submissions.models import System
-from submissions.rate_limits import in_this_minute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +116,7 @@ def _counted(request: HttpRequest, card: Callable[[], Card]) -> HttpResponse:
 
     Not for the pictures that boards themselves name: there is one of each, and no visitor may keep others from it.
     """
-    made = in_this_minute(f"pictures:{client_address(request)}", limit=MOST_DRAWN)
+    made = rate_limits.count(f"pictures:{client_address(request)}", limit=MOST_DRAWN, period=rate_limits.MINUTE)
     if made.times > MOST_DRAWN:
         said = "Too many pictures were drawn for your address in this minute. Ask again in the next."
         headers = {"Retry-After": str(made.seconds)}
