@@ -25,17 +25,11 @@ Content: TypeAlias = bytes | Path
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _PIECE: Final = 1024 * 1024
+_CHANGED: Final = "it changed while it was read"
 
 
 class ContentMissingError(Exception):
     """The store has nothing under this hash; import the suite again."""
-
-
-class ContentChangedError(OSError):
-    """A file was written to while it was being stored."""
-
-    def __init__(self) -> None:
-        super().__init__(0, "it changed while it was read")
 
 
 def tree_hash(files: Mapping[str, Content]) -> str:
@@ -72,7 +66,7 @@ def put_tree(files: Mapping[str, Content]) -> str:
             draft.mkdir(parents=True)
             _write_tree(draft, files)
             if tree_hash({name: draft / name for name in files}) != found:
-                raise ContentChangedError
+                raise OSError(0, _CHANGED)
             _appear(draft, place)
         finally:
             _discard(draft)
@@ -101,7 +95,7 @@ def put_file(content: Content) -> str:
             draft.parent.mkdir(parents=True, exist_ok=True)
             _write(draft, content)
             if file_hash(draft) != found:
-                raise ContentChangedError
+                raise OSError(0, _CHANGED)
             draft.rename(place)
         finally:
             draft.unlink(missing_ok=True)

@@ -61,10 +61,6 @@ class FoundGoal:
         return "".join(self.source.lines[self.first_line - 1 : self.last_line])
 
 
-class GoalNotFoundError(SourceError):
-    """The goal definition is not in the file, or it cannot be told which one it is."""
-
-
 def find_goal(content: bytes, goal: Goal) -> FoundGoal:
     """The goal definition in the file ``content``.
 
@@ -73,13 +69,13 @@ def find_goal(content: bytes, goal: Goal) -> FoundGoal:
     deleters are passed over. Upstream's info.json names no class, or the function itself, for some methods and nested
     functions: then the only definition of that name anywhere is taken.
 
-    Raises GoalNotFoundError when there is none, or several under conditions of which any may be bound, and SourceError
-    for a file that cannot be read (see :func:`~benchmark_tasks.domain.python_source.read_source`).
+    Raises SourceError when there is none, or several under conditions of which any may be bound, and for a file that
+    cannot be read (see :func:`~benchmark_tasks.domain.python_source.read_source`).
     """
     source = read_source(content)
     node = _in_its_place(source.tree, goal) or _only_one(source.tree, goal)
     if node is None:
-        raise GoalNotFoundError(_missing(source.tree, goal))
+        raise SourceError(_missing(source.tree, goal))
     return FoundGoal(
         source=source,
         node=node,
@@ -121,7 +117,7 @@ def _bound(body: Sequence[ast.stmt], name: str, *, classes: bool) -> Definition 
     node, is_certain = candidates[-1]
     if not is_certain and len(candidates) > 1:
         lines = ", ".join(str(candidate.lineno) for candidate, _ in candidates)
-        raise GoalNotFoundError(
+        raise SourceError(
             f"defines {name!r} several times under conditions (lines {lines}), so it cannot be told which one is meant"
         )
     return node

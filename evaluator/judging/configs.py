@@ -29,10 +29,6 @@ HOW_TO_CONFIGURE = (
 )
 
 
-class JudgeRefusedError(SubmissionError):
-    """A judge that cannot be made like this."""
-
-
 def add_judge(
     *,
     actor: User,
@@ -45,7 +41,7 @@ def add_judge(
     """Make a judge with the endpoint's settings of now; the same settings again give the judge that is there, active.
 
     The first judge becomes the one that boards show. Raises :class:`NotAllowedError` for others than maintainers and
-    for endpoints of other accounts, and :class:`JudgeRefusedError` for numbers of votes that cannot decide.
+    for endpoints of other accounts, and :class:`SubmissionError` for numbers of votes that cannot decide.
     """
     if not actor.is_staff or endpoint.owner_id != actor.pk:
         msg = "Only maintainers make judges, and only of endpoints of their own: a judge spends its owner's key."
@@ -113,7 +109,7 @@ def _check_votes(votes: int, votes_when_split: int) -> None:
             f"{votes} votes, {votes_when_split} when they differ: both numbers must be odd, from 1 to {MOST_VOTES}, "
             "and the second not smaller than the first."
         )
-        raise JudgeRefusedError(msg)
+        raise SubmissionError(msg)
 
 
 def _unsaved(endpoint: Endpoint, *, name: str, votes: int, votes_when_split: int, vendor: str) -> JudgeConfig:

@@ -75,10 +75,6 @@ PROMPT_HASH: Final = hashlib.sha256(f"{PROMPT}\0{PAPER_TOKENS}".encode()).hexdig
 _ESCAPES: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e"})
 
 
-class MarkInDataError(Exception):
-    """The mark occurs in the data; draw another one."""
-
-
 @dataclass(frozen=True, slots=True)
 class JudgeInput:
     """What a judge is shown of one answer. No system's name, no test result.
@@ -126,12 +122,12 @@ def excerpt(paper: Paper) -> dict[str, Any] | None:
 def build(shown: JudgeInput, *, delimiter: str) -> ModelRequest:
     """The question about ``shown``. ``delimiter`` is random, and new for each call.
 
-    JSON writes line ends as escapes, so no text of the data can make a line of its own. Raises
-    :class:`MarkInDataError`.
+    JSON writes line ends as escapes, so no text of the data can make a line of its own. Raises ``ValueError`` where
+    ``delimiter`` occurs in the data.
     """
     data = _data(shown)
     if delimiter in data:
-        raise MarkInDataError
+        raise ValueError("the mark occurs in the data; draw another one")
     text = FRAME.format(mark=delimiter, data=data, paper=_about_paper(shown))
     return ModelRequest(
         system=RUBRIC, messages=(Message(role="user", text=text),), schema_name=SCHEMA_NAME, schema=SCHEMA

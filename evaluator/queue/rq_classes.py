@@ -22,10 +22,6 @@ GIVING_UP_SECONDS: Final = 7.0
 """How long the process of a job has to give its work back when its worker is asked to stop at once."""
 
 
-class UnknownJobError(Exception):
-    """A job names something else than a function of :data:`JOB_MODULES`: somebody else wrote it into Redis."""
-
-
 class KnownJob(Job):
     """A job that calls nothing but the functions of :data:`JOB_MODULES`.
 
@@ -35,12 +31,12 @@ class KnownJob(Job):
 
     @property
     def func(self) -> Callable[..., Any]:
-        """The function to call. Raises :class:`UnknownJobError`."""
+        """The function to call. Raises ``LookupError`` where the job names another: then it was written by others."""
         module, _, name = str(self.func_name).rpartition(".")
         function = getattr(import_module(module), name, None) if module in JOB_MODULES else None
         if self.instance is not None or function is None or function.__module__ != module:
             msg = f"{str(self.func_name)[:80]!r} is no job of this site"
-            raise UnknownJobError(msg)
+            raise LookupError(msg)
         known: Callable[..., Any] = function
         return known
 

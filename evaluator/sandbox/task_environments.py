@@ -27,10 +27,6 @@ _SHOWN_CHARACTERS = 400
 _DIGEST_CHARACTERS = 12
 
 
-class EnvironmentNotReadyError(SandboxUnavailableError):
-    """The environment of a task is not built on this machine, or its build failed; an operator has to build it."""
-
-
 def environment_name(revision: TaskRevision) -> str:
     """The name of the environment that ``revision`` asks for, built or not.
 
@@ -58,13 +54,13 @@ def environment_of(revision: TaskRevision) -> str:
     """The environment to measure ``revision`` in.
 
     Raises:
-        EnvironmentNotReadyError: it is not built, or could not be; the run waits and burns no try.
+        SandboxUnavailableError: it is not built, or could not be; the run waits and burns no try.
         SandboxError: there is none.
     """
     name = environment_name(revision)
     why = why_not_ready(name, newest_build(name))
     if why:
-        raise EnvironmentNotReadyError(why, public="the task's environment is not built")
+        raise SandboxUnavailableError(why, public="the task's environment is not built")
     return name
 
 

@@ -29,7 +29,6 @@ from leaderboard.sharing.snapshots.published import asked_snapshot
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.page_cache import kept_by
 from leaderboard.web.views.board import data_version
-from leaderboard.web.views.snapshots import asked_snapshot
 from submissions.domain import rate_limits
 from submissions.enums import Kind
 from submissions.models import System

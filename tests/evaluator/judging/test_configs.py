@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from evaluator.enums import WorkState
-from evaluator.judging.configs import JudgeRefusedError, active_configs, add_judge, retire, stale
+from evaluator.judging.configs import active_configs, add_judge, retire, stale
 from evaluator.judging.judgements import plan_judgements
 from evaluator.judging.prompt import PROMPT_HASH, PROMPT_VERSION, SCHEMA_HASH
 from evaluator.models import JudgeConfig, Judgement, ShownJudge
 from submissions.enums import Verb
-from submissions.exceptions import NotAllowedError, WrongStateError
+from submissions.exceptions import NotAllowedError, SubmissionError, WrongStateError
 from submissions.models import AuditEvent, Endpoint
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UserFactory, with_answers
@@ -90,7 +90,7 @@ def test_votes_and_prompt_make_another_judge_and_prices_do_not(monkeypatch: pyte
 
 @pytest.mark.parametrize(("votes", "split"), [(2, 5), (5, 3), (3, 17), (-1, 5)])
 def test_numbers_of_votes_that_cannot_decide_are_refused(votes: int, split: int) -> None:
-    with pytest.raises(JudgeRefusedError, match="odd"):
+    with pytest.raises(SubmissionError, match="odd"):
         made(endpoint(), votes=votes, votes_when_split=split)
 
 

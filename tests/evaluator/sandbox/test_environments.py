@@ -31,14 +31,13 @@ from evaluator.sandbox.environment_list import (
 )
 from evaluator.sandbox.environments import install, prepare_environment
 from evaluator.sandbox.task_environments import (
-    EnvironmentNotReadyError,
     environment_name,
     environment_of,
     newest_build,
     paper_environment,
     wanted_environments,
 )
-from evaluator.sandbox.types import Sandbox, SandboxError
+from evaluator.sandbox.types import Sandbox, SandboxError, SandboxUnavailableError
 from evaluator.testing.infrastructure_errors import fault_of
 
 # All processes that test share one state folder, and some tests here remove environments from it.
@@ -340,7 +339,7 @@ def test_a_task_with_neither_is_refused_with_what_to_do(small_version: SuiteVers
 
 def test_what_is_not_built_waits_and_burns_no_try(small_version: SuiteVersion) -> None:
     revision = change(environment="", dockerfile_hash=HASH)
-    with pytest.raises(EnvironmentNotReadyError) as unready:
+    with pytest.raises(SandboxUnavailableError) as unready:
         environment_of(revision)
     fault = fault_of(unready.value)
     assert (fault.public, fault.everywhere) == ("the task's environment is not built", True)
@@ -353,7 +352,7 @@ def test_the_newest_build_decides(small_version: SuiteVersion) -> None:
     built(name, BuildState.BUILT)
     assert environment_of(revision) == name
     built(name, BuildState.FAILED, log="x" * 1000 + "the end")
-    with pytest.raises(EnvironmentNotReadyError) as unready:
+    with pytest.raises(SandboxUnavailableError) as unready:
         environment_of(revision)
     why = str(unready.value)
     assert why.startswith(f"environment {name} could not be built (manage.py build_images tries again): xxx")
@@ -369,7 +368,7 @@ def test_only_builds_for_the_sandbox_in_use_count(small_version: SuiteVersion, s
     built(name, BuildState.BUILT, sandbox="docker")
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, evaluator_sandbox="bubblewrap")
     message = f"environment {name} is not built: run manage.py build_images, or name another one (docs/operating.md)"
-    with pytest.raises(EnvironmentNotReadyError, match=re.escape(message)):
+    with pytest.raises(SandboxUnavailableError, match=re.escape(message)):
         environment_of(revision)
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, evaluator_sandbox="docker")
     assert environment_of(revision) == name
