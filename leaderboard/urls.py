@@ -129,7 +129,6 @@ urlpatterns += [
     path(f"{ANSWER}calls/", generations.answer_calls, name="answer_calls"),
     path("submissions/<int:pk>/actions/", trajectories.submission_actions, name="submission_actions"),
     path(f"{ANSWER}trajectory/", trajectories.trajectory, name="trajectory"),
-    path(f"{ANSWER}trajectory.json", trajectories.trajectory_json, name="trajectory_json"),
     path(f"{ANSWER}trajectory/file/", trajectories.trajectory_file, name="trajectory_file"),
 ]
 

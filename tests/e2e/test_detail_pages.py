@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import expect
@@ -38,7 +39,8 @@ def test_from_a_mark_to_the_answer_the_system_and_the_task(
     expect(page.locator("#receipt + p + p")).to_contain_text("repeats the test run on your own machine")
     expect(page.locator(".code", has_text=f"manage.py repeat {page.url}")).to_have_count(1)
     answer = page.url
-    assert owner.request.get(f"{answer}?format=json").json()["answer"]["system"] == name
+    receipt = page.locator("#receipt + p").get_by_role("link", name="receipt").get_attribute("href") or ""
+    assert owner.request.get(urljoin(answer, receipt)).json()["answer"]["system"] == name
     to_board(page)
     page.get_by_role("link", name=name).first.click()
     expect(page.locator(".history svg circle")).to_have_count(1)

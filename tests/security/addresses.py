@@ -100,7 +100,6 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "implementation": private(**answer),
         "submission_actions": private(**one),
         "trajectory": private(**answer),
-        "trajectory_json": private(**answer),
         "trajectory_file": private(**answer),
         "endpoints": signed_in(),
         "endpoint_new": signed_in(),
@@ -270,8 +269,7 @@ ELSEWHERE_TESTED: Final = {
 PUBLISHED: Final = {
     *("board_default", "board", "matrix", "compare", "board_actions", "agreement", "system", "task"),
     *("snapshot", "case", "cases", "judge_differences", "analysis_default", "analysis"),
-    *("submission", "submission_progress", "submission_actions", "implementation", "trajectory", "trajectory_json"),
-    "trajectory_file",
+    *("submission", "submission_progress", "submission_actions", "implementation", "trajectory", "trajectory_file"),
 }
 """Where everybody reads of the submission, once it is published."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
 from django.core.management.base import CommandError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 EXIT_DIFFERS = 2
 SECONDS = 60
+_PAGE = re.compile(r"(?P<site>.*)(?P<answer>/submissions/\d+/answers/[^/]+/\d+/\d+)/?")
 
 
 class Command(OneForWrongArguments):
@@ -70,7 +72,7 @@ def _lines(found: Repeated) -> list[str]:
 
 
 def _content(place: str) -> bytes:
-    """The receipt's bytes, of a page or a file. Raises CommandError."""
+    """The receipt's bytes, by the address of the answer's page or from a file. Raises CommandError."""
     if urlsplit(place).scheme not in {"http", "https"}:
         try:
             return Path(place).read_bytes()
@@ -78,8 +80,12 @@ def _content(place: str) -> bytes:
             msg = f"{place} is neither an address (https://…) nor a file that can be read: {error.strerror}."
             raise CommandError(msg) from None
     parts = urlsplit(place)
-    query = {**dict(parse_qsl(parts.query)), "format": "json"}
-    address = urlunsplit(parts._replace(query=urlencode(query), fragment=""))
+    page = _PAGE.fullmatch(parts.path)
+    if page is None:
+        msg = f"{place} is not the address of an answer's page (https://…/submissions/1/answers/dpo/1/1/)."
+        raise CommandError(msg)
+    path = f"{page['site']}/api/v1{page['answer']}/receipt"
+    address = urlunsplit(parts._replace(path=path, fragment=""))
     try:
         # The scheme is looked at above.
         with urlopen(Request(address, headers={"Accept": "application/json"}), timeout=SECONDS) as reply:  # noqa: S310

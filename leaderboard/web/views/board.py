@@ -158,7 +158,6 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         "task_order": order,
         "groups": _groups(request.GET, tasks),
         "few": any(row.tests and row.tests.few for row in rows),
-        "compact": request.GET.get("density") == "compact",
     }
     response = render(request, template, context)
     address = f"{request.path}{query_with(request.GET)}".removesuffix("?")
@@ -199,7 +198,6 @@ def _controls(
             "kept": [(name, request.GET.get(name, "")) for name in ("sort", "version", "tasks", "rows")],
             "all_columns": COLUMNS,
             "columns": {column.key for column in columns},
-            "compact": request.GET.get("density") == "compact",
             "headings": headings(request.GET, columns),
         }
         names = {"filters": "board_filters", "head": "board_head"}

@@ -37,12 +37,12 @@ _CHARACTER: Final = 6.4
 
 @require_safe
 def badge(request: HttpRequest, slug: str) -> HttpResponse:
-    """A system's unit tests with their interval as SVG, on the newest version of ``?suite=`` with ``?inputs=`` (full).
+    """A system's unit tests with their interval as SVG, on the newest version of ``?suite=``, with all inputs.
 
     Without a suite, on the first one that has a row of the system.
     """
     system = get_object_or_404(System, slug=slug)
-    rows = visible_entries().filter(system=system, kind=Kind.RANKED, inputs=_inputs(request))
+    rows = visible_entries().filter(system=system, kind=Kind.RANKED, inputs=Inputs.FULL)
     if suite := request.GET.get("suite"):
         rows = rows.filter(suite_version__suite__slug=suite) if suite.isprintable() else rows.none()
     entry = (
@@ -75,13 +75,6 @@ def _standing(cell: TestsCell) -> str:
         return f"{cell.passed:g}/{cell.tasks}"
     interval = "" if cell.low is None or cell.high is None else f" [{cell.low:.1f}, {cell.high:.1f}]"
     return f"{cell.percent:.1f} %{interval}"
-
-
-def _inputs(request: HttpRequest) -> str:
-    asked = request.GET.get("inputs", Inputs.FULL.value)
-    if asked not in Inputs.values:
-        raise Http404(f"Inputs are one of {', '.join(Inputs.values)}.")
-    return asked
 
 
 class AskedFeed(NamedTuple):

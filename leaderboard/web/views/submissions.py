@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import FileResponse, Http404, HttpResponse, JsonResponse
+from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -115,7 +114,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
 @require_safe
 @closes
 def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
-    """One answer: its outcome, cases, log, differences, and how it was measured; ``?format=json`` is its receipt."""
+    """One answer: its outcome, cases, log, differences, and how it was measured."""
     shown, answer = open_answer(request, pk, paper, index, trial)
     return answer_page(request, shown, answer)
 
@@ -137,8 +136,6 @@ def answer_page(
     asked = request_of(answer)
     judges, review = list(Judgement.objects.of_answer(answer)), review_of(answer)
     receipt = shown_receipt(request, answer, run=run, judges=judges, review=review)
-    if request.GET.get("format") == "json":
-        return JsonResponse(asdict(receipt), json_dumps_params={"indent": 1})
     folds = request.GET.get("docstrings") != "shown"
     context = {
         "receipt": receipt,

@@ -14,7 +14,7 @@ from evaluator.models import Trajectory
 from leaderboard.board import actions
 from leaderboard.board.query_strings import asked_version, query_with
 from leaderboard.board.visibility import closed, closed_submissions, require_open
-from leaderboard.evidence.answers import answer_with_code, trajectory_name, trajectory_response
+from leaderboard.evidence.answers import answer_with_code, trajectory_name
 from leaderboard.evidence.submissions import visible_submission
 from leaderboard.web.closed_pages import closes
 from submissions.trajectories.steps import Action, AgentRun, TrajectoryError
@@ -59,14 +59,6 @@ def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int
         "chips": chips,
     }
     return render(request, "leaderboard/trajectory.html", context)
-
-
-@never_cache
-@require_safe
-@closes
-def trajectory_json(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
-    """The same as a file."""
-    return trajectory_response(answer_with_code(request, pk, paper, index, trial))
 
 
 @never_cache

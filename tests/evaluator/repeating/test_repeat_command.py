@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +21,7 @@ from submissions.domain.uploads import files_of
 from submissions.enums import SubmissionState, Visibility
 from submissions.models import Implementation, Submission
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
+from tests.leaderboard.api.asking import Program
 from tests.leaderboard.judging import JudgeFactory, judged
 from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
 
@@ -30,14 +32,13 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion
     from evaluator.sandbox.types import Sandbox
+    from submissions.models import User
 
 WRONG = "def double(x):\n    '''Twice.'''\n    return 2.0 * x if x < 3 else 0.0\n"
 
 
-def receipt(client: Client, answer: Implementation) -> dict[str, Any]:
-    response = client.get(f"{answer.get_absolute_url()}?format=json")
-    assert response.status_code == 200
-    found: dict[str, Any] = response.json()
+def receipt(answer: Implementation, person: User | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = Program(person).get(f"{answer.get_absolute_url()}receipt")
     return found
 
 
@@ -68,9 +69,9 @@ def measured(version: SuiteVersion, source: str) -> Implementation:
 @pytest.mark.bubblewrap
 @pytest.mark.django_db(transaction=True)
 def test_a_run_is_repeated_from_its_receipt_and_every_difference_is_named(
-    small_version: SuiteVersion, real_sandbox: Sandbox, client: Client, tmp_path: Path
+    small_version: SuiteVersion, real_sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    facts = receipt(client, measured(small_version, WRONG))
+    facts = receipt(measured(small_version, WRONG))
     file = tmp_path / "receipt.json"
     file.write_text(json.dumps(facts))
     assert facts["run"]["outcome"] == "wrong_output"
@@ -118,7 +119,7 @@ def test_the_receipt_holds_no_private_case_and_no_code_that_is_not_published(cli
     shown = {"seed": 7, "index": 1, "public": True, "outcome": "raised", "difference": "", "error": "boom"}
     TestRunFactory(implementation=answer, done="raised", cases=[case, shown], reason="secret reason")
     judgement = judged(answer, JudgeFactory(name="Careful May"), "LI")
-    facts = receipt(client, answer)
+    facts = receipt(answer)
     assert facts["run"]["cases"] == [{"seed": 7, "number": 1, "name": "", "outcome": "raised"}]
     assert (facts["run"]["private_passed"], facts["run"]["private_total"]) == (1, 1)
     assert [(each["label"], each["digest"]) for each in facts["judges"]] == [("LI", judgement.config.digest)]
@@ -130,24 +131,23 @@ def test_the_receipt_holds_no_private_case_and_no_code_that_is_not_published(cli
     assert facts["task"]["suite_digest"] in page
 
     Submission.objects.update(code_licence="")
-    hidden = receipt(client, answer)
+    hidden = receipt(answer)
     assert (hidden["answer"]["diff"], hidden["answer"]["digest"]) == (None, None)
     page = client.get(answer.get_absolute_url()).content.decode()
     assert facts["command"] not in page
     assert answer.digest not in page
     Submission.objects.update(visibility=Visibility.PRIVATE)
-    assert client.get(f"{answer.get_absolute_url()}?format=json").status_code == 404
-    client.force_login(UserFactory(is_staff=True))
-    assert receipt(client, answer)["answer"]["digest"] == answer.digest
+    assert Program().send("GET", f"{answer.get_absolute_url()}receipt").status_code == 404
+    assert receipt(answer, UserFactory(is_staff=True))["answer"]["digest"] == answer.digest
 
 
 @pytest.mark.django_db
-def test_what_cannot_be_repeated_is_said_why(client: Client, tmp_path: Path) -> None:
+def test_what_cannot_be_repeated_is_said_why(tmp_path: Path) -> None:
     answer = with_answers(SubmissionFactory(published=True), 1)[0]
     file = tmp_path / "receipt.json"
 
     def message() -> str:
-        file.write_text(json.dumps(receipt(client, answer)))
+        file.write_text(json.dumps(receipt(answer)))
         with pytest.raises(CommandError) as refused:
             repeated(file)
         return str(refused.value)
@@ -160,7 +160,10 @@ def test_what_cannot_be_repeated_is_said_why(client: Client, tmp_path: Path) -> 
         repeated(file)
     with pytest.raises(CommandError, match="neither an address"):
         repeated(tmp_path / "missing.json")
-    with pytest.raises(CommandError, match="could not be fetched: "):
+    address = re.escape("http://127.0.0.1:1/api/v1/submissions/1/answers/dpo/1/1/receipt?run=2 could not be fetched: ")
+    with pytest.raises(CommandError, match=address):
+        repeated("http://127.0.0.1:1/submissions/1/answers/dpo/1/1/?run=2#receipt")
+    with pytest.raises(CommandError, match=r"http://127\.0\.0\.1:1/x/ is not the address of an answer's page"):
         repeated("http://127.0.0.1:1/x/")
 
 

@@ -56,9 +56,7 @@ def of(answer: Implementation) -> str:
     return f"/submissions/{answer.submission_id}"
 
 
-def test_the_receipt_is_that_of_the_page_and_tells_no_code_that_one_may_not_see(
-    answer: Implementation, alice: User, client: Client
-) -> None:
+def test_the_receipt_holds_no_code_that_one_may_not_see(answer: Implementation, alice: User, client: Client) -> None:
     Implementation.objects.filter(pk=answer.pk).update(diff="--- secret")
     answer.refresh_from_db()
     address = f"{of(answer)}/answers/alpha/1/1/receipt"
@@ -69,13 +67,15 @@ def test_the_receipt_is_that_of_the_page_and_tells_no_code_that_one_may_not_see(
     assert cases == [(1, 0, "passed"), (2, 1, "wrong_output")]
     assert (told["run"]["private_passed"], told["run"]["private_total"], len(told["judges"])) == (1, 2, 1)
     client.force_login(alice)
-    assert client.get(f"{answer.get_absolute_url()}?format=json").json() == told
+    page = client.get(answer.get_absolute_url()).content.decode()
+    assert f"<code>/api/v1{address}</code> with your token" in page
     assert Program().problem("GET", address)["status"] == 404
     # Published without a licence: its code is nobody else's to see.
     Submission.objects.filter(pk=answer.submission_id).update(visibility="published", code_licence="")
     public = Program().get(address)
     assert (public["answer"]["diff"], public["answer"]["digest"]) == (None, None)
     assert "secret" not in str(public)
+    assert f'<a href="/api/v1{address}">receipt</a>' in client.get(answer.get_absolute_url()).content.decode()
 
 
 def test_the_receipt_of_a_run_that_was_replaced(answer: Implementation, alice: User) -> None:

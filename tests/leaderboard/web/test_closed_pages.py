@@ -104,9 +104,7 @@ def _own_pages(answer: Implementation, submission: Submission, judge: str) -> di
     return {
         "implementation": Page(one, "because wrong_output", FORBIDDEN),
         "run": Page(f"{one}?run={run.pk}", "because wrong_output", FORBIDDEN),
-        "receipt": Page(f"{one}?format=json", '"outcome": "wrong_output"', FORBIDDEN),
         "trajectory": Page(address_of(answer, "trajectory"), "a marked thought", FORBIDDEN),
-        "trajectory_json": Page(address_of(answer, "trajectory_json"), "a marked thought", FORBIDDEN),
         "trajectory_file": Page(address_of(answer, "trajectory_file"), "a marked file", FORBIDDEN),
         "submission": Page(submission.get_absolute_url(), "because wrong_output"),
         "total": Page(submission.get_absolute_url(), "1 of 2 tasks pass"),

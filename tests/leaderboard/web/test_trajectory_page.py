@@ -16,6 +16,7 @@ from submissions.models import Submission
 from submissions.trajectories.steps import Action, AgentRun
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
+from tests.leaderboard.api.asking import Program
 from tests.leaderboard.judging import walked
 from tests.leaderboard.showing import address_of
 from tests.submissions.factories import SubmissionFactory, SystemFactory, UserFactory, with_answers
@@ -34,6 +35,11 @@ def answer_with(*actions: Action, submission: dict[str, Any] | None = None, **st
     answer: Implementation = with_answers(made, 1)[0]
     walked(answer, *actions, **step)
     return answer
+
+
+def operation_of(answer: Implementation) -> str:
+    task = answer.revision.task
+    return f"/submissions/{answer.submission_id}/answers/{task.paper.slug}/{task.index}/{answer.trial}/trajectory"
 
 
 def shown(client: Client, answer: Implementation, query: str = "") -> Any:
@@ -61,19 +67,23 @@ def test_foreign_text_is_escaped(client: Client) -> None:
     assert bad not in page
 
 
-@pytest.mark.parametrize("name", ["trajectory", "trajectory_json"])
-def test_without_a_licence_it_is_for_its_owner_and_maintainers(client: Client, name: str) -> None:
+def test_without_a_licence_it_is_for_its_owner_and_maintainers(client: Client) -> None:
     answer = answer_with(Action.RUN, observation="secret observation", submission={"code_licence": ""})
     for user, shown in ((None, False), (UserFactory(), False), (answer.submission.owner, True)):
         if user:
             client.force_login(user)
-        response = client.get(address_of(answer, name))
-        assert (response.status_code == 200, b"secret observation" in response.content) == (shown, shown)
+        api = Program(user).send("GET", operation_of(answer))
+        for response in (client.get(address_of(answer, "trajectory")), api):
+            assert (response.status_code == 200, b"secret observation" in response.content) == (shown, shown)
+    page = client.get(address_of(answer, "trajectory")).content.decode()
+    assert f"<code>/api/v1{operation_of(answer)}</code> with your token" in page
 
 
-def test_the_download_is_what_is_stored(client: Client) -> None:
+def test_the_api_has_what_is_stored(client: Client) -> None:
     answer = answer_with(Action.READ, Action.FINISH)
-    response = client.get(address_of(answer, "trajectory_json"))
+    page = client.get(address_of(answer, "trajectory")).content.decode()
+    assert f'<a href="/api/v1{operation_of(answer)}" download>JSON</a>' in page
+    response = Program().send("GET", operation_of(answer))
     assert response["Content-Disposition"].startswith(f'attachment; filename="trajectory-{answer.submission_id}-')
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response.json() == {
@@ -175,7 +185,7 @@ def test_steps_that_are_not_known_are_no_zero_anywhere(client: Client) -> None:
     assert "No step was taken" not in page
     numbers = client.get(reverse("submission_actions", args=[submission.pk])).content.decode()
     assert "Not counted, since the steps are not known: 1 trajectory of SWE-agent. The page of each" in numbers
-    told = client.get(address_of(stored.implementation, "trajectory_json")).json()["trajectory"]
+    told = Program().get(operation_of(stored.implementation))["trajectory"]
     assert (told["steps"], told["unread"], told["remarks"]) == (None, unread.unread, list(unread.remarks))
     Trajectory.objects.exclude(pk=stored.pk).delete()
     assert not actions.has_trajectories(version)
