@@ -128,7 +128,7 @@ class AuditResult:
     """Everything that one audit found. What was not tried is None: nothing else is worth trying when golden fails.
 
     ``golden`` holds the verdicts on the golden function, each on seeds of its own; ``missing`` is what the environment
-    lacks to run it, of which nothing follows for the test. ``mode`` and ``mode_why`` say how an upstream test is run.
+    lacks to run it, of which nothing follows for the test.
     ``upstream_trial`` is None where no such test stands beside a sealed one, else why it cannot run here, and empty
     where it runs. ``reasons`` are findings that make the task unusable.
     """
@@ -140,8 +140,6 @@ class AuditResult:
     guessing: Guessing | None = None
     margins: Margins | None = None
     image_scan: ImageScan | None = None
-    mode: str = ""
-    mode_why: str = ""
     upstream_trial: str | None = None
     missing: Missing | None = None
     notes: tuple[str, ...] = field(default=())
@@ -201,8 +199,6 @@ class AuditResult:
             "guessing": self.guessing and self.guessing.as_data(),
             "margins": self.margins and self.margins.as_data(),
             "image_scan": self.image_scan and self.image_scan.as_data(),
-            "mode": self.mode,
-            "mode_why": self.mode_why,
             "upstream": {}
             if self.upstream_trial is None
             else {"runs": not self.upstream_trial, "why": self.upstream_trial},

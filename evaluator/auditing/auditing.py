@@ -155,9 +155,11 @@ def measure(revision: TaskRevision, epoch: SeedEpoch) -> tuple[AuditResult, dict
 
 def store(revision: TaskRevision, result: AuditResult, facts: dict[str, Any]) -> None:
     """Store what an audit found on its revision; sends ``revision_audited`` after commit."""
+    # How evaluators before version 5 ran upstream's test: the pages of their results still show it.
+    former = {"mode": revision.audit["mode"]} if "mode" in revision.audit else {}
     with transaction.atomic():
         TaskRevision.objects.filter(pk=revision.pk).update(
-            audit_state=state_of(result), audit={**result.as_data(), **facts}
+            audit_state=state_of(result), audit={**result.as_data(), **facts, **former}
         )
         revision.refresh_from_db(fields=["audit_state", "audit"])
         transaction.on_commit(partial(revision_audited.send_robust, sender=TaskRevision, revision=revision))
@@ -202,13 +204,12 @@ class Auditor:
     def audit(self) -> AuditResult:
         """Everything that there is to find. Raises ``SandboxError`` for infrastructure errors that did not go away."""
         sealed = self.grader.revision.protocol == Protocol.SEALED
-        mode, mode_why = ("", "") if sealed else self.grader.choose_mode(label=self.label)
         first = self._reference(self.grader)
         missing = missing_in(first, self.grader.reference_tree)
         if missing:
-            return AuditResult((first,), mode=mode, mode_why=mode_why, missing=missing)
+            return AuditResult((first,), missing=missing)
         golden = (first, self._reference(self.regrader))
-        result = AuditResult(golden, mode=mode, mode_why=mode_why)
+        result = AuditResult(golden)
         if any(verdict.outcome is not Outcome.PASSED for verdict in golden):
             # Whatever else were tried would fail for the same reason, and say nothing.
             return result
@@ -277,7 +278,6 @@ class Auditor:
         if not self.grader.has_upstream_test:
             return result
         try:
-            mode, mode_why = self.grader.choose_mode(label=self.label)
             verdict = retried(
                 lambda: self.grader.grade_by_upstream_test(self.grader.reference_tree, label=f"{self.label}-upstream")
             )
@@ -285,7 +285,7 @@ class Auditor:
             return replace(result, upstream_trial=f"it could not be tried: {error.public}")
         passed = verdict.outcome is Outcome.PASSED
         trial = "" if passed else f"the reference does not pass it ({verdict.outcome.words}: {verdict.reason})"
-        return replace(result, mode=mode, mode_why=mode_why, upstream_trial=trial)
+        return replace(result, upstream_trial=trial)
 
     def _placed(self, file: bytes, definitions: Mapping[str, str]) -> dict[str, bytes]:
         """``file`` with each definition in the goal's place, but those that nobody could submit: they prove nothing."""

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from evaluator.generation.agent_workspace import LENT_TOOLS, shell_mounts
-from evaluator.sandbox.types import BoxSpec, Ending, Limits, Mount, SandboxError
+from evaluator.sandbox.types import BoxSpec, Ending, Feed, Limits, Mount, SandboxError
 from evaluator.testing import box
 from evaluator.testing.box import frames
 from evaluator.testing.logs import clean_text
-from evaluator.testing.upstream_relay import Side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,6 +61,35 @@ _LOOKED_FOR: Final = sorted({*LENT_TOOLS.split(), *_TRIED})
 _MOST_PACKAGES: Final = 80
 _LONGEST_NAME: Final = 60
 _FOREIGN: Final = "something in the box wrote what its driver does not write"
+
+
+class Conversation:
+    """The worker's end of a talk with a box: a :class:`~evaluator.sandbox.types.Dialogue` that cuts messages."""
+
+    def __init__(self, take: Callable[[bytes], None], broken: Callable[[], None]) -> None:
+        """``take`` is given every whole message; ``broken`` is called once when bytes come that are none."""
+        self.feed = Feed()
+        self._take = take
+        self._broken = broken
+        self._rest = bytearray()
+        self._is_broken = False
+
+    def received(self, data: bytes) -> None:
+        """Take in the next bytes of stdout."""
+        if self._is_broken:
+            return
+        self._rest += data
+        try:
+            if b"\n" in data:
+                lines, rest = frames.split(bytes(self._rest))
+                self._rest = bytearray(rest)
+                for line in lines:
+                    self._take(line)
+            if not frames.begins_frame(bytes(self._rest[:10])):
+                raise frames.FrameError("these bytes do not begin a message")  # noqa: TRY301 - as those that decoding meets
+        except frames.FrameError:
+            self._is_broken = True
+            self._broken()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +186,7 @@ class AgentBox:
             environment=environment,
         )
         self._inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._side = Side(self._inbox.put, lambda: self._inbox.put(None))
+        self._side = Conversation(self._inbox.put, lambda: self._inbox.put(None))
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=label)
         self._box: Future[BoxResult] | None = None
         self._dismissed = False

@@ -18,7 +18,6 @@ from benchmark_tasks.domain.python_source import SourceError
 from evaluator.sandbox.environments import run_step
 from evaluator.sandbox.trees import entries, link_tree
 from evaluator.sandbox.types import Mount, SandboxError
-from evaluator.testing.upstream_boxes import answer_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,14 +145,37 @@ def _fill(task: AgentTask, folder: Path) -> None:
 
 def _without_tests(task: AgentTask, target: Path) -> None:
     """Link the masked repository to ``target``, without unit tests and what only they name."""
+    link_tree(task.repository, target, bytecode=False)
     if task.unit_test_file:
-        with answer_tree(task.repository, task.unit_test_file, target.parent) as tree:
-            link_tree(tree, target, bytecode=False)
-    else:
-        link_tree(task.repository, target, bytecode=False)
+        _remove_test(target, PurePosixPath(task.unit_test_file))
     for path in [path for path, _ in entries(target) if path.name in OWN_FOLDERS and not path.is_symlink()]:
         if path.is_dir():
             shutil.rmtree(path)
+
+
+def _remove_test(tree: Path, test: PurePosixPath) -> None:
+    """Remove the folder of ``test``, or the test alone where it lies at the root, and the files that only it names."""
+    for name in _named_only_by(tree, test):
+        (tree / name).unlink(missing_ok=True)
+    if len(test.parts) > 1:
+        shutil.rmtree(tree / test.parent)
+    else:
+        (tree / test).unlink(missing_ok=True)
+
+
+def _named_only_by(tree: Path, test: PurePosixPath) -> list[PurePosixPath]:
+    """Files outside the test's folder whose names are in the test, and in no other source file."""
+    try:
+        parsed = ast.parse((tree / test).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return []
+    constants = (node.value for node in ast.walk(parsed) if isinstance(node, ast.Constant))
+    texts = {value for value in constants if isinstance(value, str) and value}
+    files = [PurePosixPath(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()]
+    outside = [file for file in files if len(test.parts) == 1 or test.parent not in file.parents]
+    data = [file for file in outside if file.suffix != ".py" and any(text.endswith(file.name) for text in texts)]
+    sources = [(tree / file).read_bytes() for file in outside if file.suffix == ".py" and file != test] if data else []
+    return [file for file in data if not any(file.name.encode() in source for source in sources)]
 
 
 def _write_paper(task: AgentTask, folder: Path) -> None:

@@ -87,6 +87,11 @@ class TestRun(Leased):
         """The task revision whose tests decide this run."""
         return self.revision or self.implementation.revision
 
+    @property
+    def ran_remotely(self) -> bool:
+        """Whether upstream's test ran in another box than the answer, as some did before evaluator version 5."""
+        return self.graded_revision.audit.get("mode") == "remote" and self.evaluator_version in {"1", "2", "3", "4"}
+
 
 class Attempt(models.Model):
     """One try at a test run, by one worker, who may decide it with ``token``; ``sandbox`` is empty without one."""

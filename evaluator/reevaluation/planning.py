@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 from django.utils import timezone
 
 from benchmark_tasks.domain.queries import revisions_of
+from benchmark_tasks.enums import Protocol
 from benchmark_tasks.models import SeedEpoch, Suite, SuiteVersion, Task, TaskRevision
 from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation, TestRun
-from evaluator.sandbox.configuration import EVALUATOR_VERSION
+from evaluator.sandbox.configuration import EVALUATOR_VERSION, is_comparable
 from evaluator.sandbox.task_environments import Offer, short_digest
 from submissions.answers.types import task_named
 from submissions.enums import SubmissionState
@@ -276,7 +277,7 @@ def _differences(
         why.append("new grading content")
     if run.seed_epoch != version.seed_epoch.number:
         why.append(f"seed epoch {run.seed_epoch} → {version.seed_epoch.number}")
-    if run.evaluator_version != EVALUATOR_VERSION:
+    if not is_comparable(run.evaluator_version, sealed=revision.protocol == Protocol.SEALED):
         why.append(f"evaluator {run.evaluator_version} → {EVALUATOR_VERSION}")
     # What was decided without a box was measured in no environment.
     offer = offered(revision) if run.environment_digest else None

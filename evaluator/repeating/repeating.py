@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from benchmark_tasks.enums import Protocol
 from benchmark_tasks.models import TaskRevision
 from evaluator.outcomes import WITHOUT_TEST, Outcome
 from evaluator.repeating.receipts import ReceiptError
-from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox
+from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox, is_comparable
 from evaluator.testing.evaluate import candidate_tree
 from evaluator.testing.graders import Grader, retried
 from submissions.answers.limited import apply_limited
@@ -71,7 +72,7 @@ def repeat(receipt: Receipt) -> Repeated:
         private_total=len(private),
         sandbox=sandbox.name,
         differences=_differences(run, verdict),
-        remarks=_remarks(run, sandbox.name, grader.environment_digest(), (sum(private), len(private))),
+        remarks=_remarks(run, grader, sandbox.name, (sum(private), len(private))),
     )
 
 
@@ -125,9 +126,10 @@ def _words(outcome: str | None) -> str:
     return f"“{Outcome(outcome).words}”" if outcome in set(Outcome) else "nothing"
 
 
-def _remarks(run: RunFacts, sandbox: str, environment_digest: str, private: tuple[int, int]) -> tuple[str, ...]:
+def _remarks(run: RunFacts, grader: Grader, sandbox: str, private: tuple[int, int]) -> tuple[str, ...]:
     found = []
-    if run.evaluator != EVALUATOR_VERSION:
+    environment_digest = grader.environment_digest()
+    if not is_comparable(run.evaluator, sealed=grader.revision.protocol == Protocol.SEALED):
         found.append(f"evaluator: stored with version {run.evaluator}, here {EVALUATOR_VERSION}")
     if run.sandbox and run.sandbox != sandbox:
         found.append(f"sandbox: stored in {run.sandbox}, here in {sandbox}")

@@ -16,9 +16,12 @@ from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 if TYPE_CHECKING:
     from evaluator.sandbox.types import Sandbox
 
-EVALUATOR_VERSION = "4"
+EVALUATOR_VERSION = "5"
 """Part of what makes two test runs comparable. Raise it when the driver, the comparison, the verdict or the way
-from an epoch to its private seeds changes."""
+from an epoch to its private seeds changes. Version 5 tests every answer to a task of upstream's in process."""
+
+_SAME_WHERE_SEALED: Final = frozenset({"4", EVALUATOR_VERSION})
+"""Since which version nothing has changed for sealed tasks."""
 
 Kind = Literal["bubblewrap", "docker"]
 KINDS: Final[tuple[Kind, ...]] = ("bubblewrap", "docker")
@@ -27,6 +30,11 @@ _SETTINGS: Final = (
     *("evaluator_sandbox", "sandbox_python", "sandbox_host_uid", "sandbox_allow_no_cgroups", "sandbox_image"),
     *("sandbox_runtime", "sandbox_idle_minutes"),
 )
+
+
+def is_comparable(version: str, *, sealed: bool) -> bool:
+    """Whether evaluator ``version`` gives the verdicts of this one, on answers to ``sealed`` tasks or to upstream's."""
+    return version in _SAME_WHERE_SEALED if sealed else version == EVALUATOR_VERSION
 
 
 def sandbox_state_folder() -> Path:

@@ -62,7 +62,7 @@ class Engine:
 
     def client(self) -> Client:
         """The SDK's client. Raises :class:`SandboxUnavailableError` when no engine answers."""
-        with self._lock:  # two boxes that talk to each other run in two threads
+        with self._lock:  # an agent's box runs in a thread of its own
             if self._client is None or self._client_of != os.getpid():
                 # A worker forks for each job. Two processes on one connection would get each other's answers.
                 self.close()

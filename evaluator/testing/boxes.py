@@ -140,11 +140,7 @@ def talk(
     Raises :class:`SandboxError` when no hello with ``nonce`` came (the candidate's code was not reachable before it,
     so it is an infrastructure error), or one from another processor family than ``family``.
     """
-    return read_talk(sandbox.run(spec, cancelled=cancelled), spec, nonce, family=family)
-
-
-def read_talk(result: BoxResult, spec: BoxSpec, nonce: str, *, family: str | None = None) -> Talk:
-    """What the box said in all, see :func:`talk`."""
+    result = sandbox.run(spec, cancelled=cancelled)
     whole, rest = frames.split(result.stdout)
     forged = not frames.begins_frame(rest)
     messages: list[Data] = []

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
@@ -17,7 +15,6 @@ from benchmark_tasks.domain.queries import goal_of
 from benchmark_tasks.domain.seeds import private_seeds
 from benchmark_tasks.enums import Protocol
 from evaluator.sandbox.configuration import (
-    EVALUATOR_VERSION,
     configured_sandbox,
     environment_list,
     golden_folder,
@@ -29,13 +26,10 @@ from evaluator.testing.boxes import HELLO_SECONDS, Variants
 from evaluator.testing.golden import GoldenError, GoldenFolder
 from evaluator.testing.sealed import grade, grade_variants
 from evaluator.testing.types import Check, Rule, SealedTask
-from evaluator.testing.upstream import choose_mode, grade_upstream
+from evaluator.testing.upstream import grade_upstream
 from evaluator.testing.upstream_boxes import (
     DEFAULT_MEMORY_BYTES,
     DEFAULT_WALL_SECONDS,
-    SERVE_SLACK_SECONDS,
-    Mode,
-    ModeChoice,
     UpstreamTask,
 )
 
@@ -133,11 +127,10 @@ class Grader:
     def most_seconds(self) -> float:
         """How long :meth:`grade` can take while every box keeps to its own limit."""
         if self._is_upstream:
-            # The answer, and before it the reference where the mode is not known yet; each a test and a remote goal.
-            return 2 * (2 * self.upstream_task.wall_seconds + SERVE_SLACK_SECONDS) + OUTSIDE_SECONDS
+            return self.upstream_task.wall_seconds + OUTSIDE_SECONDS
         check = self.task.check
         seeds = len(check.public_seeds) + len(self.private_seeds)
-        beside = 2 * self.upstream_task.wall_seconds + SERVE_SLACK_SECONDS if self.runs_upstream_test else 0.0
+        beside = self.upstream_task.wall_seconds if self.runs_upstream_test else 0.0
         # The reference gets twice the time for each seed; the answer has a public and a private box.
         return HELLO_SECONDS + (2 * seeds + 2) * check.wall_seconds + beside + OUTSIDE_SECONDS
 
@@ -181,7 +174,7 @@ class Grader:
     ) -> Verdict:
         """What the suite's own unit test says of ``tree``, even if a sealed test decides. Raises as :meth:`grade`."""
         sandbox = sandbox or configured_sandbox()
-        return self._grade_upstream(self.upstream_task, tree, sandbox=sandbox, label=label, cancelled=cancelled)
+        return grade_upstream(sandbox=sandbox, task=self.upstream_task, tree=tree, label=label, cancelled=cancelled)
 
     def grade_goal_files(
         self, texts: Sequence[bytes], *, label: str, seconds: float, preload: Sequence[str] = ()
@@ -199,7 +192,7 @@ class Grader:
                 outcomes = []
                 for text in texts:
                     (tree / self.revision.goal_file).write_bytes(text)
-                    verdict = retried(lambda: self._grade_upstream(task, tree, sandbox=sandbox, label=label))
+                    verdict = retried(lambda: grade_upstream(sandbox=sandbox, task=task, tree=tree, label=label))
                     outcomes.append(verdict.outcome)
                 return outcomes
         goal_file = self.revision.goal_file
@@ -214,59 +207,6 @@ class Grader:
                 label=label,
             )
         )
-
-    def _grade_upstream(
-        self,
-        task: UpstreamTask,
-        tree: Path,
-        *,
-        sandbox: Sandbox,
-        label: str,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> Verdict:
-        choice = self._mode(sandbox, label, cancelled)
-        return grade_upstream(
-            sandbox=sandbox,
-            task=task,
-            tree=tree,
-            choice=choice,
-            scratch=scratch_folder(),
-            label=label,
-            cancelled=cancelled,
-        )
-
-    def choose_mode(self, *, label: str = "mode", sandbox: Sandbox | None = None) -> tuple[str, str]:
-        """How answers to a task of upstream's are tested, ``remote`` or ``in_process``, and why; found out anew.
-
-        Runs the reference in boxes. Raises ``SandboxError`` for infrastructure errors.
-        """
-        choice = self._choose(sandbox or configured_sandbox(), label, lambda: False)
-        return choice.mode.value, choice.why
-
-    def _mode(self, sandbox: Sandbox, label: str, cancelled: Callable[[], bool]) -> ModeChoice:
-        stored = GoldenFolder(golden_folder()).get(self._mode_key(sandbox))
-        if stored is None:
-            return self._choose(sandbox, label, cancelled)
-        facts = json.loads(stored)
-        return ModeChoice(Mode(facts["mode"]), facts["why"], facts["copies_back"], frozenset(facts["returns"]))
-
-    def _choose(self, sandbox: Sandbox, label: str, cancelled: Callable[[], bool]) -> ModeChoice:
-        choice = choose_mode(
-            sandbox=sandbox, task=self.upstream_task, scratch=scratch_folder(), label=label, cancelled=cancelled
-        )
-        facts = {**asdict(choice), "returns": sorted(choice.returns)}
-        GoldenFolder(golden_folder()).put(self._mode_key(sandbox), json.dumps(facts).encode())
-        stored = {"mode": choice.mode.value, "mode_why": choice.why}
-        if {key: self.revision.audit.get(key) for key in stored} != stored:
-            self.revision.audit = {**self.revision.audit, **stored}
-            type(self.revision).objects.filter(pk=self.revision.pk).update(audit=self.revision.audit)
-        return choice
-
-    def _mode_key(self, sandbox: Sandbox) -> str:
-        """The choice is the reference's doing, so it is as good as golden outputs: for one content and environment."""
-        digest = sandbox.environment_digest(self.environment)
-        key = hashlib.sha256(f"{self.revision.grading_hash}\0{digest}\0{EVALUATOR_VERSION}".encode()).hexdigest()
-        return f"mode-{key}"
 
 
 def check_from_settings(stored: dict[str, Any]) -> Check:

@@ -62,7 +62,6 @@ class _Reading:
     left: bool = False
     passed: bool = False
     replaced: list[str] = field(default_factory=list)
-    obstacle: str = ""
 
     @property
     def current(self) -> _Case:
@@ -101,12 +100,6 @@ def judge(report: Any, *, name: str, result: BoxResult, spec: BoxSpec) -> Verdic
 def _tampered(name: str, why: str, result: BoxResult, logs: Any = ()) -> Verdict:
     """A maintainer looks at such an answer."""
     return stopped(name, Outcome.TAMPERING, why, result, logs)
-
-
-def obstacle(report: Any) -> str:
-    """What kept values from being exchanged between a test and a remote goal, if anything did."""
-    reading = read_events(report, "") if isinstance(report, dict) and _is_report(report) else None
-    return reading.obstacle if reading else ""
 
 
 def stopped(name: str, outcome: Outcome, error: str, result: BoxResult | None, logs: Any = ()) -> Verdict:
@@ -157,8 +150,6 @@ def _read_event(event: dict[str, Any], reading: _Reading) -> None:
         reading.exited = True
     elif kind == "left":
         reading.left, reading.replaced = True, [str(name) for name in event["replaced"]]
-    elif kind == "obstacle":
-        reading.obstacle = reading.obstacle or clean_text(str(event["text"]))[:MAX_ERROR_CHARACTERS]
     else:
         raise ValueError(kind)
 

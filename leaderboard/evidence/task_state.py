@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from django.db.models import Q
 
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
-from benchmark_tasks.enums import AuditState
+from benchmark_tasks.enums import AuditState, Protocol
 from evaluator.enums import BuildState, RunState
 from evaluator.models import TestRun
-from evaluator.sandbox.configuration import EVALUATOR_VERSION
+from evaluator.sandbox.configuration import EVALUATOR_VERSION, is_comparable
 from evaluator.sandbox.environment_list import PAPER_NAME
 from evaluator.sandbox.task_environments import environment_name, newest_builds, why_not_ready
 from evaluator.sandbox.types import SandboxError
@@ -41,10 +41,10 @@ def reference_is_shipped(revision: TaskRevision) -> bool:
 
 def why_outdated(revision: TaskRevision) -> str:
     """Why the audit does not speak for what is measured now: another evaluator or environment; empty when it does."""
-    made_by = revision.audit.get("evaluator_version")
+    made_by = revision.audit.get("evaluator_version", "")
     if revision.audit_state == AuditState.UNAUDITED:
         return ""
-    if made_by != EVALUATOR_VERSION:
+    if not is_comparable(made_by, sealed=revision.protocol == Protocol.SEALED):
         return f"it was made by evaluator version {made_by or 'unknown'}, the current one is {EVALUATOR_VERSION}"
     digest = revision.audit.get("environment_digest")
     measured = TestRun.objects.filter(

@@ -8,7 +8,6 @@ import secrets
 import socket
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,8 @@ from evaluator.sandbox.types import SandboxError
 from evaluator.testing.golden import GoldenFolder
 from evaluator.testing.logs import MAX_LOG_BYTES
 from evaluator.testing.sealed import grade
-from evaluator.testing.upstream import Mode, ModeChoice, UpstreamTask, choose_mode, grade_upstream
+from evaluator.testing.upstream import grade_upstream
+from evaluator.testing.upstream_boxes import UpstreamTask
 from tests.attacks.corpus.attack import Group, Way
 from tests.attacks.sending import command_line, left_behind
 
@@ -143,9 +143,6 @@ class Range:
         self._task = write_task(folder / "task")
         self._golden = GoldenFolder(folder / "golden")
         self._label = f"attack-{secrets.token_hex(4)}"
-        self._scratch = folder / "scratch"
-        self._scratch.mkdir()
-        self._scratch.chmod(0o755)
         _with_test(write_tree(folder / "upstream" / "reference", GOLDEN))
         self._upstream = UpstreamTask(
             goal=GOAL,
@@ -156,7 +153,6 @@ class Range:
             environment="numpy",
             memory_bytes=512 * 1024 * 1024,
         )
-        self._choice = cache(self._choose)
 
     def fire(self, attack: Attack, way: Way) -> tuple[str, str]:
         """Outcome (``escaped`` when the attack left a trace, ``infra`` when it was not run) and reason."""
@@ -205,17 +201,8 @@ class Range:
             sandbox=self.sandbox,
             task=replace(self._upstream, wall_seconds=attack.wall_seconds),
             tree=_with_test(tree),
-            choice=self._choice(way),
-            scratch=self._scratch,
             label=self._label,
         )
-
-    def _choose(self, way: Way) -> ModeChoice:
-        if way is Way.IN_PROCESS:
-            return ModeChoice(Mode.IN_PROCESS, "so that the attack runs beside the test")
-        choice = choose_mode(sandbox=self.sandbox, task=self._upstream, scratch=self._scratch, label=self._label)
-        assert choice.mode is Mode.REMOTE, choice.why
-        return choice
 
 
 @contextmanager

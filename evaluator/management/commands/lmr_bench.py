@@ -121,4 +121,4 @@ def _upstream(revision: TaskRevision) -> str:
     trial = revision.audit.get("upstream")
     if revision.overlay["upstream_reasons"] or not trial:
         return "cannot run"
-    return f"also run, {revision.audit['mode'].replace('_', '-')}" if trial["runs"] else "reference fails it"
+    return "also run, in-process" if trial["runs"] else "reference fails it"

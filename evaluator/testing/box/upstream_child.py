@@ -7,8 +7,7 @@ asserts proves nothing.
 
 ``upstream_child.py JOB`` with a JSON object: ``repository`` and ``unit_test`` (absolute paths), ``argument`` (the test
 as upstream's command names it), ``span`` (the goal's lines in the test file, or null), ``path`` (folders that are
-imported from at last), ``events`` (the descriptor that takes one JSON object a line) and, for a remote goal, ``calls``
-(where calls go) and ``answers``.
+imported from at last) and ``events`` (the descriptor that takes one JSON object a line).
 
 Events leave at once, so that nothing can take them back. Python 3.8 or newer, standard library only.
 """
@@ -62,8 +61,6 @@ def main(job: dict[str, Any]) -> None:
 
     _enter(job)
     watch_module = _sibling("upstream_watch")
-    if job.get("calls") is not None:
-        sys.modules["lmr_board_remote"] = _remote(job, send)
     unittest.TextTestRunner.resultclass = recording_result(send)
     # Before the watch begins, which remembers how records are made.
     _record_logging(send, lambda: watch.look_at_models())
@@ -134,14 +131,6 @@ def _text_of(record: logging.LogRecord) -> str:
         return ""
 
 
-def _remote(job: dict[str, Any], send: Any) -> Any:
-    frames = _sibling("frames")
-    _sibling("payloads")
-    remote = _sibling("remote")
-    remote.connect(frames, job["calls"], job["answers"], job["repository"], send)
-    return remote
-
-
 def _sibling(stem: str) -> Any:
     """Import a file beside this one by its path: the box's folder is not on ``sys.path``."""
     specification = importlib.util.spec_from_file_location(f"box_{stem}", f"{BOX}/{stem}.py")
@@ -164,11 +153,10 @@ def describe_error(error: BaseException, *, inside: str) -> dict[str, object]:
         for entry in traceback.extract_tb(error.__traceback__)
         if entry.filename.startswith(f"{inside}/")
     ]
-    remote = [plain(str(line), MAX_LINE_CHARACTERS) for line in getattr(error, "remote_lines", [])]
     return {
         "type": plain(type(error).__name__, 100),
         "message": plain(message, MAX_TEXT_CHARACTERS),
-        "traceback": (lines + remote)[-MAX_TRACEBACK_LINES:],
+        "traceback": lines[-MAX_TRACEBACK_LINES:],
     }
 
 

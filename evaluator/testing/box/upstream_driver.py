@@ -1,12 +1,7 @@
-"""The first program of an upstream task's boxes. Mounted at ``/box/upstream_driver.py``, with its siblings.
+"""The first program of an upstream task's box. Mounted at ``/box/upstream_driver.py``, with its siblings.
 
-``upstream_driver.py MODE NONCE``; stdin begins with one message, the job. ``MODE`` is one of
-
-``test``   run the unit test in a process of its own, in a writable copy of ``/box/repository``, and report.
-``grade``  the same, where the goal is a stub: its calls leave as messages, their answers come through stdin.
-``serve``  import the answer's module and answer such calls; see ``remote.py``.
-
-The job of ``test`` and ``grade`` is ``{"folder", "unit_test", "span", "path"}``: the copy's name, the test's path in
+``upstream_driver.py NONCE`` runs the unit test in a process of its own, in a writable copy of ``/box/repository``, and
+reports. Stdin is one message, the job ``{"folder", "unit_test", "span", "path"}``: the copy's name, the test's path in
 the repository, the goal's lines there or null, and folders of the repository whose packages count as installed. Hello
 leaves first, as in ``driver.py``; the report is the last message::
 
@@ -53,24 +48,18 @@ _SET_CHILD_SUBREAPER = 36
 _CHUNK = 64 * 1024
 
 
-def main(mode: str, nonce: str) -> None:
-    """Run one mode to its end."""
+def main(nonce: str) -> None:
+    """Run the test to its end and report."""
     answers = os.dup(1)
     os.dup2(2, 1)
     _emit(answers, {"kind": "hello", "nonce": nonce, "python": platform.python_version()})
-    orders = frames.Reader(0)
-    job: Any = frames.decode(orders.line() or b"")
-    if mode == "serve":
-        _load_module("payloads")
-        child = _load_module("upstream_child")
-        _load_module("remote").serve(frames, child, job, orders, answers, str(REPOSITORY))
-        return
+    job: Any = frames.decode(frames.Reader(0).line() or b"")
     library = ctypes.CDLL(None)
     library.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
     library.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     place = WORKSPACE / job["folder"]
     digests = copy_tree(REPOSITORY, place, leave_out=f"{Path(job['unit_test']).parent.as_posix()}/{LOG_FOLDER}")
-    report = _watch(place, job, calls=answers if mode == "grade" else None)
+    report = _watch(place, job)
     _kill_descendants()
     report["logs"] = read_logs(place / Path(job["unit_test"]).parent / LOG_FOLDER)
     report["changed"] = changed_files(place, digests)
@@ -125,11 +114,10 @@ def read_logs(folder: Path) -> list[list[str]]:
     return found
 
 
-def _watch(place: Path, job: dict[str, Any], *, calls: int | None) -> dict[str, object]:
+def _watch(place: Path, job: dict[str, Any]) -> dict[str, object]:
     """Start the test, take in what it says until its process has ended, and return the first half of the report."""
     events, events_end = os.pipe()
     printed, printed_end = os.pipe()
-    answers = os.dup(0) if calls is not None else None
     order = {
         "repository": str(place),
         "unit_test": str(place / job["unit_test"]),
@@ -137,14 +125,12 @@ def _watch(place: Path, job: dict[str, Any], *, calls: int | None) -> dict[str, 
         "span": job["span"],
         "path": [str(place / folder) for folder in job["path"]],
         "events": events_end,
-        "calls": calls,
-        "answers": answers,
     }
     process = subprocess.Popen(
         [sys.executable, "-s", "-B", str(BOX / "upstream_child.py"), json.dumps(order)],
         stdin=subprocess.DEVNULL,
         stdout=printed_end,
-        pass_fds=[number for number in (events_end, calls, answers) if number is not None],
+        pass_fds=[events_end],
         cwd=str(place),
         env=_child_environment(),
         start_new_session=True,
@@ -274,15 +260,6 @@ def _load_module(stem: str) -> Any:
     return module
 
 
-def _fix_order_of_sets() -> None:
-    """Start once more with fixed string hashes, which isolated mode has not: orders of sets then repeat."""
-    if os.environ.get("PYTHONHASHSEED") != "0":
-        os.execve(sys.executable, [sys.executable, "-s", "-B", *sys.argv], _child_environment())  # noqa: S606 - ourselves
-    sys.path[:] = [place for place in sys.path if Path(place) != BOX]
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "serve":
-        _fix_order_of_sets()
     frames = _load_module("frames")
-    main(sys.argv[1], sys.argv[2])
+    main(sys.argv[1])

@@ -23,8 +23,7 @@ class Way(StrEnum):
     """The protocol by which a hostile goal file is graded."""
 
     SEALED = "sealed"
-    REMOTE = "upstream remote"
-    IN_PROCESS = "upstream in-process"
+    UPSTREAM = "upstream"
 
 
 @dataclass(frozen=True, slots=True)

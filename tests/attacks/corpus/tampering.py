@@ -9,7 +9,7 @@ from tests.attacks.corpus.library import answer, read
 
 _FAILED: Final = frozenset({"wrong_output", "raised", "tampering"})
 _WRONG: Final = frozenset({"wrong_output"})
-_EVERYWHERE: Final = (Way.SEALED, Way.REMOTE, Way.IN_PROCESS)
+_EVERYWHERE: Final = (Way.SEALED, Way.UPSTREAM)
 
 GUESS: Final = "return guess(scores, names)"
 
@@ -225,7 +225,7 @@ TAMPERING: Final[tuple[Attack, ...]] = (
     ),
     _attack("decorator", _DECORATED),
     _attack("default value", _DEFAULT),
-    _attack("reads the test", answer(_READS_TEST), ways=(Way.SEALED, Way.REMOTE)),
+    _attack("reads the test", answer(_READS_TEST), ways=(Way.SEALED,)),
     _attack(
         "public answers",
         answer(
@@ -239,6 +239,6 @@ TAMPERING: Final[tuple[Attack, ...]] = (
 )
 
 KNOWN_GAP: Final = Attack(
-    "reads the test beside it", Group.TAMPERING, answer(_READS_TEST), {Way.IN_PROCESS: frozenset({"passed"})}
+    "reads the test beside it", Group.TAMPERING, answer(_READS_TEST), {Way.UPSTREAM: frozenset({"passed"})}
 )
-"""What the in-process mode of upstream's protocol cannot repel, and says so on every page of such a task."""
+"""What upstream's protocol cannot repel, as every page of such a task says."""

@@ -12,7 +12,10 @@ import pytest
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.auditing.auditing import audit_revision, waiting
+from evaluator.auditing.audit_result import AuditResult
+from evaluator.auditing.auditing import audit_revision, store, waiting
+from evaluator.outcomes import Outcome
+from evaluator.testing.types import Verdict
 
 if TYPE_CHECKING:
     from evaluator.sandbox.types import Sandbox
@@ -44,12 +47,23 @@ def test_a_test_that_compares_numbers_is_audited_as_it_is(real_sandbox: Sandbox,
     audit = revision.audit
     assert (audit["reasons"], audit["golden"]["outcomes"]) == ([], ["passed", "passed"])
     assert audit["stub"] != "passed"
-    assert audit["mode"] == "remote"
+    assert "mode" not in audit
     assert (audit["guessing"], audit["margins"]) == (None, None)
     assert audit["image_scan"]["copies"] == []
     mutants = audit["mutants"]
     assert (mutants["total"], mutants["killed"], mutants["sampled"]) == (3, 3, False)
     assert revision.audit_state == AuditState.PASSED
+
+
+def test_how_earlier_evaluators_ran_the_test_is_kept(real_sandbox: Sandbox, tmp_path: Path) -> None:
+    """Their results are still shown with it."""
+    revision = audited(tmp_path)
+    TaskRevision.objects.update(audit={"mode": "remote", "mode_why": "plain data"})
+    revision.refresh_from_db()
+    result = AuditResult((Verdict(Outcome.PASSED, (), "", 0.0, ""),))
+    store(revision, result, {"evaluator_version": "5"})
+    kept = TaskRevision.objects.get().audit
+    assert (kept["mode"], kept["evaluator_version"], "mode_why" in kept) == ("remote", "5", False)
 
 
 LACKS_A_MODULE = """

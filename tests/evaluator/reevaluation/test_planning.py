@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from benchmark_tasks.enums import AuditState
-from benchmark_tasks.models import SeedEpoch
+from benchmark_tasks.enums import AuditState, Protocol
+from benchmark_tasks.models import SeedEpoch, TaskRevision
 from evaluator.models import TestRun
 from evaluator.reevaluation import planning, reevaluating
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
@@ -59,6 +59,14 @@ def test_a_new_seed_epoch_concerns_every_task() -> None:
     assert set(version.revisions.all()) == set(submission.suite_version.revisions.all())
     assert version.changes == "Private seeds were drawn anew (seed epoch 2); no task changed."
     assert [why for _, why in whys(submission)] == ["seed epoch 1 → 2"] * 2
+
+
+def test_evaluator_5_measures_sealed_tasks_as_4_did_and_upstreams_tests_otherwise() -> None:
+    submission = scored("passed", "raised", evaluator="4")
+    assert whys(submission) == []
+    upstreams = submission.suite_version.revisions.order_by("pk")[0]
+    TaskRevision.objects.filter(pk=upstreams.pk).update(protocol=Protocol.UPSTREAM)
+    assert whys(submission) == [(upstreams.task.slug, f"evaluator 4 → {EVALUATOR_VERSION}")]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evaluator.testing.types import Verdict
-from evaluator.testing.upstream import Mode, ModeChoice, UpstreamTask, choose_mode, grade_upstream
+from evaluator.testing.upstream import grade_upstream
+from evaluator.testing.upstream_boxes import UpstreamTask
 from tests.evaluator.upstream.tasks import answer_tree, load_task
 
 if TYPE_CHECKING:
@@ -18,15 +19,10 @@ if TYPE_CHECKING:
 
 GradeText = Callable[..., Verdict]
 
-CHOICES = {
-    Mode.REMOTE: ModeChoice(Mode.REMOTE, "plain data", copies_back=True),
-    Mode.IN_PROCESS: ModeChoice(Mode.IN_PROCESS, "as asked for"),
-}
-
 
 @pytest.fixture
 def pairs(tmp_path: Path) -> UpstreamTask:
-    """A function at module level with data in files: it can be tested remotely."""
+    """A function at module level with data in files."""
     return load_task("11-PairLossArrays", tmp_path)
 
 
@@ -44,19 +40,10 @@ def contrast(tmp_path: Path) -> UpstreamTask:
 
 @pytest.fixture
 def grade_text(bubblewrap: Sandbox, tmp_path: Path) -> GradeText:
-    """Grade a goal file's text in a mode, or in the one that is chosen for the task."""
+    """Grade a goal file's text."""
 
-    def run(task: UpstreamTask, text: str, mode: Mode | None = None, **limits: float) -> Verdict:
+    def run(task: UpstreamTask, text: str, **limits: float) -> Verdict:
         task = replace(task, **limits)  # type: ignore[arg-type]
-        scratch = tmp_path / "scratch"
-        choice = CHOICES[mode] if mode else choose_mode(sandbox=bubblewrap, task=task, scratch=scratch, label="mode")
-        return grade_upstream(
-            sandbox=bubblewrap,
-            task=task,
-            tree=answer_tree(task, tmp_path, text),
-            choice=choice,
-            scratch=scratch,
-            label="answer",
-        )
+        return grade_upstream(sandbox=bubblewrap, task=task, tree=answer_tree(task, tmp_path, text), label="answer")
 
     return run

@@ -1,6 +1,6 @@
 """Answers to upstream's tests in real boxes: the verdict is upstream's own, and what cheats come to.
 
-The attacks fire theirs by both modes, too. Beside the test some cheats get through: docs/protocols.md says which.
+The attacks fire theirs, too. Beside the test some cheats get through: docs/protocols.md says which.
 """
 
 from __future__ import annotations
@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evaluator.outcomes import Outcome
-from evaluator.testing.upstream import Mode, grade_upstream
-from tests.evaluator.upstream.conftest import CHOICES
+from evaluator.testing.upstream import grade_upstream
 from tests.evaluator.upstream.tasks import STUB, answer_tree, golden_text, masked_text, passes_upstream
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evaluator.sandbox.types import Sandbox
-    from evaluator.testing.upstream import UpstreamTask
+    from evaluator.testing.upstream_boxes import UpstreamTask
     from tests.evaluator.upstream.conftest import GradeText
 
 PASSED, WRONG, RAISED = Outcome.PASSED, Outcome.WRONG_OUTPUT, Outcome.RAISED
 TAMPERING, TIMEOUT = Outcome.TAMPERING, Outcome.TIMEOUT
-BOTH_MODES = pytest.mark.parametrize("mode", [Mode.REMOTE, Mode.IN_PROCESS])
 
 # The task, what replaces the stub, and the outcome.
 HONEST: dict[str, tuple[str, str, Outcome]] = {
@@ -61,15 +59,12 @@ CONTRAST = {
 
 
 @pytest.mark.bubblewrap
-@BOTH_MODES
 @pytest.mark.parametrize("name", HONEST)
-def test_honest_answers(
-    name: str, mode: Mode, request: pytest.FixtureRequest, grade_text: GradeText, tmp_path: Path
-) -> None:
+def test_honest_answers(name: str, request: pytest.FixtureRequest, grade_text: GradeText, tmp_path: Path) -> None:
     folder, body, expected = HONEST[name]
     task = request.getfixturevalue(folder)
     text = masked_text(task).replace(STUB, body)
-    assert grade_text(task, text, mode).outcome is expected
+    assert grade_text(task, text).outcome is expected
     assert passes_upstream(task, answer_tree(task, tmp_path, text), tmp_path) is (expected is PASSED)
 
 
@@ -77,28 +72,26 @@ def test_honest_answers(
 def test_a_goal_in_its_own_test(contrast: UpstreamTask, grade_text: GradeText, tmp_path: Path) -> None:
     for body, expected in CONTRAST.items():
         text = masked_text(contrast).replace(STUB, body)
-        assert grade_text(contrast, text, Mode.IN_PROCESS).outcome is expected
+        assert grade_text(contrast, text).outcome is expected
         assert passes_upstream(contrast, answer_tree(contrast, tmp_path, text), tmp_path) is (expected is PASSED)
 
 
 @pytest.mark.bubblewrap
-@BOTH_MODES
 def test_an_error_that_upstreams_log_does_not_show_fails(
-    mode: Mode, pairs: UpstreamTask, grade_text: GradeText, tmp_path: Path
+    pairs: UpstreamTask, grade_text: GradeText, tmp_path: Path
 ) -> None:
     """Where the two differ: one test logs that it passed, the other one raises before it logs anything."""
     body = "gaps = chosen - rejected\n    return np.logaddexp(0, -beta * gaps), gaps.mean()"
     text = masked_text(pairs).replace(STUB, body)
-    verdict = grade_text(pairs, text, mode)
+    verdict = grade_text(pairs, text)
     assert [case.outcome for case in verdict.cases] == [RAISED, PASSED]
     assert verdict.reason == "TestPairLoss.test_all_pairs: IndexError: list index out of range"
     assert passes_upstream(pairs, answer_tree(pairs, tmp_path, text), tmp_path)
 
 
 @pytest.mark.bubblewrap
-@BOTH_MODES
-def test_cases_are_named_and_the_log_is_shown(mode: Mode, pairs: UpstreamTask, grade_text: GradeText) -> None:
-    verdict = grade_text(pairs, masked_text(pairs), mode)
+def test_cases_are_named_and_the_log_is_shown(pairs: UpstreamTask, grade_text: GradeText) -> None:
+    verdict = grade_text(pairs, masked_text(pairs))
     assert [(case.name, case.outcome, case.seed, case.public) for case in verdict.cases] == [
         ("TestPairLoss.test_all_pairs", RAISED, None, True),
         ("TestPairLoss.test_single_pairs", RAISED, None, True),
@@ -109,15 +102,12 @@ def test_cases_are_named_and_the_log_is_shown(mode: Mode, pairs: UpstreamTask, g
 
 
 @pytest.mark.docker
-@BOTH_MODES
-def test_in_docker_alike(mode: Mode, pairs: UpstreamTask, docker: Sandbox, tmp_path: Path) -> None:
+def test_in_docker_alike(pairs: UpstreamTask, docker: Sandbox, tmp_path: Path) -> None:
     for text, expected in ((golden_text(pairs), PASSED), (masked_text(pairs), RAISED)):
         verdict = grade_upstream(
             sandbox=docker,
             task=pairs,
             tree=answer_tree(pairs, tmp_path, text),
-            choice=CHOICES[mode],
-            scratch=tmp_path / "scratch",
             label="answer",
         )
         assert verdict.outcome is expected, verdict
@@ -125,20 +115,19 @@ def test_in_docker_alike(mode: Mode, pairs: UpstreamTask, docker: Sandbox, tmp_p
 
 WRONG_ANSWER = "\n    if seen is not None: seen.append(0.0)\n    return chosen * 0.0, 0.0\n"
 SEEN = "[seen.append(0.0) for _ in [seen] if seen is not None]\n    "
-# The task, what stands before the function, its body, the outcome of the remote test, the outcome beside the test.
-CHEATS: dict[str, tuple[str, str, str, Outcome, Outcome]] = {
-    "skips the test": ("pairs", "import unittest", "raise unittest.SkipTest('not today')", RAISED, RAISED),
+# The task, what is written before the function, its body, the outcome.
+CHEATS: dict[str, tuple[str, str, str, Outcome]] = {
+    "skips the test": ("pairs", "import unittest", "raise unittest.SkipTest('not today')", RAISED),
     "silences logging": (
-        "pairs", "import logging\nlogging.disable(logging.CRITICAL)", WRONG_ANSWER, WRONG, TAMPERING,
+        "pairs", "import logging\nlogging.disable(logging.CRITICAL)", WRONG_ANSWER, TAMPERING,
     ),
     "edits the test": (
-        "pairs", "", "open('unit_test/unit_test_1.py', 'a').write('# changed')" + WRONG_ANSWER, RAISED, TAMPERING,
+        "pairs", "", "open('unit_test/unit_test_1.py', 'a').write('# changed')" + WRONG_ANSWER, TAMPERING,
     ),
     "replaces the expected values": (
         "pairs",
         "",
         "import glob\n    [np.save(f, np.zeros(8)) for f in glob.glob('unit_test/arrays/*')]" + WRONG_ANSWER,
-        WRONG,
         TAMPERING,
     ),
     "reads the expected values' file": (
@@ -146,7 +135,6 @@ CHEATS: dict[str, tuple[str, str, str, Outcome, Outcome]] = {
         "",
         (f"{SEEN}all_chosen, expected = (np.load(f'unit_test/arrays/{{n}}.npy') for n in ('chosen', 'losses'))\n"
         "    return expected[np.isin(all_chosen, chosen)], 0.0"),
-        RAISED,
         PASSED,
     ),
     "reads the caller's variables": (
@@ -154,7 +142,6 @@ CHEATS: dict[str, tuple[str, str, str, Outcome, Outcome]] = {
         "import sys",
         (f"test = sys._getframe(1).f_locals['self']\n    {SEEN}"
         "return test.expected[np.isin(test.chosen, chosen)], 0.0"),
-        RAISED,
         PASSED,
     ),
     "replaces a comparison and puts it back": (
@@ -164,17 +151,15 @@ CHEATS: dict[str, tuple[str, str, str, Outcome, Outcome]] = {
         "np.testing.assert_allclose = agree"),
         (f"{SEEN}if np.ndim(chosen): return chosen, 0.0\n"
         "    return np.logaddexp(0.0, -beta * (chosen - rejected)), 0.0"),
-        WRONG,
         PASSED,
     ),
     "an object close to everything": (
-        "decay", "class Close:\n    def __array_function__(self, *a): return True", "return Close()", WRONG, PASSED,
+        "decay", "class Close:\n    def __array_function__(self, *a): return True", "return Close()", PASSED,
     ),
     "rewrites the log at exit": (
         "decay",
         "import atexit\natexit.register(lambda: open('unit_test/logs/unit_test_1.log', 'w').write('Test Passed'))",
         "return weights",
-        WRONG,
         WRONG,
     ),
     "a process that writes later": (
@@ -187,42 +172,34 @@ CHEATS: dict[str, tuple[str, str, str, Outcome, Outcome]] = {
         "        os._exit(0)\n"
         "    return weights * 2"),
         WRONG,
-        WRONG,
     ),
     "drops the records": (
         "decay",
         "import logging\nlogging.setLogRecordFactory(lambda *a, **k: logging.makeLogRecord({'msg': 'Test Passed'}))",
         "return weights * 2",
-        WRONG,
         TAMPERING,
     ),
 }  # fmt: skip
 
 
 @pytest.mark.bubblewrap
-@BOTH_MODES
 @pytest.mark.parametrize("name", CHEATS)
-def test_cheats(name: str, mode: Mode, request: pytest.FixtureRequest, grade_text: GradeText) -> None:
-    folder, before, body, remote, in_process = CHEATS[name]
-    assert remote is not PASSED
+def test_cheats(name: str, request: pytest.FixtureRequest, grade_text: GradeText) -> None:
+    folder, before, body, expected = CHEATS[name]
     task = request.getfixturevalue(folder)
     text = (
         masked_text(task).replace(STUB, body.lstrip()).replace("import numpy as np", f"import numpy as np\n{before}", 1)
     )
-    verdict = grade_text(task, text, mode)
-    assert verdict.outcome is (remote if mode is Mode.REMOTE else in_process), verdict
+    verdict = grade_text(task, text)
+    assert verdict.outcome is expected, verdict
 
 
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize(
-    ("body", "mode"),
-    [
-        ("while True: pass", Mode.REMOTE),
-        ("while True: pass", Mode.IN_PROCESS),
-        ("import os; os.kill(os.getppid(), 19); return weights", Mode.IN_PROCESS),
-    ],
-    ids=["endless", "endless beside the test", "stops the watcher"],
+    "body",
+    ["while True: pass", "import os; os.kill(os.getppid(), 19); return weights"],
+    ids=["endless", "stops the watcher"],
 )
-def test_an_endless_answer_runs_out_of_time(body: str, mode: Mode, decay: UpstreamTask, grade_text: GradeText) -> None:
+def test_an_endless_answer_runs_out_of_time(body: str, decay: UpstreamTask, grade_text: GradeText) -> None:
     text = masked_text(decay).replace(STUB, body)
-    assert grade_text(decay, text, mode, wall_seconds=4.0).outcome is TIMEOUT
+    assert grade_text(decay, text, wall_seconds=4.0).outcome is TIMEOUT

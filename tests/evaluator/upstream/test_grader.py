@@ -13,7 +13,6 @@ from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.outcomes import Outcome
 from evaluator.sandbox.configuration import scratch_folder
-from evaluator.testing import upstream
 from evaluator.testing.graders import OUTSIDE_SECONDS, Grader, writable_copy
 from tests.evaluator.upstream.tasks import DATASET
 
@@ -71,31 +70,16 @@ def test_a_run_may_take_what_all_of_its_boxes_may(
 
 
 @pytest.mark.parametrize(
-    ("paper", "mode", "masked"),
+    ("paper", "masked"),
     [
-        ("11-PairLossArrays", "remote", Outcome.RAISED),
-        ("15-ContrastArrays", "in_process", Outcome.RAISED),
-        ("16-DecayArrays", "remote", Outcome.WRONG_OUTPUT),
+        ("11-PairLossArrays", Outcome.RAISED),
+        ("15-ContrastArrays", Outcome.RAISED),
+        ("16-DecayArrays", Outcome.WRONG_OUTPUT),
     ],
 )
-def test_golden_passes_and_stub_fails(
-    paper: str, mode: str, masked: Outcome, version: SuiteVersion, bubblewrap: Sandbox
-) -> None:
+def test_golden_passes_and_stub_fails(paper: str, masked: Outcome, version: SuiteVersion, bubblewrap: Sandbox) -> None:
     found = grader(version, paper)
     assert found.grade(found.reference_tree, label="golden", sandbox=bubblewrap).outcome is Outcome.PASSED
     with writable_copy(found.masked_tree) as tree:
         assert found.grade(tree, label="stub", sandbox=bubblewrap).outcome is masked
-    assert TaskRevision.objects.get(pk=found.revision.pk).audit["mode"] == mode
     assert list(scratch_folder().iterdir()) == []
-
-
-def test_the_mode_is_chosen_once_and_stored(
-    version: SuiteVersion, bubblewrap: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = grader(version, "16-DecayArrays")
-    chosen = found.choose_mode(sandbox=bubblewrap)
-    assert chosen == ("remote", "the test and the goal function exchange plain data")
-    TaskRevision.objects.update(audit={"golden": "kept"})
-    monkeypatch.setattr(upstream, "why_not_remote", None)
-    again = grader(version, "16-DecayArrays")
-    assert again.grade(again.reference_tree, label="golden", sandbox=bubblewrap).outcome is Outcome.PASSED

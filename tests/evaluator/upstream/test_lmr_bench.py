@@ -60,7 +60,7 @@ def test_one_command_for_all(copy: Path, real_sandbox: Sandbox, capsys: pytest.C
     assert len(table) == 28 + 2 + 1
     rows = {row.partition(" ")[0]: row for row in table[:-1]}
     assert re.fullmatch(
-        r"pairlossarrays/1 sealed also run, remote numpy audited, 93 % of 16 seeded bugs caught \d+",
+        r"pairlossarrays/1 sealed also run, in-process numpy audited, 93 % of 16 seeded bugs caught \d+",
         rows["pairlossarrays/1"],
     )
     assert re.fullmatch(

@@ -85,7 +85,6 @@ RIGHT = (
 def test_the_audit_tries_both_tests(audited: TaskRevision) -> None:
     assert audited.audit_state == AuditState.PASSED
     assert audited.audit["upstream"] == {"runs": True, "why": ""}
-    assert audited.audit["mode"] == "remote"
     assert audited.audit["mutants"]["share"] >= 0.9
 
 
@@ -128,7 +127,7 @@ def test_a_package_of_the_repository_that_upstreams_test_has_installed(
     assert changed is not None
     revision = revision_of(changed, LOSS)
     audit_revision(revision, changed.seed_epoch)
-    assert (revision.audit["upstream"], revision.audit["mode"]) == ({"runs": True, "why": ""}, "remote")
+    assert revision.audit["upstream"] == {"runs": True, "why": ""}
     assert answered(changed, revision, RIGHT).upstream_outcome == "passed"
 
 

@@ -11,7 +11,7 @@ from evaluator.outcomes import Outcome
 from evaluator.sandbox.types import BoxResult, BoxSpec, Ending
 from evaluator.testing.sealed import MAX_ERROR_CHARACTERS, MAX_REASON_CHARACTERS
 from evaluator.testing.types import Verdict
-from evaluator.testing.upstream_verdict import MAX_CASES, NOTHING_SHOWN, judge, obstacle
+from evaluator.testing.upstream_verdict import MAX_CASES, NOTHING_SHOWN, judge
 
 PASSED, WRONG, RAISED, TAMPERING = Outcome.PASSED, Outcome.WRONG_OUTPUT, Outcome.RAISED, Outcome.TAMPERING
 ERROR = {"type": "ValueError", "message": "no", "traceback": ["a.py:1 in f: x"]}
@@ -200,10 +200,3 @@ def test_what_a_box_sends_hides_nothing_and_is_bounded(events: list[Any], change
     assert "\u2039U+202E\u203aa\u2039U+200B\u203axxx" in case.error
     assert (len(case.error), len(verdict.reason)) == (MAX_ERROR_CHARACTERS, MAX_REASON_CHARACTERS)
     assert "\u2039U+202E\u203aa" in verdict.reason
-
-
-def test_the_first_obstacle_is_told() -> None:
-    first, second = ({"event": "obstacle", "text": text} for text in ("a Linear is not data", "more"))
-    assert obstacle(report(first, second)) == "a Linear is not data"
-    assert obstacle(report("x")) == ""
-    assert obstacle(None) == ""

@@ -303,11 +303,6 @@ OVERLAY: dict[str, Any] = {
         (
             [],
             {"upstream": {"runs": True, "why": ""}, "mode": "remote"},
-            "runs on every answer, remote: the answer in a box of its own, the test in another.",
-        ),
-        (
-            [],
-            {"upstream": {"runs": True, "why": ""}, "mode": "in_process"},
             "runs on every answer, in-process: beside the answer, which can fool it.",
         ),
     ],
@@ -337,7 +332,7 @@ def test_packages_of_the_repository_that_upstreams_test_has_installed(client: Cl
     overlay = {**OVERLAY, "upstream_path": ["loralib", "extra"]}
     audit = {"upstream": {"runs": True, "why": ""}, "mode": "remote"}
     one_task(protocol="sealed", unit_test_file="unit_test/unit_test_1.py", overlay=overlay, audit=audit)
-    said = "runs on every answer, with the packages in loralib/ , extra/ as if installed, remote: the answer"
+    said = "runs on every answer, with the packages in loralib/ , extra/ as if installed, in-process: beside the answer"
     assert said in words(client.get(ADDRESS).content.decode())
 
 

@@ -137,7 +137,7 @@ def test_fingerprint_ignores_what_does_not_choose_kernels() -> None:
     ("names", "version"),
     [
         (("driver.py", "frames.py", "probe_tools.py"), (3, 9)),
-        (upstream_boxes._REMOTE, (3, 8)),
+        (upstream_boxes._DRIVER, (3, 8)),
         (agent_box._DRIVER, (3, 8)),
     ],
 )
