@@ -6,8 +6,6 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 . scripts/test_services.sh
 
-scripts/environment.sh dev || exit 1
-PATH="$PWD/.venv/bin:$PATH"
 export REQUIRE_ALL=${REQUIRE_ALL:-}
 
 # Below /tmp itself, and open to others: PostgreSQL and the boxes run as users of their own.
@@ -24,7 +22,8 @@ not_run() {
   say "$*" >>"$reports/not-run"
 }
 
-# stage TITLE COMMAND…: run it, remember a failure, go on.
+# stage TITLE COMMAND…: run it, remember its seconds and a failure, go on. What a bare machine lacks is $kind=machine.
+kind=tests
 stage() {
   local title=$1 started=$SECONDS
   shift
@@ -32,33 +31,44 @@ stage() {
   say "== $title"
   "$@" || failed+=("$title")
   say "== $title: $((SECONDS - started)) s"
+  say "$kind $((SECONDS - started)) $title" >>"$reports/stages"
 }
 
 # tests NAME ARGUMENTS…: pytest, without the configuration of whoever calls, so that it runs the same everywhere.
 # DATABASE_URL is what $database says; empty means SQLite.
 database=
-configuration=()
-for name in $(env -i PATH="$PATH" ENV_FILE=/dev/null DATA_DIR="$work/unused" python scripts/variable_names.py); do
-  configuration+=(-u "$name" -u "${name}_FILE")
-done
 tests() {
   local name=$1
   shift
   env "${configuration[@]}" ${database:+"DATABASE_URL=$database"} python -m pytest --report-file "$reports/$name.json" "$@"
 }
 
-lacking=$(missing redis-server postgresql chromium bubblewrap docker.io debootstrap libseccomp2 poppler-utils)
-if [ -n "$lacking" ]; then
+debian_packages() {
+  local lacking
+  lacking=$(missing redis-server postgresql chromium bubblewrap docker.io debootstrap libseccomp2 poppler-utils)
+  [ -n "$lacking" ] || return 0
   if may_install; then
     # shellcheck disable=SC2086 - a list of words
     install $lacking || not_run "some tests: these packages could not be installed: $lacking"
   else
     not_run "some tests: these packages are missing: $lacking (install with:$(how_to_install "$lacking"))"
   fi
-fi
+}
+
+kind=machine
+stage "Python packages" scripts/environment.sh dev
+[ ${#failed[@]} = 0 ] || exit 1
+stage "Debian packages" debian_packages
+PATH="$PWD/.venv/bin:$PATH"
+start_docker && stage "images for the Docker box" make_images
+kind=tests
+
+configuration=()
+for name in $(env -i PATH="$PATH" ENV_FILE=/dev/null DATA_DIR="$work/unused" python scripts/variable_names.py); do
+  configuration+=(-u "$name" -u "${name}_FILE")
+done
 
 stage "lint" scripts/lint.sh
-start_docker && stage "images for the Docker box" make_images
 stage "tests on SQLite" tests sqlite -n 2 --dist loadgroup -m "not e2e and not postgres and not chaos and not attacks"
 if start_postgres; then
   database=$POSTGRES_URL

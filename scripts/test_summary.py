@@ -1,6 +1,7 @@
-"""The end of ``make test``: every skip with its reason, and one last line in pytest's own form.
+"""The end of ``make test``: where its time went, every skip with its reason, and one last line in pytest's own form.
 
-Reads the reports that ``tests/conftest.py`` writes with ``--report-file``, and a line per stage that could not run.
+Reads one folder: the reports that ``tests/conftest.py`` writes with ``--report-file``, in ``stages`` a line per stage
+(``machine`` or ``tests``, seconds, title), and in ``not-run`` a line per stage that could not run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 NO_SHARED = "no ../shared here"
+SLOWEST = 40
 
 
 def main() -> int:
@@ -19,13 +21,16 @@ def main() -> int:
     folder, seconds, failed_stages = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
     counts: Counter[str] = Counter()
     skips: dict[tuple[str, str], list[str]] = {}
+    tests: list[tuple[float, str, str]] = []
     for file in sorted(folder.glob("*.json")):
         report = json.loads(file.read_text(encoding="utf-8"))
         for name, reason in report.pop("skips"):
             skips.setdefault((name, reason), []).append(file.stem)
+        tests += [(seconds, file.stem, name) for name, seconds in report.pop("seconds").items()]
         counts.update(report)
-    stages = folder / "not-run"
-    not_run = stages.read_text(encoding="utf-8").splitlines() if stages.exists() else []
+    not_run = _lines(folder / "not-run")
+    _print_slowest(tests)
+    _print_stages(_lines(folder / "stages"), seconds)
     _print_skips(skips, not_run)
     forbidden = [reason for _, reason in skips if reason != NO_SHARED] + not_run
     if os.environ.get("REQUIRE_ALL") and forbidden:
@@ -35,6 +40,28 @@ def main() -> int:
     failed = bool(failed_stages or counts["failed"] or counts["error"])
     sys.stdout.write(_last_line(counts, len(skips) + len(not_run), failed=failed, seconds=seconds))
     return int(failed)
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+
+def _print_slowest(tests: list[tuple[float, str, str]]) -> None:
+    sys.stdout.write(f"\nThe {SLOWEST} slowest tests, with setup and teardown:\n")
+    for seconds, run, name in sorted(tests, reverse=True)[:SLOWEST]:
+        sys.stdout.write(f"{seconds:8.1f} s  {run}: {name}\n")
+
+
+def _print_stages(lines: list[str], total: float) -> None:
+    """Print each stage's seconds, and what a bare machine needed apart from the rest."""
+    machine = 0.0
+    sys.stdout.write("\nStages:\n")
+    for line in lines:
+        kind, seconds, title = line.split(maxsplit=2)
+        machine += float(seconds) if kind == "machine" else 0
+        sys.stdout.write(f"{seconds:>6} s  {title}\n")
+    sys.stdout.write(f"{machine:6.0f} s  of these for what a bare machine lacks: packages, environment, images\n")
+    sys.stdout.write(f"{total - machine:6.0f} s  all the rest\n")
 
 
 def _print_skips(skips: dict[tuple[str, str], list[str]], not_run: list[str]) -> None:

@@ -225,7 +225,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if file:
         kinds = ("passed", "failed", "error", "xfailed", "xpassed")
         report = {kind: len(reporter.stats.get(kind, [])) for kind in kinds}
-        Path(file).write_text(json.dumps({**report, "skips": skips}), encoding="utf-8")
+        report_file = {**report, "skips": skips, "seconds": _seconds(reporter)}
+        Path(file).write_text(json.dumps(report_file), encoding="utf-8")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -244,3 +245,12 @@ def _skips(reporter: pytest.TerminalReporter) -> list[tuple[str, str]]:
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         found.append((report.nodeid, reason.removeprefix("Skipped: ")))
     return found
+
+
+def _seconds(reporter: pytest.TerminalReporter) -> dict[str, float]:
+    """Test → seconds of its setup, its call and its teardown together."""
+    seconds: dict[str, float] = {}
+    for report in (report for reports in reporter.stats.values() for report in reports):
+        if isinstance(report, pytest.TestReport):
+            seconds[report.nodeid] = seconds.get(report.nodeid, 0.0) + report.duration
+    return seconds

@@ -1,4 +1,4 @@
-"""What ``make test`` says about skips: the hooks of tests/conftest.py, and scripts/test_summary.py."""
+"""The summary of ``make test``: the hooks of tests/conftest.py, and scripts/test_summary.py."""
 
 from __future__ import annotations
 
@@ -16,6 +16,18 @@ from tests.conftest import BOTH_DATABASES, PROJECT_ROOT
 
 PASSES = "def test_passes():\n    pass\n"
 SKIPS = "import pytest\n\ndef test_skips():\n    pytest.skip({reason!r})\n"
+SLOW = """\
+import time, pytest
+
+@pytest.fixture
+def slow():
+    time.sleep(0.2)
+    yield
+    time.sleep(0.2)
+
+def test_slow(slow):
+    time.sleep(0.2)
+"""
 
 
 def run(*command: str, require_all: bool) -> subprocess.CompletedProcess[str]:
@@ -30,26 +42,39 @@ def run(*command: str, require_all: bool) -> subprocess.CompletedProcess[str]:
     )
 
 
+def reported(folder: Path, *, require_all: bool) -> tuple[subprocess.CompletedProcess[str], Any]:
+    """Run the tests of ``folder / "test_it.py"``; pytest's result and its report file."""
+    report = folder / "report.json"
+    result = run(
+        *("-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "--rootdir", str(PROJECT_ROOT)),
+        *("-c", "pyproject.toml", "--report-file", str(report), str(folder / "test_it.py")),
+        require_all=require_all,
+    )
+    return result, json.loads(report.read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize(("reason", "require_all", "code"), [("no Redis", True, 1), ("no ../shared here", True, 0)])
 def test_a_skip_fails_under_require_all_but_for_one_reason(
     tmp_path: Path, reason: str, require_all: bool, code: int
 ) -> None:
     (tmp_path / "test_it.py").write_text(PASSES + SKIPS.format(reason=reason), encoding="utf-8")
-    report = tmp_path / "report.json"
-    result = run(
-        *("-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "--rootdir", str(PROJECT_ROOT)),
-        *("-c", "pyproject.toml", "--report-file", str(report), str(tmp_path / "test_it.py")),
-        require_all=require_all,
-    )
+    result, found = reported(tmp_path, require_all=require_all)
     assert result.returncode == code, result.stdout + result.stderr
     assert ("skipped, which REQUIRE_ALL=1 forbids" in result.stdout) is (code == 1)
-    found = json.loads(report.read_text(encoding="utf-8"))
     assert (found["passed"], [skip[1] for skip in found["skips"]]) == (1, [reason])
+    assert [name.partition("::")[2] for name in found["seconds"]] == ["test_passes", "test_skips"]
+
+
+def test_seconds_of_a_test_are_those_of_setup_call_and_teardown(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(SLOW, encoding="utf-8")
+    found = reported(tmp_path, require_all=False)[1]
+    (seconds,) = found["seconds"].values()
+    assert 0.6 <= seconds < 5
 
 
 def summary(folder: Path, *failed: str, require_all: bool = False, **reports: Any) -> tuple[int, list[str]]:
     for name, report in reports.items():
-        counts = {"passed": 0, "failed": 0, "error": 0, "xfailed": 0, "xpassed": 0, "skips": []}
+        counts = {"passed": 0, "failed": 0, "error": 0, "xfailed": 0, "xpassed": 0, "skips": [], "seconds": {}}
         (folder / f"{name}.json").write_text(json.dumps(counts | report), encoding="utf-8")
     result = run("scripts/test_summary.py", str(folder), "61.5", *failed, require_all=require_all)
     assert result.stderr == ""
@@ -58,7 +83,7 @@ def summary(folder: Path, *failed: str, require_all: bool = False, **reports: An
 
 def test_the_last_line_adds_up_all_runs_as_pytest_writes_it(tmp_path: Path) -> None:
     code, lines = summary(tmp_path, sqlite={"passed": 10}, postgresql={"passed": 5}, browser={"passed": 1})
-    assert (code, lines[1]) == (0, "Nothing was skipped.")
+    assert (code, "Nothing was skipped." in lines) == (0, True)
     assert re.fullmatch(r"=+ 16 passed in 61\.50s =+", lines[-1])
     code, lines = summary(tmp_path, "lint", sqlite={"passed": 10, "failed": 2, "error": 1})
     assert (code, "FAILED: lint" in lines) == (1, True)
@@ -81,7 +106,26 @@ def test_the_missing_upstream_files_alone_are_no_failure(tmp_path: Path) -> None
     skips = [["tests/a.py::test", "no ../shared here"]]
     code, lines = summary(tmp_path, sqlite={"passed": 10, "skips": skips}, require_all=True)
     assert code == 0
-    assert "NOT EVERYTHING WAS TESTED" in lines[1]
+    assert [line.strip("! ") for line in lines if "!!!" in line] == ["NOT EVERYTHING WAS TESTED", ""]
+
+
+def test_stages_and_the_slowest_tests_are_listed_with_their_seconds(tmp_path: Path) -> None:
+    (tmp_path / "stages").write_text("machine 7 Debian packages\nmachine 20 images\ntests 30 lint\n", encoding="utf-8")
+    sqlite = {f"tests/a.py::test_{number}": number / 10 for number in range(50)}
+    _, lines = summary(tmp_path, sqlite={"seconds": sqlite}, browser={"seconds": {"tests/b.py::test[a b]": 2.05}})
+    slowest = lines[lines.index("The 40 slowest tests, with setup and teardown:") + 1 :][:40]
+    assert slowest[0] == "     4.9 s  sqlite: tests/a.py::test_49"
+    assert (slowest[29], slowest[-1]) == (
+        "     2.0 s  browser: tests/b.py::test[a b]",
+        "     1.1 s  sqlite: tests/a.py::test_11",
+    )
+    assert lines[lines.index("Stages:") + 1 :][:5] == [
+        "     7 s  Debian packages",
+        "    20 s  images",
+        "    30 s  lint",
+        "    27 s  of these for what a bare machine lacks: packages, environment, images",
+        "    34 s  all the rest",
+    ]
 
 
 def test_files_that_run_on_both_databases_exist() -> None:
