@@ -14,7 +14,8 @@ chmod 0755 "$work"
 reports="$work/reports"
 mkdir "$reports"
 failed=()
-trap 'stop_services; rm -rf "$work"' EXIT
+lint=
+trap '[ -z "$lint" ] || kill -- "-$lint" 2>/dev/null; stop_services; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 
 not_run() {
@@ -40,7 +41,9 @@ database=
 tests() {
   local name=$1
   shift
-  env "${configuration[@]}" ${database:+"DATABASE_URL=$database"} python -m pytest --report-file "$reports/$name.json" "$@"
+  # Compiled once, not by each of the many processes that a run starts.
+  env -u PYTHONDONTWRITEBYTECODE "${configuration[@]}" ${database:+"DATABASE_URL=$database"} \
+    python -m pytest --report-file "$reports/$name.json" "$@"
 }
 
 debian_packages() {
@@ -53,6 +56,23 @@ debian_packages() {
   else
     not_run "some tests: these packages are missing: $lacking (install with:$(how_to_install "$lacking"))"
   fi
+}
+
+# In a process group of its own, so that all of it can be stopped.
+start_lint() {
+  lint_started=$(date +%s)
+  setsid scripts/lint.sh >"$work/lint.log" 2>&1 &
+  lint=$!
+}
+
+# What it printed, whole. Its last line is written when it ends.
+finish_lint() {
+  wait "$lint" || failed+=("lint")
+  lint=
+  say
+  say "== lint"
+  cat "$work/lint.log"
+  say "tests $(($(date -r "$work/lint.log" +%s) - lint_started)) lint, beside the tests on SQLite" >>"$reports/stages"
 }
 
 kind=machine
@@ -68,18 +88,19 @@ for name in $(env -i PATH="$PATH" ENV_FILE=/dev/null DATA_DIR="$work/unused" pyt
   configuration+=(-u "$name" -u "${name}_FILE")
 done
 
-stage "lint" scripts/lint.sh
+start_lint
 stage "tests on SQLite" tests sqlite -n 2 --dist loadgroup -m "not e2e and not postgres and not chaos and not attacks"
+finish_lint
 if start_postgres; then
   database=$POSTGRES_URL
   stage "tests on PostgreSQL" tests postgresql -n 2 --dist loadgroup -m "(postgres or both_databases) and not attacks"
   database=
 fi
 # Alone: it starts servers of its own, kills them, and counts what is left. One round; make chaos has one on Docker, too.
-stage "chaos" tests chaos -m "chaos and not docker"
+stage "chaos" tests chaos -m "chaos and not docker" tests/chaos
 # Playwright runs an event loop in the main thread, where Django otherwise refuses its ORM.
 export DJANGO_ALLOW_ASYNC_UNSAFE=1
-stage "browser tests" tests browser -m e2e
+stage "browser tests" tests browser -m e2e tests/e2e
 
 stop_services
 python scripts/test_summary.py "$reports" "$SECONDS" "${failed[@]}"
