@@ -81,6 +81,7 @@ stage "Python packages" scripts/environment.sh dev
 stage "Debian packages" debian_packages
 PATH="$PWD/.venv/bin:$PATH"
 start_docker && stage "images for the Docker box" make_images
+stage "environments for the bubblewrap box" make_environments
 kind=tests
 
 configuration=()
@@ -89,7 +90,8 @@ for name in $(env -i PATH="$PATH" ENV_FILE=/dev/null DATA_DIR="$work/unused" pyt
 done
 
 start_lint
-stage "tests on SQLite" tests sqlite -n 2 --dist loadgroup -m "not e2e and not postgres and not chaos and not attacks"
+TEST_SANDBOX_DIR="$work/sandbox" stage "tests on SQLite" \
+  tests sqlite -n 2 --dist loadgroup -m "not e2e and not postgres and not chaos and not attacks and not boxes"
 finish_lint
 if start_postgres; then
   database=$POSTGRES_URL

@@ -36,6 +36,18 @@ make_images() {
   not_run "the tests with PyTorch in Docker: its environment could not be made (the lines above say why)"
 }
 
+# Environments of bubblewrap boxes are made once on a machine; each run works on links to them, in $work/sandbox.
+make_environments() {
+  local kept="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/lmr-board/boxes"
+  mkdir -p "$kept"
+  (
+    ! has flock || flock 9
+    python scripts/box_environments.py "$kept" >"$work/environments.log" 2>&1 || tail -n 5 "$work/environments.log" >&2
+    cp -al "$kept" "$work/sandbox" 2>/dev/null || { rm -rf "$work/sandbox" && cp -a "$kept" "$work/sandbox"; }
+  ) 9>"$kept.lock"
+  chmod 0711 "$work/sandbox"
+}
+
 # A PostgreSQL cluster of our own, on a Unix socket only. Sets POSTGRES_URL.
 start_postgres() {
   local programs run=()

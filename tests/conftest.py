@@ -60,6 +60,14 @@ BOTH_DATABASES = (
 # Fixtures that take half a minute: the tests that use one run in the same process of xdist.
 MADE_ONCE = ("prepared", "torch_sandbox")
 
+# Started boxes of bubblewrap are those of most sites. What else a test is run in is left to ``make boxes``, unless the
+# test has the mark ``smoke``.
+OTHER_BOXES = (
+    *("docker", "docker_is_configured", "forked_bubblewrap", "forked_docker"),
+    *("DockerSandbox", "ForkedBubblewrap", "ForkedDocker"),
+)
+PYTORCH = ("torch_sandbox", "torch_docker", "torch_packages")
+
 
 def installing_variables() -> dict[str, str]:
     """What this machine's package index, proxy and certificates are known by, for instances that install packages."""
@@ -196,9 +204,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     boxes = item.get_closest_marker("bubblewrap") or item.get_closest_marker("docker")
     if not boxes and item.nodeid.startswith(BOTH_DATABASES):
         item.add_marker("both_databases")
+    if not item.get_closest_marker("smoke") and _runs_in_other_boxes(item):
+        item.add_marker("boxes")
     for name in MADE_ONCE:
         if name in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group(name))
+
+
+def _runs_in_other_boxes(item: pytest.Item) -> bool:
+    if set(PYTORCH) & set(getattr(item, "fixturenames", ())):
+        return True
+    callspec = getattr(item, "callspec", None)
+    names = (getattr(each, "__name__", each) for each in (callspec.params.values() if callspec else ()))
+    return any(isinstance(name, str) and name in OTHER_BOXES for name in names)
 
 
 @pytest.hookimpl(trylast=True)

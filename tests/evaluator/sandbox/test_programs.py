@@ -37,6 +37,7 @@ MEBIBYTE = 1024 * 1024
 SHORT = Limits(wall_seconds=1.2, cpu_seconds=10)
 
 
+@pytest.mark.smoke
 def test_exit_code_and_both_streams_come_back(sandbox: Sandbox) -> None:
     result = run(sandbox, "import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)")
     assert (result.ending, result.exit_code, result.signal) == (Ending.EXITED, 7, None)
@@ -44,6 +45,7 @@ def test_exit_code_and_both_streams_come_back(sandbox: Sandbox) -> None:
     assert 0 < result.wall_seconds < 5
 
 
+@pytest.mark.smoke
 def test_sleeping_past_the_wall_time_is_stopped(sandbox: Sandbox) -> None:
     result = run(sandbox, "import time; print('begun', flush=True); time.sleep(60)", limits=SHORT)
     assert result.ending is Ending.WALL_TIMEOUT
@@ -59,6 +61,7 @@ def test_a_busy_loop_is_stopped_for_its_processor_time(sandbox: Sandbox) -> None
     assert result.wall_seconds < 30
 
 
+@pytest.mark.smoke
 def test_processes_are_counted(sandbox: Sandbox) -> None:
     code = """
         import os, time
@@ -103,6 +106,7 @@ def test_a_segmentation_fault_is_a_signal(sandbox: Sandbox) -> None:
     assert (result.ending, result.exit_code, result.signal) == (Ending.SIGNALLED, None, 11)
 
 
+@pytest.mark.smoke
 def test_a_cancelled_run_is_stopped_and_removed(sandbox: Sandbox) -> None:
     begun = time.monotonic()
     spec = order("import time; time.sleep(60)", label=own("cancel"))
@@ -173,6 +177,7 @@ def test_a_large_message_both_ways(speaker: Sandbox, partner: Partner) -> None:
     assert result.stdout == b"go\n" + large
 
 
+@pytest.mark.smoke
 def test_two_boxes_talk_to_each_other(speaker: Sandbox, partner: Partner) -> None:
     other = Partner()
 

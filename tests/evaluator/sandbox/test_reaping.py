@@ -120,6 +120,7 @@ def _wait_until_running(marker: str) -> None:
     raise AssertionError(f"no program {marker} was started")
 
 
+@pytest.mark.smoke
 def test_what_a_killed_worker_left_is_removed(sandbox: Sandbox, killed_worker: str, state_dir: Path) -> None:
     assert sandbox.reap(keep=lambda _: True) == 0
     assert leftovers(killed_worker) != [], "a claimed label is kept"

@@ -127,6 +127,7 @@ INTERNET_ONES = [[family, *pair] for family in INTERNET for pair in ((1, 0), (1,
 REFUSED = dict.fromkeys([*map(str, FILTERS), "prctl", "seccomp"], "EPERM")
 
 
+@pytest.mark.smoke
 def test_a_box_has_unix_sockets_only(sandbox: Sandbox) -> None:
     found = json.loads(run(sandbox, LOOK).stdout)
     assert found["made"] == UNIX_ONES

@@ -71,6 +71,7 @@ print(json.dumps(seen))
 """
 
 
+@pytest.mark.smoke
 def test_what_a_box_is(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice: the second finds nothing of the first."""
     monkeypatch.setenv("SECRET_KEY", "host-secret")
@@ -214,6 +215,7 @@ def test_calls_are_denied(sandbox: Sandbox, error: str) -> None:
     assert json.loads(run(sandbox, code).stdout) == dict.fromkeys(DENIED[error], error)
 
 
+@pytest.mark.smoke
 def test_programs_do_without_what_is_denied(sandbox: Sandbox) -> None:
     code = """
         import fcntl, mmap, os, sqlite3, tempfile, threading

@@ -102,6 +102,7 @@ def test_cases_are_named_and_the_log_is_shown(pairs: UpstreamTask, grade_text: G
 
 
 @pytest.mark.docker
+@pytest.mark.boxes
 def test_in_docker_alike(pairs: UpstreamTask, docker: Sandbox, tmp_path: Path) -> None:
     for text, expected in ((golden_text(pairs), PASSED), (masked_text(pairs), RAISED)):
         verdict = grade_upstream(

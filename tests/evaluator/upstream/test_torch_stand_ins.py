@@ -92,7 +92,9 @@ def mean_cosine(case: dict[str, Any]) -> float:
     return float((unit[::2] * unit[1::2]).sum(axis=1).mean())
 
 
-@pytest.mark.parametrize("name", EMBEDDED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.smoke] if name == "tensors" else []) for name in EMBEDDED]
+)
 def test_embeddings_however_they_are_asked_for(name: str, probe: Any) -> None:
     cases = cases_of(EMOJI)
     found = [
@@ -134,6 +136,7 @@ def preference_loss(
 """
 
 
+@pytest.mark.smoke
 def test_a_gradient_left_on_a_reward_is_a_wrong_output_that_names_it(probe: Any) -> None:
     files = {"trainers.py": LOSS.format(loss="", reward="")}
     for output in outputs(probe("01-DPO/1", files, cases=cases_of("01-DPO/1"))):
