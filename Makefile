@@ -7,7 +7,7 @@ MANAGE := .venv/bin/python manage.py
 # The shell's own USER is whoever is logged in; only `make password USER=name` means an account of the board.
 ACCOUNT = $(if $(filter command line,$(origin USER)),$(USER),maintainer)
 
-.PHONY: help run setup lmr-bench test boxes attacks chaos lint audit password reset lock format openapi
+.PHONY: help run setup lmr-bench test test-all boxes attacks chaos lint audit password reset lock format openapi
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -27,6 +27,9 @@ lmr-bench: ## LMR-BENCH's own tasks: import, environments, audit, a table (SOURC
 
 test: ## Lint, types, unit, integration and browser tests, SQLite and PostgreSQL (REQUIRE_ALL=1: a skip fails)
 	@exec scripts/test.sh
+
+test-all: ## All of make test, boxes, attacks and chaos, hypothesis with all its examples, and coverage (it takes hours)
+	@exec scripts/test.sh all
 
 boxes: ## Tests of boxes in the sandboxes that make test leaves out, and all with PyTorch (make test has a smoke of each)
 	@scripts/environment.sh dev

@@ -1,11 +1,21 @@
 #!/usr/bin/env bash
-# Every test. As root on Debian it installs and starts what they need; otherwise it runs what it can and says loudly
-# what it could not. REQUIRE_ALL=1 makes a skip a failure. What this script starts, it stops.
+# test.sh: the tests of make test. test.sh all: every test there is, hypothesis with all its examples, and coverage.
+# As root on Debian it installs and starts what they need; otherwise it runs what it can and says loudly what it could
+# not. REQUIRE_ALL=1 makes a skip a failure. What this script starts, it stops.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 . scripts/test_services.sh
 
+all=
+covered=()
+left_out="and not boxes"
+if [ "${1:-}" = all ]; then
+  all=1
+  covered=(--cov --cov-report=)
+  left_out=
+  export TEST_PROFILE=full
+fi
 export REQUIRE_ALL=${REQUIRE_ALL:-}
 
 # Below /tmp itself, and open to others: PostgreSQL and the boxes run as users of their own.
@@ -43,7 +53,7 @@ tests() {
   shift
   # Compiled once, not by each of the many processes that a run starts.
   env -u PYTHONDONTWRITEBYTECODE "${configuration[@]}" ${database:+"DATABASE_URL=$database"} \
-    python -m pytest --report-file "$reports/$name.json" "$@"
+    COVERAGE_FILE="$reports/.coverage.$name" python -m pytest --report-file "$reports/$name.json" "$@"
 }
 
 debian_packages() {
@@ -91,18 +101,27 @@ done
 
 start_lint
 TEST_SANDBOX_DIR="$work/sandbox" stage "tests on SQLite" \
-  tests sqlite -n 2 --dist loadgroup -m "not e2e and not postgres and not chaos and not attacks and not boxes"
+  tests sqlite -n 2 --dist loadgroup -m "not e2e and not postgres and not chaos and not attacks $left_out" "${covered[@]}"
 finish_lint
 if start_postgres; then
   database=$POSTGRES_URL
-  stage "tests on PostgreSQL" tests postgresql -n 2 --dist loadgroup -m "(postgres or both_databases) and not attacks"
+  stage "tests on PostgreSQL" \
+    tests postgresql -n 2 --dist loadgroup -m "(postgres or both_databases) and not attacks" "${covered[@]}"
   database=
 fi
-# Alone: it starts servers of its own, kills them, and counts what is left. One round; make chaos has one on Docker, too.
-stage "chaos" tests chaos -m "chaos and not docker" tests/chaos
+[ -z "$all" ] || stage "attacks" tests attacks -m attacks "${covered[@]}" tests
+chaos="chaos and not docker"
+[ -z "$all" ] || chaos=chaos
+# Alone: it starts servers of its own, kills them, and counts what is left. The round on Docker is for all.
+stage "chaos" tests chaos -m "$chaos" tests/chaos
 # Playwright runs an event loop in the main thread, where Django otherwise refuses its ORM.
 export DJANGO_ALLOW_ASYNC_UNSAFE=1
 stage "browser tests" tests browser -m e2e tests/e2e
 
 stop_services
+if [ -n "$all" ]; then
+  # Of what pytest's own processes ran; instances, boxes and the browser are processes of their own.
+  export COVERAGE_FILE="$reports/coverage"
+  coverage combine --quiet "$reports"/.coverage.* && coverage report --skip-covered --skip-empty --sort=cover
+fi
 python scripts/test_summary.py "$reports" "$SECONDS" "${failed[@]}"

@@ -31,11 +31,19 @@ if TYPE_CHECKING:
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 SHARED = PROJECT_ROOT.parent / "shared" / "lmr-bench"
 NO_SHARED = "no ../shared here"
+
+
+def examples(count: int) -> int:
+    """How many of ``count`` examples hypothesis tries: all in ``make test-all``, else a fifth, but at least 5."""
+    return count if os.environ.get("TEST_PROFILE") == "full" else min(count, max(count // 5, 5))
+
+
 # How fast a busy machine makes up and tries examples says nothing about what they are made for. What fixtures that
 # live as long as a test give is not changed by what is tried on it.
 hypothesis.settings.register_profile(
     "any machine",
     deadline=None,
+    max_examples=examples(100),
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
 )
 hypothesis.settings.load_profile("any machine")

@@ -26,6 +26,7 @@ from tests.benchmark_tasks.factories import (
     write_suite,
 )
 from tests.benchmark_tasks.reading import first_task, remarks
+from tests.conftest import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,7 +137,7 @@ json_values = st.recursive(
 task_keys = st.sampled_from([*INFO["implementations"][0], "retrieval_content", "other"])
 check_keys = st.sampled_from([*CHECK, "other"])
 paper_keys = st.sampled_from([key for key in INFO if key != "implementations"])
-fuzzed = settings(max_examples=60)
+fuzzed = settings(max_examples=examples(60))
 
 
 class TestFuzz:

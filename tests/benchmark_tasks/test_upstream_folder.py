@@ -29,6 +29,7 @@ from tests.benchmark_tasks.upstream_layout import (
     write_dataset,
     write_upstream_paper,
 )
+from tests.conftest import examples
 
 NOT_PYTHON = "unit_test_file unit_test/unit_test_1.py is not valid Python:"
 REPOSITORY = "05-SimPO/SimPO"
@@ -168,7 +169,7 @@ class TestImporting:
         assert TaskRevision.objects.get().equivalent_mutants == [mutant]
 
 
-fuzzed = settings(max_examples=40)
+fuzzed = settings(max_examples=examples(40))
 
 
 class TestFuzz:

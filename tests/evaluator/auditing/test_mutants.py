@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.auditing.mutants import Mutant, fingerprint, mutants_of, sample
+from tests.conftest import examples
 
 
 def expression_mutants(expression: str) -> set[str]:
@@ -194,7 +195,7 @@ _EXPRESSIONS = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(_EXPRESSIONS, st.booleans())
 def test_every_mutant_of_anything_is_another_definition_that_compiles(expression: str, indented: bool) -> None:
     source = f"def goal(a, b, c, f):\n    x = {expression}\n    return x\n"

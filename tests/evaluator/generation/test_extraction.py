@@ -17,6 +17,7 @@ from benchmark_tasks.domain.goals import Goal
 from evaluator.generation.extraction import MAX_TEXT, Extracted, NoAnswerError, extract, extract_limited
 from submissions.answers.types import TaskFiles
 from submissions.limited_child import ChildLimits
+from tests.conftest import examples
 
 FUNCTION = Goal(task="alpha/1", file="scoring/core.py", function="score")
 METHOD = Goal(task="alpha/2", file="scoring/scorer.py", function="score", class_name="Scorer")
@@ -281,7 +282,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(PIECES | st.text(max_size=12), max_size=14), st.sampled_from(["\n", "\r\n"]))
 def test_what_is_taken_was_written_as_it_is(repository: Path, pieces: list[str], end: str) -> None:
     """Whatever is written: an answer that applies and whose lines are the reply's, or a reason."""

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITES_FOLDER
 from evaluator.generation.papers import UNREADABLE, PaperError, read_paper
 from evaluator.generation.readable_text import is_readable
+from tests.conftest import examples
 from tests.evaluator.generation.pdfs import PROSE, pdf_of, pdf_without_readable_text, scan, shifted
 
 PAPERS = sorted((SHIPPED_SUITES_FOLDER / "lmr-mini").glob("*/paper.pdf"))
@@ -94,7 +95,7 @@ def test_a_damaged_page_tree_is_an_error_of_the_file(pattern: bytes, by: bytes) 
         read_paper(damaged)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.tuples(st.integers(min_value=0), st.integers(0, 255)), min_size=1, max_size=60))
 def test_damage_of_any_kind_is_read_or_refused(changes: list[tuple[int, int]]) -> None:
     damaged = bytearray(whole())

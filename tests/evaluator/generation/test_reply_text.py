@@ -13,6 +13,7 @@ from benchmark_tasks.domain.goals import Goal
 from evaluator.generation.extraction import NoAnswerError, extract, extract_limited
 from evaluator.generation.reply_text import without_reasoning
 from submissions.answers.types import TaskFiles
+from tests.conftest import examples
 
 GOAL = Goal(task="alpha/1", file="core.py", function="score")
 DRAFT = "```python\ndef score(x):\n    return 'draft'\n```\n"
@@ -115,7 +116,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(WORDS | st.text(max_size=8)), st.sampled_from(MARKS))
 def test_reasoning_never_changes_what_is_taken(repository: Path, lines: list[str], mark: tuple[str, str]) -> None:
     """Whatever it thinks, fences left open included, the answer after it is the one that is taken."""
@@ -124,7 +125,7 @@ def test_reasoning_never_changes_what_is_taken(repository: Path, lines: list[str
     assert taken(repository, f"{opening}\n{thoughts}\n{closing}\n{FENCED}") == FINAL
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(WORDS | st.sampled_from([each for mark in MARKS for each in mark]) | st.text(max_size=8)))
 def test_what_is_kept_was_written_in_its_line(lines: list[str]) -> None:
     text = "\n".join(lines)

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from evaluator.providers.guard import Policy
 from evaluator.providers.types import FaultKind, ProviderFault
 from submissions.endpoints.addresses import origin, problem
+from tests.conftest import examples
 from tests.evaluator.providers.conftest import KEY, QUESTION
 from tests.provider_server import ProviderServer
 from tests.provider_server.wire import BOMBS, packed_bomb
@@ -200,7 +201,7 @@ ADDRESSES = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(address=ADDRESSES, kind=st.sampled_from(["chat", "messages"]))
 def test_what_the_form_takes_is_what_the_connection_goes_to(
     address: str, kind: str, client_of: Connect, monkeypatch: pytest.MonkeyPatch

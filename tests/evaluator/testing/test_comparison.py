@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from evaluator.testing.comparison import MAX_INEXACT, MAX_TEXT_CHARACTERS, Unmatched, compare, match_in_any_order
 from evaluator.testing.types import Check, Rule
+from tests.conftest import examples
 from tests.evaluator.testing.box.data import data_values
 
 NAN = math.nan
@@ -195,7 +196,7 @@ def test_data_without_nan_equals_itself(value: Any) -> None:
 
 
 @given(data_values(), data_values(), st.booleans(), st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_two_values_compare_without_an_exception(one: Any, other: Any, exact: bool, ordered: bool) -> None:
     found = compare({"x": one}, {"x": other}, check(Rule(exact=exact, ordered=ordered)))
     assert len(found) <= MAX_TEXT_CHARACTERS

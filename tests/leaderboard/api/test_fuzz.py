@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from leaderboard.wsgi import application
-from tests.conftest import PROJECT_ROOT
+from tests.conftest import PROJECT_ROOT, examples
 from tests.leaderboard.api.asking import Program
 from tests.reviews.factories import ready
 from tests.reviews.labelling import held_by
@@ -97,7 +97,7 @@ def send(
 
 @document.given(real=st.booleans())
 @document.parametrize()
-@settings(max_examples=25, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=examples(25), derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
 def test_every_answer_is_as_described(
     case: schemathesis.Case, real: bool, send: Callable[[schemathesis.Case, bool], None]
 ) -> None:

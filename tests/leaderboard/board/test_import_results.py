@@ -20,6 +20,7 @@ from leaderboard.board.upstream_results import FileFate, read_files
 from leaderboard.models import EntryMetric, ReportedAggregate, ReportedResult
 from submissions.domain.audit import history
 from tests.benchmark_tasks.factories import SuiteFactory
+from tests.conftest import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -263,7 +264,7 @@ def test_wrong_arguments_say_what_to_do(suite: Suite, tmp_path: Path) -> None:
         assert message in str(error.value)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     content=st.binary(max_size=300) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")),
     place=st.sampled_from([f"{JUDGE}/{DPO}", TESTS, "human_evaluation/a.json"]),

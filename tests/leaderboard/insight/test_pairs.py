@@ -16,6 +16,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from leaderboard.statistics import estimates as pairs_module
 from leaderboard.statistics.estimates import chi_square_tail
 from leaderboard.statistics.results import LABELS, Coefficient, PairAgreement
+from tests.conftest import examples
 from tests.leaderboard.statistics.rated import UPSTREAM, Pair, counted, pairs_of
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ square_tables = st.sampled_from([2, 3, 4]).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(square_tables)
 def test_the_tests_are_those_of_statsmodels(matrix: list[list[int]]) -> None:
     """Of the labels in use (Bowker), and of those that ever differ (Stuart-Maxwell); the library refuses the rest."""
@@ -148,7 +149,7 @@ def test_the_tests_are_those_of_statsmodels(matrix: list[list[int]]) -> None:
         assert ours.p == pytest.approx(theirs.pvalue, rel=1e-9, abs=1e-15)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.floats(0, 300), st.integers(1, 10))
 def test_the_tail_of_chi_square_is_scipys(statistic: float, df: int) -> None:
     assert chi_square_tail(statistic, df) == pytest.approx(chi2.sf(statistic, df), rel=1e-9)
@@ -163,7 +164,7 @@ def quick(pairs: list[Pair]) -> PairAgreement:
     return compare(pairs, resamples=40, least=1)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(rated)
 def test_every_value_and_interval_is_within_its_range(pairs: list[Pair]) -> None:
     lowest = {"agreement": 0, "conflict_share": 0, "ac2": -2}

@@ -15,6 +15,7 @@ from statsmodels.stats.inter_rater import fleiss_kappa
 from leaderboard.statistics.coefficients import Level
 from leaderboard.statistics.estimates import fleiss, ordinal_alpha
 from leaderboard.statistics.results import Coefficient
+from tests.conftest import examples
 from tests.leaderboard.statistics.rated import counted_items, ratings_of_rows
 
 # One character per label: how many of six raters gave it, item by item.
@@ -87,7 +88,7 @@ def varied(rows: list[list[str]]) -> bool:
     return len({label for row in shared if len(row) > 1 for label in row}) > 1
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(given_labels.filter(varied), st.sampled_from(["nominal", "ordinal"]))
 def test_alpha_of_gaps_is_what_the_krippendorff_package_computes(rows: list[list[str]], level: Level) -> None:
     ratings = [[np.nan if label == "*" else int(label) for label in rater] for rater in zip(*rows, strict=True)]
@@ -96,7 +97,7 @@ def test_alpha_of_gaps_is_what_the_krippendorff_package_computes(rows: list[list
     assert value(ordinal_alpha(items, level=level, resamples=10, least=1)) == pytest.approx(theirs, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.lists(st.lists(st.sampled_from("123"), min_size=4, max_size=4), min_size=10, max_size=40).filter(varied))
 def test_fleiss_without_gaps_is_what_statsmodels_computes(rows: list[list[str]]) -> None:
     counts = [[row.count(label) for label in "123"] for row in rows]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from leaderboard.statistics import coefficients
+from tests.conftest import examples
 from tests.leaderboard.statistics.rated import UPSTREAM
 
 FLEISS_LEVIN_PAIK = np.array([[75.0, 1, 4], [5, 4, 1], [0, 0, 10]])
@@ -46,14 +47,14 @@ def test_gwets_coefficients_are_what_irrcac_computes(table: np.ndarray, ac1: flo
         assert float(coefficients.gwet(table, weights)) == pytest.approx(expected, abs=5e-6)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(varied_tables)
 def test_kappa_is_what_statsmodels_computes(table: np.ndarray) -> None:
     ours = coefficients.cohen(table, coefficients.quadratic_weights(3))
     assert float(ours) == pytest.approx(cohens_kappa(table, weights=np.arange(3), return_results=False, wt="quadratic"))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(varied_tables, st.sampled_from(["nominal", "ordinal", "interval", "ratio"]))
 def test_stacked_alpha_is_what_the_krippendorff_package_computes(table: np.ndarray, level: coefficients.Level) -> None:
     ratings = [

@@ -11,6 +11,7 @@ from statsmodels.stats.contingency_tables import mcnemar as library_mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from leaderboard.statistics.paired import RESAMPLES, compare, holm, mcnemar, rank_bands
+from tests.conftest import examples
 
 NAN = float("nan")
 
@@ -33,7 +34,7 @@ def test_holm_of_four_stored_ps() -> None:
     assert holm(ps) == pytest.approx(list(multipletests(ps, method="holm")[1]))
 
 
-@settings(max_examples=25)  # the library takes a fifteenth of a second for each
+@settings(max_examples=examples(25))  # the library takes a fifteenth of a second for each
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_is_the_librarys(ps: list[float]) -> None:
     assert holm(ps) == pytest.approx(list(multipletests(ps, method="holm")[1]), abs=1e-12)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from submissions.answers.archives import ArchiveLimits, entries
 from submissions.answers.bundle import read_bundle
 from submissions.answers.types import BundleError, Severity
+from tests.conftest import examples
 from tests.submissions.answers.archive_makers import (
     GOOD_FILES,
     gzip_of_zeros,
@@ -252,7 +253,7 @@ PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
 KINDS = st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.lists(st.tuples(PATHS, KINDS, st.binary(max_size=1100)), min_size=1, max_size=5),
     st.sampled_from([tarfile.PAX_FORMAT, tarfile.GNU_FORMAT]),
@@ -287,14 +288,14 @@ def test_a_sparse_file_is_named_and_the_files_after_it_are_read(tmp_path: Path) 
         assert found == [("log.txt", "sparse file", ""), ("z.txt", "", b"z")]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=2000), st.sampled_from([b"", b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b\x08", b"{"]))
 def test_any_bytes_are_read_or_refused(data: bytes, magic: bytes) -> None:
     with contextlib.suppress(BundleError):
         read_bundle(magic + data)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_damaged_archives_are_read_or_refused(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(["zip", "tar", "raw tar"]))

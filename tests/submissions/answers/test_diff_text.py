@@ -15,6 +15,7 @@ from benchmark_tasks.domain.goals import Goal
 from submissions.answers.diff_text import COLOURED, DECODED, as_utf8, plain_diff
 from submissions.answers.diffs import OTHER_LINE_ENDS, apply_diff
 from submissions.answers.types import AnswerError, TaskFiles
+from tests.conftest import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,7 +159,7 @@ LINES = st.sampled_from(
 SENT = st.lists(LINES, max_size=8).map(b"".join) | st.binary(max_size=200)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(SENT, st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
 def test_any_bytes_become_a_plain_diff_or_an_error(sent: bytes, encoding: str) -> None:
     with contextlib.suppress(UnicodeDecodeError):

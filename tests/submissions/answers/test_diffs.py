@@ -17,6 +17,7 @@ from benchmark_tasks.domain.goals import Goal
 from submissions.answers.diffs import apply_diff
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError, TaskFiles
 from submissions.scratch import scratch_folder
+from tests.conftest import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -329,7 +330,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(PIECES, max_size=8).map("".join).map(str.encode) | st.binary(max_size=200))
 def test_any_diff_is_applied_or_refused(repository: Path, diff: bytes) -> None:
     with contextlib.suppress(AnswerError):

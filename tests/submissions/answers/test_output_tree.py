@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from submissions.answers.archives import TREE_LIMITS
 from submissions.answers.bundle import read_bundle
 from submissions.answers.types import BundleError, BundleReading, RawAnswer, Severity
+from tests.conftest import examples
 from tests.submissions.answers.archive_makers import (
     GOOD_FILES,
     make_tar,
@@ -205,7 +206,7 @@ NAMES = st.sampled_from(
 ) | st.text(min_size=1, max_size=12).filter(lambda name: name[0] != "\0")  # fmt: skip
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     st.dictionaries(NAMES, st.binary(max_size=60) | st.just(CHANGED), max_size=8), st.booleans(), st.binary(max_size=3)
 )

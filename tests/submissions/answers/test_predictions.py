@@ -14,6 +14,7 @@ from submissions.answers.bundle import read_bundle
 from submissions.answers.diff_text import DECODED
 from submissions.answers.predictions import read_predictions
 from submissions.answers.types import BundleError, BundleReading, Manifest, ProblemList, Severity
+from tests.conftest import examples
 
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1\n+2\n"
 DESCRIBED = Manifest("lmr-mini", None, "", "", "none", "full", "", (), "")
@@ -126,7 +127,7 @@ SENT = (
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(SENT)
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     problems = ProblemList()

@@ -10,6 +10,7 @@ from benchmark_tasks.domain.goals import Goal, find_goal
 from benchmark_tasks.domain.python_source import SourceError
 from submissions.answers.splice import splice
 from submissions.answers.types import AnswerError
+from tests.conftest import examples
 
 FUNCTION = Goal("dpo/1", "a.py", "f")
 METHOD = Goal("dpo/1", "a.py", "f", "A")
@@ -164,7 +165,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.lists(PIECES, max_size=25).map("".join),
     st.sampled_from(
@@ -181,7 +182,7 @@ def test_any_answer_is_placed_well_or_refused(text: str, target: tuple[Goal, str
         assert result.endswith(pristine.encode()[-5:]) or goal is CLASS
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.lists(PIECES, max_size=12).map("".join),
     st.sampled_from(["def f(x):\n    pass\n", "class A:\n    @d\n    def f(self):\n        pass\n"]),

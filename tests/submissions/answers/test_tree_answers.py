@@ -14,6 +14,7 @@ from submissions.answers.check import apply_answer
 from submissions.answers.patches import apply_files
 from submissions.answers.tree_answers import TreeFolder, answers_of, with_line_ends_of
 from submissions.answers.types import AnswerError, AnswerKind, Problem, RawAnswer, TaskFiles
+from tests.conftest import examples
 from tests.submissions.answers.tree_makers import IN_TEST, SCORES, read, task_files, tree
 
 FIRST = SCORES.replace(b'    """The first."""\n    raise NotImplementedError\n', b"    return helper(x) + 1\n")
@@ -171,7 +172,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(PIECES, max_size=5).map(b"".join))
 def test_whatever_is_in_the_goal_s_file_is_an_answer_or_a_bad_one(tasks: dict[str, TaskFiles], content: bytes) -> None:
     made, _ = answers(tree({"src/scores.py": content}, {"unit_test/unit_test_1.py": content}), tasks)

@@ -24,6 +24,7 @@ from submissions.trajectories.steps import (
     bounded,
     tokens,
 )
+from tests.conftest import examples
 
 
 def action(number: int, name: str, args: dict[str, Any], *, reply: str = "", source: str = "agent") -> dict[str, Any]:
@@ -178,7 +179,7 @@ WORDS = st.sampled_from(
 FOREIGN = st.lists(st.dictionaries(KEYS, WORDS | VALUES, max_size=7) | VALUES, max_size=6)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(history=FOREIGN, metrics=VALUES, error=VALUES, name=VALUES, cut=st.integers(0, 40))
 def test_nothing_in_a_file_raises_anything_else(history: Any, metrics: Any, error: Any, name: Any, cut: int) -> None:
     run = {"instance_id": name, "history": history, "metrics": metrics, "error": error}
@@ -191,7 +192,7 @@ def test_nothing_in_a_file_raises_anything_else(history: Any, metrics: Any, erro
         assert AgentRun.from_data(json.loads(json.dumps(trajectory.as_data(), allow_nan=False))) == trajectory
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=200))
 def test_no_bytes_raise_anything_else(data: bytes) -> None:
     with pytest.raises(TrajectoryError):
@@ -300,7 +301,7 @@ OBJECTS = st.lists(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(objects=OBJECTS, in_folder=st.booleans())
 def test_nothing_in_other_agents_files_raises_anything_else(objects: list[Any], in_folder: bool) -> None:
     data = lines(*objects)

@@ -14,6 +14,7 @@ from submissions.answers.types import BundleError, Manifest, Severity
 from submissions.trajectories.reading import folder_as_lines, read_limited, read_trajectory
 from submissions.trajectories.steps import AgentRun, TrajectoryError
 from submissions.trajectories.unread_forms import FORMS, form_of
+from tests.conftest import examples
 
 V1_EVENTS: Final[list[dict[str, Any]]] = [
     {"kind": "SystemPromptEvent", "id": "0", "source": "agent", "system_prompt": {"text": "You are."}, "tools": []},
@@ -147,7 +148,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(VALUES, max_size=5), st.booleans())
 def test_nothing_in_a_file_raises_anything_else(values: list[Any], in_lines: bool) -> None:
     data = lines(*values) if in_lines else json.dumps(values).encode()
@@ -161,7 +162,7 @@ def test_nothing_in_a_file_raises_anything_else(values: list[Any], in_lines: boo
 
 
 @pytest.mark.parametrize("form", [V1_RUN, SWE_AGENT, ATIF])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(data=st.data())
 def test_a_form_with_parts_missing_is_never_another_s_steps(form: dict[str, Any], data: st.DataObject) -> None:
     """Whatever is left out of such a file, its prompts and observations are no actions."""

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from evaluator.testing.box import frames
 from evaluator.testing.box.frames import FrameError, decode, encode
+from tests.conftest import examples
 from tests.evaluator.testing.box.data import data_values
 
 
@@ -51,7 +52,7 @@ def array(dtype: str, shape: str, raw: bytes) -> bytes:
 
 
 @given(data_values())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_round_trip(value: Any) -> None:
     assert same(decode(encode(value)), value)
 
@@ -74,7 +75,7 @@ def test_arbitrary_bytes_only_raise_frame_errors(raw: bytes) -> None:
 
 
 @given(data_values(), st.data())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_one_changed_byte_only_raises_frame_errors(value: Any, data: st.DataObject) -> None:
     raw = bytearray(encode(value))
     raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
