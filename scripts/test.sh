@@ -10,10 +10,12 @@ cd "$(dirname "$0")/.."
 all=
 covered=()
 left_out="and not boxes"
+both="both_databases"
 if [ "${1:-}" = all ]; then
   all=1
   covered=(--cov --cov-report=)
   left_out=
+  both="both_databases or both_in_full"
   export TEST_PROFILE=full
 fi
 export REQUIRE_ALL=${REQUIRE_ALL:-}
@@ -106,7 +108,7 @@ finish_lint
 if start_postgres; then
   database=$POSTGRES_URL
   stage "tests on PostgreSQL" \
-    tests postgresql -n 2 --dist loadgroup -m "(postgres or both_databases) and not attacks" "${covered[@]}"
+    tests postgresql -n 2 --dist loadgroup -m "(postgres or $both) and not attacks" "${covered[@]}"
   database=
 fi
 [ -z "$all" ] || stage "attacks" tests attacks -m attacks "${covered[@]}" tests

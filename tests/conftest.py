@@ -48,7 +48,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("any machine")
 # Where SQLite and PostgreSQL may answer differently: locks, claims and constraints, what is asked of JSON, migrations;
-# and one request to every page. Other tests take the mark ``both_databases`` themselves.
+# and one request to every page. ``make test-all`` runs all tests of these on PostgreSQL, too; ``make test`` those that
+# have the mark ``both_databases``.
 BOTH_DATABASES = (
     *("tests/benchmark_tasks/test_importing.py", "tests/security/test_every_address.py"),
     *(
@@ -63,6 +64,7 @@ BOTH_DATABASES = (
     *("tests/reviews/test_claiming.py", "tests/reviews/test_closing.py", "tests/reviews/test_ten_at_once.py"),
     *("tests/reviews/test_triggers.py", "tests/reviews/test_migrations.py", "tests/reviews/test_reviewers.py"),
     *("tests/leaderboard/board/test_entries.py", "tests/leaderboard/web/test_board.py"),
+    *("tests/leaderboard/sharing/test_answer_files.py", "tests/leaderboard/notices/test_making.py"),
 )
 
 # Fixtures that take half a minute: the tests that use one run in the same process of xdist.
@@ -211,7 +213,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     # Boxes are the same whatever the database.
     boxes = item.get_closest_marker("bubblewrap") or item.get_closest_marker("docker")
     if not boxes and item.nodeid.startswith(BOTH_DATABASES):
-        item.add_marker("both_databases")
+        item.add_marker("both_in_full")
     if not item.get_closest_marker("smoke") and _runs_in_other_boxes(item):
         item.add_marker("boxes")
     for name in MADE_ONCE:

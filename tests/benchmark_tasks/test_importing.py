@@ -50,6 +50,7 @@ def content(tree: str) -> dict[str, str]:
     return {name: path.read_text() for name, path in tree_files(tree).items()}
 
 
+@pytest.mark.both_databases
 class TestFirstImport:
     def test_report(self, suite_folder: Path) -> None:
         report = load(suite_folder)
@@ -153,6 +154,7 @@ class TestAgain:
         assert report.version is not None
         assert [str(r) for r in revisions_of(report.version)] == ["alpha/1 r1", "alpha/2 r1"]
 
+    @pytest.mark.both_databases
     def test_content_that_returns_is_the_old_revision(self, suite_folder: Path) -> None:
         load(suite_folder)
         TaskRevision.objects.update(audit_state=AuditState.PASSED)
@@ -198,6 +200,7 @@ class TestErrorsOfForm:
         assert (report.created, report.left_out) == (("alpha/1", "alpha/2"), ("02-Beta",))
         assert [(p.file, p.fatal, p.whole) for p in report.problems] == [("02-Beta/info.json", True, False)]
 
+    @pytest.mark.both_databases
     def test_a_paper_that_breaks_keeps_what_it_had(self, suite_folder: Path) -> None:
         write_paper(suite_folder, "02-Beta")
         load(suite_folder)
@@ -236,6 +239,7 @@ class TestSignal:
         assert received == [("small v1", "operator")]
 
 
+@pytest.mark.both_databases
 class TestQueries:
     @pytest.mark.parametrize("tasks", [1, 3])
     def test_one_query_for_any_number_of_tasks(

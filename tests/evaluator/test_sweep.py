@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pytest_django import Settings
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def test_a_submission_whose_planning_was_lost_is_planned(redis_url: str) -> None:

@@ -66,6 +66,7 @@ def claimed_in_turn(reviewer: Reviewer, number: int) -> list[Case]:
 
 
 class TestWho:
+    @pytest.mark.both_databases
     def test_a_claim_holds_a_case_by_a_lease_and_a_second_one_renews_it(self, annotator: Reviewer) -> None:
         case = case_of()
         assignment = claimed(annotator)
@@ -98,6 +99,7 @@ class TestWho:
         assert not claiming.workable(annotator, Role.ADJUDICATOR).exists()
         assert not Assignment.objects.exists()
 
+    @pytest.mark.both_databases
     def test_a_case_takes_as_many_as_labels_are_wanted(self, annotator: Reviewer, other_annotator: Reviewer) -> None:
         case = case_of()
         assert [claimed(person).case for person in (annotator, other_annotator)] == [case, case]
@@ -134,6 +136,7 @@ class TestWho:
         assert claimed(annotator).case == case
 
 
+@pytest.mark.both_databases
 class TestOrder:
     def test_severe_cases_come_first_then_old_ones_then_by_place(self, annotator: Reviewer) -> None:
         late_audit = case_of(severity=Severity.AUDIT, place=1)
@@ -161,6 +164,7 @@ class TestOrder:
         assert claimed_in_turn(annotator, 4) == [older, repeat, newer, mild]
 
 
+@pytest.mark.both_databases
 class TestLeases:
     def test_a_heartbeat_renews_the_lease_even_late_until_it_was_ended(self, annotator: Reviewer) -> None:
         case_of()
@@ -291,6 +295,7 @@ class TestTakingUp:
         assert (holding.expire(), CaseEvent.objects.count()) == (0, 0)
 
 
+@pytest.mark.both_databases
 def test_counts_are_of_what_waits_for_this_annotator(annotator: Reviewer, other_annotator: Reviewer) -> None:
     assigned(case_of(state=CaseState.LEASED), annotator)
     assigned(case_of(), annotator, state=AssignmentState.RETURNED, lease_until=None)
@@ -353,6 +358,7 @@ def test_practice_repeats_adjudicators_and_who_has_no_account_are_not_repeated(
     assert plan_repeat(reviewed(case_of(kind=kind), ReviewerFactory(**person), "LC", role=role)) is None
 
 
+@pytest.mark.both_databases
 class TestDue:
     def test_after_twenty_other_labels(self, reviewer: Reviewer) -> None:
         stranger = ReviewerFactory()

@@ -38,6 +38,7 @@ def test_a_move_sets_state_and_fields_and_leaves_an_event() -> None:
     assert (event.before, event.after, event.reviewer, event.what) == ("queued", "agreed", reviewer, "the labels agree")
 
 
+@pytest.mark.both_databases
 def test_a_move_from_another_state_changes_nothing() -> None:
     case = case_of(state=CaseState.FINAL)
     assert not states.move(case, allowed=[CaseState.QUEUED], after=CaseState.LEASED, severity=60)
@@ -45,6 +46,7 @@ def test_a_move_from_another_state_changes_nothing() -> None:
     assert not CaseEvent.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_a_row_that_was_read_before_somebody_else_moved_it_moves_nothing() -> None:
     case = case_of()
     Case.objects.update(state=CaseState.LEASED)
@@ -73,6 +75,7 @@ def closed_case(*labels: str, outcome: str = "", **facts: Any) -> Case:
         (["LC"], 1, CaseState.AGREED, FinalSource.SINGLE),
     ],
 )
+@pytest.mark.both_databases
 def test_as_many_equal_labels_as_are_wanted_close_the_case(
     labels: list[str], wanted: int, state: str, source: str, heard: list[Case], committing: Callable[[], Any]
 ) -> None:
@@ -138,6 +141,7 @@ def test_practice_and_what_is_past_labelling_stays_as_it_is(state: str, kind: st
     assert not CaseEvent.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_only_a_new_measurement_opens_the_next_round(settings: Any, judge: JudgeConfig) -> None:
     shares(settings, audit=0)
     answer = rated(judge, "passed", "LI")

@@ -31,6 +31,7 @@ def models_at(migration: str) -> Iterator[Any]:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.both_databases
 def test_a_decisions_reason_becomes_a_list_and_who_had_switched_all_keys_off_still_has() -> None:
     case, person, other = case_of(), ready(adjudicator=True), ready()
     old = decided(case, person, "LI")

@@ -98,6 +98,7 @@ class TestOpenCases:
         Submission.objects.filter(pk=case.implementation.submission_id).update(**facts)
         assert open_cases(reviewer).filter(pk=case.pk).exists() is is_open
 
+    @pytest.mark.both_databases
     def test_own_submissions_and_systems_and_those_in_conflict_are_closed(self, reviewer: Reviewer) -> None:
         case_of(answers(owner=reviewer.user)[0])
         case_of(answers(system=SystemFactory(owner=reviewer.user))[0])
@@ -106,6 +107,7 @@ class TestOpenCases:
         assert list(open_cases(reviewer)) == [nobodys]
 
     @pytest.mark.parametrize("organisation", ["Große Universität", "GROSSE UNIVERSITÄT", " große  universität"])
+    @pytest.mark.both_databases
     def test_an_organisation_in_conflict_is_closed_however_it_is_spelt(
         self, reviewer: Reviewer, organisation: str
     ) -> None:
@@ -114,6 +116,7 @@ class TestOpenCases:
         conflicts.add_conflict(reviewer=reviewer, organisation=organisation)
         assert list(open_cases(reviewer)) == [other]
 
+    @pytest.mark.both_databases
     def test_the_own_affiliation_is_closed_for_systems_and_their_submitters_unless_it_is_none(
         self, reviewer: Reviewer
     ) -> None:
@@ -127,6 +130,7 @@ class TestOpenCases:
         assert set(open_cases(ReviewerFactory(affiliation="alpha lab"))) == set(made[2:])
         assert set(open_cases(reviewer)) == set(made)
 
+    @pytest.mark.both_databases
     def test_an_answer_once_labelled_is_closed_in_every_round(self, reviewer: Reviewer) -> None:
         review = reviewed(case_of(state=CaseState.REOPENED), reviewer, "CC")
         case_of(review.case.implementation, round=2, state=CaseState.QUEUED)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from reviews.models import Reviewer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 PEOPLE = 10
 CASES = 12

@@ -44,6 +44,7 @@ def taken(purpose: str, share: float) -> set[int]:
     return {pk for pk in ROWS if drawn(purpose, pk, share)}
 
 
+@pytest.mark.both_databases
 def test_draws_keep_their_share_repeat_and_are_independent(settings: Any) -> None:
     settings.SECRET_KEY = "a-key-for-drawing"
     first, half = taken("audit", 0.1), taken("audit", 0.5)
@@ -83,6 +84,7 @@ class TestRules:
             ("raised", "CC", False),
         ],
     )
+    @pytest.mark.both_databases
     def test_tests_and_judge_contradict_each_other(
         self, judge: JudgeConfig, outcome: str, label: str, opens: bool
     ) -> None:
@@ -173,6 +175,7 @@ def test_only_ranked_published_and_scored_answers_with_code_are_reviewed(
 
 
 class TestAgain:
+    @pytest.mark.both_databases
     def test_nothing_happens_twice(self, settings: Any, judge: JudgeConfig) -> None:
         shares(settings, audit=1)
         answer = rated(judge, "passed", "LI")
@@ -297,6 +300,7 @@ class TestAfterLabels:
         assert case.severity == Severity.APPEAL
 
 
+@pytest.mark.both_databases
 class TestCatchingUp:
     def test_lost_news_is_found_once(self, judge: JudgeConfig) -> None:
         rated(judge, "passed", "LI")
@@ -323,6 +327,7 @@ class TestCatchingUp:
 
 
 @pytest.mark.parametrize("number", [2, 6])
+@pytest.mark.both_databases
 def test_queries_do_not_grow_with_the_answers(judge: JudgeConfig, number: int, django_assert_num_queries: Any) -> None:
     made = answers(number)
     show(made[0].submission.suite_version.suite, judge)

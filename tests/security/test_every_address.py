@@ -104,6 +104,7 @@ def test_nobody_reads_what_is_not_theirs(
     assert (wrong, leaks, seen) == ([], [], {"owner", "maintainer"})
 
 
+@pytest.mark.both_databases
 def test_what_is_published_is_read_by_all(addresses: dict[str, Address], secret_submission: Submission) -> None:
     """Hence what is above hides something."""
     Submission.objects.filter(pk=secret_submission.pk).update(visibility="published", code_licence="MIT")
@@ -162,6 +163,7 @@ def test_reading_queues_nothing(
     assert queued == []
 
 
+@pytest.mark.both_databases
 def test_every_page_carries_the_policy_and_nothing_inline(
     addresses: dict[str, Address], alice: User, maintainer: User
 ) -> None:

@@ -71,6 +71,7 @@ def test_the_page_follows_and_looking_at_it_does_nothing(as_alice: Client, alice
     assert "Every answer in it applies." in as_alice.get(page).content.decode()
 
 
+@pytest.mark.both_databases
 def test_uploads_of_one_person_are_checked_one_after_the_other(alice: User, bob: User, small: SuiteVersion) -> None:
     for owner in (alice, alice, bob):
         stored(owner)
@@ -80,6 +81,7 @@ def test_uploads_of_one_person_are_checked_one_after_the_other(alice: User, bob:
     assert not checking.check_next()
 
 
+@pytest.mark.both_databases
 def test_many_files_of_one_person_do_not_keep_the_others_waiting(alice: User, bob: User, small: SuiteVersion) -> None:
     for owner in (alice, alice, alice, bob):
         stored(owner)
@@ -89,6 +91,7 @@ def test_many_files_of_one_person_do_not_keep_the_others_waiting(alice: User, bo
     assert order == ["alice", "bob", "alice", "alice"]
 
 
+@pytest.mark.both_databases
 def test_a_check_whose_worker_died_is_begun_again_after_its_lease(alice: User, small: SuiteVersion) -> None:
     stored(alice)
     begun = timezone.now() - checking.LEASE
@@ -121,6 +124,7 @@ def test_a_fault_in_the_check_counts_and_ends_as_an_infrastructure_error(
     assert (upload.tries, upload.report["acceptable"]) == (1, True)
 
 
+@pytest.mark.both_databases
 def test_fields_that_were_changed_meanwhile_win(
     alice: User, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:

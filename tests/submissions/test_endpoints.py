@@ -68,6 +68,7 @@ def test_no_event_and_no_representation_holds_the_key(endpoint: Endpoint, alice:
     assert KEY not in repr(endpoint) + str(endpoint)
 
 
+@pytest.mark.both_databases
 def test_a_name_is_one_owners_only_once(endpoint: Endpoint, alice: User, bob: User) -> None:
     with pytest.raises(NotAllowedError, match="another endpoint called Alpha"):
         endpoints.add(owner=alice, described=DESCRIBED)
@@ -82,6 +83,7 @@ def test_a_wrong_address_is_refused(alice: User, endpoint: Endpoint) -> None:
         endpoints.add(owner=alice, described={**DESCRIBED, "name": "x", "base_url": "ftp://x"})
 
 
+@pytest.mark.both_databases
 def test_there_is_a_limit_for_each_person(alice: User, bob: User) -> None:
     EndpointFactory.create_batch(endpoints.MOST_ENDPOINTS, owner=alice)
     with pytest.raises(QuotaExceededError, match="You have 20 endpoints"):
@@ -158,6 +160,7 @@ def test_after_its_last_run_the_key_goes(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("state", [GenerationState.RUNNING, GenerationState.PAUSED, GenerationState.HELD])
+@pytest.mark.both_databases
 def test_while_a_run_is_open_the_key_stays(endpoint: Endpoint, state: GenerationState) -> None:
     generation(endpoint, state)
     assert not endpoints.forget_after_run(endpoint)

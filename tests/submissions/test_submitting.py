@@ -111,6 +111,7 @@ def test_an_answer_in_utf16_is_kept_as_the_text_that_it_is(alice: User, tmp_path
     assert (answer.answer_error["line"], answer.raw_answer) == (1, BROKEN)
 
 
+@pytest.mark.both_databases
 def test_the_same_content_is_submitted_once(alice: User, bob: User, tmp_path: Path, small: SuiteVersion) -> None:
     first = submit(alice, tmp_path, bundle())
     again = submit(alice, tmp_path, zipped({**_files(), "README.md": "packed another time"}))
@@ -124,6 +125,7 @@ def _files() -> dict[str, str]:
     return {"submission.json": json.dumps(MANIFEST), "answers/alpha/1/answer.py": RIGHT}
 
 
+@pytest.mark.both_databases
 def test_without_quota_nothing_is_stored(
     alice: User, tmp_path: Path, small: SuiteVersion, news: list[tuple[str, Submission]]
 ) -> None:
@@ -155,6 +157,7 @@ def test_consent_for_a_calibration_sample_is_the_maintainers(
     assert submitted.submission.publish_when_scored
 
 
+@pytest.mark.both_databases
 def test_a_system_is_found_again_whatever_its_case(alice: User, bob: User, tmp_path: Path, small: SuiteVersion) -> None:
     first = submit(alice, tmp_path, bundle(links=["https://example.org/a"])).submission.system
     second = submit(
@@ -213,6 +216,7 @@ def test_what_an_infrastructure_error_kept_from_its_check_is_not_refused(alice: 
 
 
 @pytest.mark.parametrize("failing", ["quota", "signal"])
+@pytest.mark.both_databases
 def test_what_fails_after_the_files_were_stored_leaves_none(
     alice: User, tmp_path: Path, small: SuiteVersion, data_dir: Path, failing: str
 ) -> None:
@@ -236,6 +240,7 @@ def test_what_fails_after_the_files_were_stored_leaves_none(
 
 
 @pytest.mark.parametrize("state", [SubmissionState.QUEUED, SubmissionState.RUNNING, SubmissionState.HELD])
+@pytest.mark.both_databases
 def test_what_is_open_can_be_cancelled(alice: User, state: SubmissionState, news: list[tuple[str, Submission]]) -> None:
     submission = SubmissionFactory(owner=alice, state=state)
     submitting.cancel(submission=submission, actor=alice)
@@ -259,6 +264,7 @@ def test_strangers_cancel_nothing(alice: User, bob: User, news: list[tuple[str, 
     assert (submission.state, news) == (SubmissionState.RUNNING, [])
 
 
+@pytest.mark.both_databases
 def test_an_upload_that_another_window_has_just_dealt_with(alice: User, small: SuiteVersion) -> None:
     upload = received(alice, SimpleUploadedFile("answers.zip", bundle()))
     Path(upload.file.path).unlink()

@@ -27,7 +27,7 @@ from tests.submissions.factories import UserFactory
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def one_request() -> AnswerRequest:

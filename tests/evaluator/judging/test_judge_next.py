@@ -92,6 +92,7 @@ def test_no_name_and_no_outcome_is_sent_and_the_outcome_stays(
     assert (run.outcome, run.reason) == ("passed", "outcome-of-the-test")
 
 
+@pytest.mark.both_databases
 def test_planning_is_idempotent_and_leaves_out_what_has_no_code(
     provider: ProviderServer, small_version: SuiteVersion
 ) -> None:
@@ -168,6 +169,7 @@ def test_an_answer_whose_label_hangs_on_its_comments_is_surface_sensitive(
     assert (wrong.label, wrong.surface_sensitive) == ("LI", False)
 
 
+@pytest.mark.both_databases
 def test_identical_code_is_paid_once(provider: ProviderServer, small_version: SuiteVersion) -> None:
     config = judge(provider)
     (first,) = judged(small_version, config, WRONG)
@@ -274,6 +276,7 @@ def test_a_judgement_of_an_older_prompt_says_nothing_of_papers(
     assert row.about_paper == ""
 
 
+@pytest.mark.both_databases
 def test_a_restart_in_the_middle_asks_nothing_twice(
     provider: ProviderServer, small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:

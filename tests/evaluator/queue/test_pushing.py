@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from submissions.models import Submission
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def submission_with_every_kind() -> Submission:

@@ -88,6 +88,7 @@ def test_answers_to_something_else_are_stale_and_the_submission_stays(changes: d
     assert [run.supersedes_reason for run in plan.runs] == [f"evaluator 1 → {EVALUATOR_VERSION}"] * 2
 
 
+@pytest.mark.both_databases
 def test_only_scored_submissions_of_the_suite_or_with_the_task_are_candidates() -> None:
     submission = scored("passed")
     QueuedSubmissionFactory(suite_version=submission.suite_version)
@@ -109,6 +110,7 @@ def test_a_plan_for_one_task_leaves_out_whom_it_does_not_concern() -> None:
     assert planning.plan(everybody, offered=offered, task=f"any/{second}") == []
 
 
+@pytest.mark.both_databases
 def test_the_number_of_queries_does_not_grow() -> None:
     version = SuiteVersionFactory(tasks=2)
     counts = []

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.both_databases
 def test_old_results_count_until_all_new_ones_are_there_then_all_change_at_once(
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_version_in_which_nothing_that_is_graded_changed_is_moved_to_without_a
     assert Reevaluation.objects.get().state == ReevaluationState.APPLIED
 
 
+@pytest.mark.both_databases
 def test_one_at_a_time_and_only_as_planned() -> None:
     submission = scored("passed", evaluator="1")
     plan = planned(submission)
@@ -199,6 +201,7 @@ def test_environments_are_never_mixed_within_one() -> None:
     assert submission.environment_digest == "sha256:new"
 
 
+@pytest.mark.both_databases
 def test_the_sweep_applies_what_nobody_applied(redis_url: str) -> None:
     submission = scored("passed", evaluator="1")
     reevaluation = start(submission)

@@ -17,7 +17,7 @@ from submissions.enums import SubmissionState
 from submissions.models import Submission
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def test_a_claim_holds_the_oldest_run_with_a_token_and_a_lease() -> None:

@@ -28,7 +28,7 @@ from tests.submissions.factories import UserFactory
 if TYPE_CHECKING:
     from pytest_django import DjangoCaptureOnCommitCallbacks
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 PASSED = Verdict(
     outcome=Outcome.PASSED,

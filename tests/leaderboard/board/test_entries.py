@@ -78,6 +78,7 @@ def test_the_denominator_is_the_counted_tasks_and_every_category_counts_its_own(
     assert (category.category.slug, category.tasks, category.tests_passed) == (CATEGORIES[0].slug, 2, 1.0)
 
 
+@pytest.mark.both_databases
 def test_trials_are_averaged_within_a_task_first() -> None:
     submission = counted(SuiteVersionFactory(tasks=2), "passed", "raised", "passed", "passed", trials=2)
     metric = overall(recompute_submission(submission.pk))
@@ -112,6 +113,7 @@ FULL = {"input_tokens": 3, "output_tokens": 2, "cost_usd": 0.25}
         ({"input_tokens": 3, "output_tokens": 2}, None, 10),
     ],
 )
+@pytest.mark.both_databases
 def test_a_total_with_an_unknown_part_is_unknown(
     client: Client, second: dict[str, float], cost: float | None, tokens: int | None
 ) -> None:
@@ -163,6 +165,7 @@ def test_weak_unaudited_and_failed_tests_are_left_out_and_why_is_said() -> None:
     assert [each.category.slug for each in entry.metrics.filter(category__isnull=False)] == [CATEGORIES[0].slug]
 
 
+@pytest.mark.both_databases
 def test_an_audit_changes_the_rows_that_it_concerns(django_capture_on_commit_callbacks: Any) -> None:
     version = version_with(AuditState.UNAUDITED, AuditState.PASSED)
     submission, elsewhere = counted(version, "passed", "raised"), counted(SuiteVersionFactory(tasks=1), "passed")
@@ -181,6 +184,7 @@ def test_an_audit_changes_the_rows_that_it_concerns(django_capture_on_commit_cal
     assert not Entry.objects.filter(submission=unscored).exists()
 
 
+@pytest.mark.both_databases
 def test_an_audit_whose_news_was_lost_reaches_the_rows_by_the_sweep() -> None:
     version = version_with(AuditState.PASSED, AuditState.PASSED)
     entry = recompute_submission(counted(version, "passed", "raised").pk)
@@ -316,6 +320,7 @@ def made_older(hours: int) -> None:
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["first", "later"])
+@pytest.mark.both_databases
 def test_a_sweep_asks_no_more_of_more_rows(rows: list[Submission], known: bool) -> None:
     if known:
         catch_up()
@@ -329,6 +334,7 @@ def test_a_sweep_asks_no_more_of_more_rows(rows: list[Submission], known: bool) 
     assert every == sweep() == (0, every[1])
 
 
+@pytest.mark.both_databases
 def test_only_what_was_stored_since_the_last_sweep_is_looked_at(rows: list[Submission]) -> None:
     cache.clear()
     made_older(hours=2)

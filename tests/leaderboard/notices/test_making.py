@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     Commits = Callable[..., AbstractContextManager[object]]
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 EVIDENCE = "Line 3 of the paper's algorithm 1 takes the mean, not the sum."
 
 
@@ -73,6 +73,7 @@ class TestScored:
         making.catch_up()
         assert told("scored") == ["alice"]
 
+    @pytest.mark.both_databases
     def test_the_sweep_tells_what_a_crash_lost_and_nothing_older(self, alice: User, redis_url: str) -> None:
         for days in (1, 3):
             sent(alice, scored_at=timezone.now() - timedelta(days=days))
@@ -223,6 +224,7 @@ class TestReview:
         cache.clear()
         making.catch_up()
 
+    @pytest.mark.both_databases
     def test_one_unread_and_one_a_day(self, alice: User, redis_url: str) -> None:
         reviewer = ready(user=alice)
         case_of(), case_of()
@@ -259,6 +261,7 @@ class TestReview:
         assert Notice.objects.get(kind="review").read is not None
 
 
+@pytest.mark.both_databases
 def test_old_ones_are_removed(alice: User, redis_url: str) -> None:
     submission = sent(alice).submission
     for days in (89, 91):
@@ -268,6 +271,7 @@ def test_old_ones_are_removed(alice: User, redis_url: str) -> None:
     assert list(Notice.objects.values_list("key", flat=True)) == ["89"]
 
 
+@pytest.mark.both_databases
 def test_the_sweep_asks_the_same_number_of_queries(alice: User, redis_url: str) -> None:
     asked = []
     for _ in range(2):

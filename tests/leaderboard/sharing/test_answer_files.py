@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
     from leaderboard.models import Entry
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 DAY = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
 SECRET = "S3CRET"
 
@@ -80,6 +80,7 @@ def lines(version: SuiteVersion) -> list[dict[str, Any]]:
     return [json.loads(line) for line in written(version).read("answers.jsonl").decode().splitlines()]
 
 
+@pytest.mark.both_databases
 def test_a_whole_line(version: SuiteVersion, settings: Any) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, site_address="https://board.example.org")
     judge = JudgeFactory(slug="careful")
@@ -245,6 +246,7 @@ def test_samples_are_marked(version: SuiteVersion) -> None:
     assert [line["kind"] for line in lines(version)] == ["calibration"]
 
 
+@pytest.mark.both_databases
 def test_the_same_data_give_the_same_bytes(version: SuiteVersion) -> None:
     answered(version), reported(version)
     first = archive.write_answers(version.suite).digest
@@ -321,6 +323,7 @@ class TestReplacing:
         assert archive.current(version.suite) == made
 
 
+@pytest.mark.both_databases
 def test_queries_do_not_grow_with_the_answers(version: SuiteVersion) -> None:
     asked = []
     for _ in range(2):

@@ -90,6 +90,7 @@ class TestRows:
         (row,) = rows_of(entry.suite_version)
         assert row.unpublished == 2
 
+    @pytest.mark.both_databases
     def test_sorts_both_ways_with_missing_values_last(self) -> None:
         version = version_with_tasks()
         for name, passed in (("B", 20.0), ("A", 4.0), ("C", None)):
@@ -107,6 +108,7 @@ class TestRows:
         }
 
     @pytest.mark.parametrize("key", SORT_KEYS)
+    @pytest.mark.both_databases
     def test_every_column_sorts_in_the_database(self, key: str) -> None:
         version = version_with_tasks()
         judge = {"judge": label_counts(5, 3, 20, tasks=28)}
@@ -197,6 +199,7 @@ def test_suites_of_one_title_are_told_apart(client: Client) -> None:
 
 
 class TestControls:
+    @pytest.mark.both_databases
     def test_fifty_rows_stand_on_a_page_and_all_may_be_asked_for(self, client: Client) -> None:
         version = version_with_tasks()
         for number in range(52):
@@ -236,6 +239,7 @@ class TestControls:
         assert page.count('class="column-final"') == 2
         assert "1 decided" in page
 
+    @pytest.mark.both_databases
     def test_facets_offer_what_the_board_has(self, client: Client) -> None:
         version = version_with_tasks()
         about = {"backbone": "x", "scaffold": "Hands", "organisation": "Org", "weights": "open"}
@@ -255,6 +259,7 @@ class TestControls:
         ):
             assert names(client.get(f"/?sort=system&{query}").content.decode()) == expected
 
+    @pytest.mark.both_databases
     def test_dates_narrow_the_rows(self, client: Client) -> None:
         version = version_with_tasks()
         for name, month in (("Old", 1), ("New", 3)):
