@@ -28,10 +28,10 @@ start_docker() {
 }
 
 make_images() {
-  local build=(python -m evaluator.sandbox.images --base-image lmr-board-test-base)
+  local build=(python scripts/box_image.py lmr-board-test-base)
   has docker || return 0
-  scripts/make_test_base_image.sh && "${build[@]}" || return 1
-  "${build[@]}" --environment torch >"$work/torch.log" 2>&1 && return 0
+  scripts/make_test_base_image.sh && "${build[@]}" numpy || return 1
+  "${build[@]}" torch >"$work/torch.log" 2>&1 && return 0
   tail -n 5 "$work/torch.log" >&2
   not_run "the tests with PyTorch in Docker: its environment could not be made (the lines above say why)"
 }

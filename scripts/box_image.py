@@ -1,0 +1,32 @@
+"""Make the Docker image of an environment for ``make test``, unless there is one that was made from the same things.
+
+``box_image.py BASE_IMAGE ENVIRONMENT``
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from evaluator.sandbox.environment_list import SHIPPED
+from evaluator.sandbox.images import build_image, find_image, image_source_digest
+from evaluator.sandbox.types import SandboxError
+
+
+def main() -> int:
+    """1 after a message where it cannot be made."""
+    base_image, name = sys.argv[1:]
+    entry, tag = SHIPPED.entry(name), SHIPPED.image(name)
+    try:
+        if find_image(tag)[1] != image_source_digest(entry, base_image):
+            build_image(entry, base_image=base_image, tag=tag)
+    except SandboxError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
