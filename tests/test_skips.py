@@ -8,11 +8,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.conftest import BOTH_DATABASES, PROJECT_ROOT
+from tests.conftest import BOTH_DATABASES, PROJECT_ROOT, _runs_in_other_boxes, examples
 
 PASSES = "def test_passes():\n    pass\n"
 SKIPS = "import pytest\n\ndef test_skips():\n    pytest.skip({reason!r})\n"
@@ -130,3 +131,33 @@ def test_stages_and_the_slowest_tests_are_listed_with_their_seconds(tmp_path: Pa
 
 def test_files_that_run_on_both_databases_exist() -> None:
     assert [path for path in BOTH_DATABASES if not (PROJECT_ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize(("profile", "counts"), [("", [5, 5, 30]), ("full", [5, 25, 150])])
+def test_make_test_tries_a_fifth_of_the_examples(
+    profile: str, counts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_PROFILE", profile)
+    assert [examples(count) for count in (5, 25, 150)] == counts
+
+
+class ForkedDocker:
+    """Has the name of a sandbox."""
+
+
+@pytest.mark.parametrize(
+    ("fixtures", "params", "left_out"),
+    [
+        ([], {"each_way": "bubblewrap"}, False),
+        ([], {"each_way": "forked_bubblewrap"}, True),
+        ([], {"number": 3, "kind": "docker"}, True),
+        ([], {"looped": ForkedDocker}, True),
+        (["torch_packages"], {}, True),
+        (["docker"], {}, False),
+    ],
+)
+def test_boxes_beside_started_ones_of_bubblewrap_are_left_to_make_boxes(
+    fixtures: list[str], params: dict[str, Any], left_out: bool
+) -> None:
+    item: Any = SimpleNamespace(fixturenames=fixtures, callspec=SimpleNamespace(params=params))
+    assert _runs_in_other_boxes(item) is left_out
