@@ -73,8 +73,8 @@ MADE_ONCE = ("prepared", "torch_sandbox")
 # Started boxes of bubblewrap are those of most sites. What else a test is run in is left to ``make boxes``, unless the
 # test has the mark ``smoke``.
 OTHER_BOXES = (
-    *("docker", "docker_is_configured", "forked_bubblewrap", "forked_docker"),
-    *("DockerSandbox", "ForkedBubblewrap", "ForkedDocker"),
+    *("docker", "docker_is_configured", "forked_bubblewrap"),
+    *("DockerSandbox", "ForkedBubblewrap"),
 )
 PYTORCH = ("torch_sandbox", "torch_docker", "torch_packages")
 

@@ -141,7 +141,7 @@ def test_make_test_tries_a_fifth_of_the_examples(
     assert [examples(count) for count in (5, 25, 150)] == counts
 
 
-class ForkedDocker:
+class ForkedBubblewrap:
     """Has the name of a sandbox."""
 
 
@@ -151,7 +151,7 @@ class ForkedDocker:
         ([], {"each_way": "bubblewrap"}, False),
         ([], {"each_way": "forked_bubblewrap"}, True),
         ([], {"number": 3, "kind": "docker"}, True),
-        ([], {"looped": ForkedDocker}, True),
+        ([], {"looped": ForkedBubblewrap}, True),
         (["torch_packages"], {}, True),
         (["docker"], {}, False),
     ],
