@@ -14,7 +14,7 @@ from leaderboard.api.catalogue import LeftOut, Versioned
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import valid
 from leaderboard.board.columns import DEFAULT_SORT, SORT_KEYS, sorted_metrics
-from leaderboard.board.facets import filter_choices, published_on, surroundings
+from leaderboard.board.facets import board_context, filter_choices, published_on
 from leaderboard.board.filters import BoardFilter
 from leaderboard.board.matrix import arranged, said_of
 from leaderboard.board.query_strings import asked_version
@@ -159,7 +159,7 @@ def list_marks(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Q
     if found is None:
         return paged(request, [], paging, lambda shown: shown)
     version, category, metrics = found
-    tasks = arranged(surroundings(version, state_of(version)).tasks, [], category=category.slug if category else "")
+    tasks = arranged(board_context(version, state_of(version)).tasks, [], category=category.slug if category else "")
 
     def shown(part: Any) -> list[dict[str, Any]]:
         rows = without_numbers(board_rows(part, version, category), closed_submissions(request))
@@ -183,7 +183,7 @@ def _found(
     if version is None:
         return None
     state = state_of(version)
-    around = surroundings(version, state)
+    around = board_context(version, state)
     category = next((each for each in around.categories if each.slug == asked.category), None)
     if asked.category and category is None:
         raise Http404

@@ -1,4 +1,4 @@
-"""What a board shows besides its rows, read once for each version of it."""
+"""Read what a board shows besides its rows, once for each version of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class BoardContext:
     """What changes with suites and judges. ``submit_to`` is the suite that takes answers, this one if it does."""
 
     categories: list[Category]
@@ -50,13 +50,13 @@ class Published:
     has_samples: bool
 
 
-def surroundings(version: SuiteVersion, state: BoardState) -> Surroundings:
+def board_context(version: SuiteVersion, state: BoardState) -> BoardContext:
     """Suite, tasks and judge around the rows of a board."""
 
-    def read() -> Surroundings:
+    def read() -> BoardContext:
         suites = list(Suite.objects.all())
         others = (each for each in suites if each.pk != version.suite_id and _takes_answers(each))
-        return Surroundings(
+        return BoardContext(
             categories=categories_of(version),
             tasks=tasks_of(version),
             judge=shown_judge(version.suite_id),
@@ -65,7 +65,7 @@ def surroundings(version: SuiteVersion, state: BoardState) -> Surroundings:
         )
 
     key = f"around-{version.pk}-{state.surroundings}"
-    return cast("Surroundings", caches[PAGES].get_or_set(key, read))
+    return cast("BoardContext", caches[PAGES].get_or_set(key, read))
 
 
 def published_on(version: SuiteVersion, state: BoardState) -> Published:
@@ -82,7 +82,7 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
     return cast("Published", caches[PAGES].get_or_set(key, read))
 
 
-def filter_choices(around: Surroundings, published: Published) -> dict[str, list[tuple[str, str]]]:
+def filter_choices(around: BoardContext, published: Published) -> dict[str, list[tuple[str, str]]]:
     """What ``BoardFilter`` offers on a board: the facets of its rows, its categories, and its papers' months."""
     return {
         **published.facets,

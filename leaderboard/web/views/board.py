@@ -28,7 +28,7 @@ from leaderboard.board.columns import (
     sorted_metrics,
     unused_columns,
 )
-from leaderboard.board.facets import filter_choices, published_on, surroundings
+from leaderboard.board.facets import board_context, filter_choices, published_on
 from leaderboard.board.filters import BoardFilter
 from leaderboard.board.later_papers import counted_on, later, sorted_on
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
@@ -96,7 +96,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         return render(request, "leaderboard/board_empty.html", {"suite": get_object_or_404(Suite, slug=slug)})
     suite = version.suite
     state = state_of(version)
-    around = surroundings(version, state)
+    around = board_context(version, state)
     category = next((each for each in around.categories if each.slug == request.GET.get("category")), None)
     if request.GET.get("category") and category is None:
         raise Http404("This suite has no task in that category.")
