@@ -131,8 +131,8 @@ class AnswerDetail(AnswerOut):
 @router.get("/submissions/{int:pk}/answers/{slug:paper}/{int:index}/{int:trial}", response=AnswerDetail)
 def get_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> dict[str, Any]:
     """One answer: code, cases, log, judges and final label."""
-    visible(request, pk)
-    shown, answer = open_answer(request, pk, paper, index, trial)
+    shown = visible(request, pk)
+    answer = open_answer(request, shown, paper, index, trial)
     run = newest(TestRun.objects.current().filter(implementation=answer).order_by("pk"))
     public, private = case_rows(run)
     sees_code = may_see_code(request.user, shown)
@@ -173,8 +173,7 @@ def get_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int
 )
 def get_trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponseBase:
     """What an agent did for one answer, step by step, where its code may be seen."""
-    visible(request, pk)
-    return trajectory_response(answer_with_code(request, pk, paper, index, trial))
+    return trajectory_response(answer_with_code(request, visible(request, pk), paper, index, trial))
 
 
 class WantedRun(Schema):
@@ -188,8 +187,7 @@ def get_receipt(
     request: HttpRequest, pk: int, paper: str, index: int, trial: int, asked: Query[WantedRun]
 ) -> dict[str, Any]:
     """By what exactly one answer was measured and rated, and the command that repeats its test run."""
-    visible(request, pk)
-    _, answer = open_answer(request, pk, paper, index, trial)
+    answer = open_answer(request, visible(request, pk), paper, index, trial)
     run = wanted_run(request, list(shown_runs(answer)))
     judges, review = list(Judgement.objects.of_answer(answer)), review_of(answer)
     return asdict(shown_receipt(request, answer, run=run, judges=judges, review=review))

@@ -89,7 +89,7 @@ def list_calls(
 ) -> dict[str, Any]:
     """Every call that was made for one answer, in the order of sending, where its code may be seen."""
     shown = _code_visible(request, pk)
-    _, answer = open_answer(request, pk, paper, index, trial)
+    answer = open_answer(request, shown, paper, index, trial)
     return paged(request, calls_of(answer), paging, lambda part: (_call(shown, each) for each in part))
 
 

@@ -35,9 +35,9 @@ _STAMPED = ("pk", "entry__computed", "entry__date", "rank_from", "rank_to")
 
 
 class Kept(Generic[_Value]):
-    """The ``most`` values of this process that were last asked for, by digests of all that they are made from.
+    """Hold the ``most`` values of this process that were last used, by digests of all that they are made from.
 
-    As they are: a cache of Django's would pickle each row of a page. So nobody may change them.
+    As they are: a cache of Django's would pickle each row of a page. They must not be changed.
     """
 
     def __init__(self, most: int) -> None:

@@ -43,8 +43,8 @@ class Column:
     ``sort`` are the values that it is sorted by, in this order; a rater's column is sorted by one of its ``labels``.
     ``ascends``: sorting starts at A, or at the least. ``shows_results`` says whether it shows how a row did.
     ``known`` says whether a row has something to show in it: where no row has, the page leaves the column out.
-    ``text`` is its cell of class ``css``, beside ``label`` on narrow screens; without it ``board_row.html`` has a cell
-    of its own.
+    The cell of a ``plain`` one is its first field in files as text, of class ``css``, beside ``label`` on narrow
+    screens; other columns have cells of their own in ``board_row.html``.
     """
 
     key: str
@@ -57,14 +57,9 @@ class Column:
     shows_results: bool = True
     files: tuple[FileField, ...] = ()
     known: Callable[[BoardRow], object] | None = None
-    text: Callable[[BoardRow], str] | None = None
+    plain: bool = False
     label: str = ""
     css: str = ""
-
-    @property
-    def is_text(self) -> bool:
-        """Whether its cell is plain text. Templates call functions, so they cannot look at ``text``."""
-        return self.text is not None
 
     @property
     def sort_keys(self) -> tuple[str, ...]:
@@ -72,6 +67,11 @@ class Column:
         if not (self.sort or self.labels):
             return ()
         return (self.key, *(f"{self.key}-{label.lower()}" for label in self.labels[1:]))
+
+    def text(self, row: BoardRow) -> str:
+        """The cell of a ``plain`` column in a row; empty where there is nothing to show."""
+        value = self.files[0].value(row)
+        return f"{value:,}" if value and isinstance(value, int) else str(value or "")
 
     def values(self, label: str = "") -> list[F | Func | Case]:
         """What rows are sorted by: for a rater by ``label``, without one by CC, then LC."""
@@ -162,7 +162,7 @@ COLUMNS: Final = (
         files=(
             FileField("agent", "text", "The agent around it; “none” without one.", lambda row: row.scaffold or "none"),
         ),
-        text=lambda row: row.scaffold or "none",
+        plain=True,
     ),
     Column(
         "backbone",
@@ -172,7 +172,7 @@ COLUMNS: Final = (
         ascends=True,
         shows_results=False,
         files=(FileField("backbone", "text", "The language model.", lambda row: row.backbone),),
-        text=lambda row: row.backbone,
+        plain=True,
     ),
     Column(
         "organisation",
@@ -186,7 +186,7 @@ COLUMNS: Final = (
                 "organisation", "text", "Who built the system, by their own account.", lambda row: row.organisation
             ),
         ),
-        text=lambda row: row.organisation,
+        plain=True,
     ),
     Column(
         "weights",
@@ -204,7 +204,7 @@ COLUMNS: Final = (
                 lambda row: row.weights or None,
             ),
         ),
-        text=lambda row: row.weights,
+        plain=True,
         label="Weights",
     ),
     Column(
@@ -223,7 +223,7 @@ COLUMNS: Final = (
                 lambda row: row.knowledge_cutoff or None,
             ),
         ),
-        text=lambda row: row.knowledge_cutoff,
+        plain=True,
         label="Cutoff",
         css="column-date",
     ),
@@ -342,7 +342,7 @@ COLUMNS: Final = (
         ascends=True,
         files=(FileField("tokens", "integer", "Tokens in and out for all tasks once.", lambda row: row.tokens),),
         known=lambda row: row.tokens is not None,
-        text=lambda row: f"{row.tokens:,}" if row.tokens else "",
+        plain=True,
         label="Tokens",
         css="number",
     ),

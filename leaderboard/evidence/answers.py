@@ -13,12 +13,14 @@ from evaluator.models import AnswerRequest, TestRun, Trajectory
 from evaluator.testing.shown_outcomes import newest
 from leaderboard.board.visibility import require_open
 from leaderboard.evidence.receipts import receipt_of
-from leaderboard.evidence.submissions import may_see_code, visible_submission
+from leaderboard.evidence.submissions import may_see_code
 from submissions.domain.access import may_manage
 from submissions.enums import Source
 from submissions.models import Implementation
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from django.db.models import QuerySet
     from django.http import HttpRequest
 
@@ -30,11 +32,16 @@ if TYPE_CHECKING:
 _ZIP, _GZIP = b"PK", b"\x1f\x8b"
 
 
-def open_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> tuple[Submission, Implementation]:
-    """A submission and its answer. Raises Http404, AnswerClosedError where its numbers are hidden from the viewer."""
-    shown = visible_submission(request, pk)
+def open_answer(
+    request: HttpRequest, shown: Submission, paper: str, index: int, trial: int, *, without: Collection[str] = ()
+) -> Implementation:
+    """Return an answer of ``shown``; the fields ``without`` are read only when they are used.
+
+    Raises Http404, and AnswerClosedError where the submission is hidden from the viewer.
+    """
+    related = ("revision__task__paper", "revision__task__suite", "revision__category")
     answer = get_object_or_404(
-        Implementation.objects.select_related("revision__task__paper", "revision__task__suite", "revision__category"),
+        Implementation.objects.select_related(*related).defer(*without),
         submission=shown,
         revision__task__paper__slug=paper,
         revision__task__index=index,
@@ -42,34 +49,24 @@ def open_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: in
     )
     require_open(request, submission=shown)
     answer.submission = shown
-    return shown, answer
+    return answer
 
 
-def answer_with_code(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> Implementation:
-    """The answer, for viewers who may see its code: a trajectory holds that code. Raises Http404 otherwise.
+def answer_with_code(request: HttpRequest, shown: Submission, paper: str, index: int, trial: int) -> Implementation:
+    """Return an answer to viewers who may see its code: a trajectory holds that code. Raises Http404 for others.
 
     Raises AnswerClosedError where the submission is hidden from the viewer.
     """
-    shown = visible_submission(request, pk)
     if not may_see_code(request.user, shown):
         raise Http404
-    answers = Implementation.objects.select_related("revision__task__paper", "revision__task__suite")
-    found = get_object_or_404(
-        answers.defer("files", "diff", "goal_source", "raw_answer", "set_aside"),
-        submission=shown,
-        revision__task__paper__slug=paper,
-        revision__task__index=index,
-        trial=trial,
-    )
-    require_open(request, submission=shown)
-    found.submission = shown
-    return found
+    heavy = ("files", "diff", "goal_source", "raw_answer", "set_aside")
+    return open_answer(request, shown, paper, index, trial, without=heavy)
 
 
 def shown_receipt(
     request: HttpRequest, answer: Implementation, *, run: TestRun | None, judges: list[Judgement], review: AnswerReview
 ) -> Receipt:
-    """The receipt of an answer as whoever asks may see it."""
+    """Return the receipt of an answer as the viewer may see it."""
     return receipt_of(
         answer,
         run=run,

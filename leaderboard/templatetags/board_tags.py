@@ -19,8 +19,6 @@ from leaderboard.statistics.intervals import wilson
 from submissions.highlighting import with_visible_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from benchmark_tasks.models import Suite
     from leaderboard.board.columns import Column
     from leaderboard.board.rows import BoardRow, LabelsCell, TestsCell
@@ -96,13 +94,8 @@ def facts_of(system: System) -> str:
 
 @register.filter
 def text_in(column: Column, row: BoardRow) -> str:
-    """The cell of a column of plain text in a row; empty where there is nothing to show."""
-    return column.text(row) if column.text else ""
-
-
-def any_reviewed(rows: Iterable[BoardRow]) -> bool:
-    """Whether annotators gave final labels of any row: else a column of them would repeat the judge's."""
-    return any(row.final is not None and row.final.by_annotators for row in rows)
+    """The cell of a column of plain text in a row."""
+    return column.text(row)
 
 
 @register.simple_tag

@@ -12,9 +12,8 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark_tasks.domain.left_out import left_out_text
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.models import Category, Suite
-from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
+from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics, unused_columns
 from leaderboard.board.rows import board_metrics, board_rows
-from leaderboard.templatetags.board_tags import any_reviewed
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -122,7 +121,7 @@ def _labels(cell: LabelsCell | None) -> str:
 
 def _table(rows: list[BoardRow]) -> str:
     """Rows under headings. Final labels have columns only where annotators gave some: else they are the judge's."""
-    final = any_reviewed(rows)
+    final = "final" not in unused_columns(rows)
     headings = (*_HEADINGS, *(["final CC/LC/LI", "final labels"] if final else []), "source")
     lines = [headings, *(_cells(row, final=final) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]

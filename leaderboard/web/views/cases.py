@@ -23,7 +23,7 @@ from leaderboard.evidence.cases import (
     public_cases,
     reported_rows,
 )
-from leaderboard.evidence.submissions import may_see_code
+from leaderboard.evidence.submissions import may_see_code, visible_submission
 from leaderboard.models import ReportedResult
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.forms import AppealForm
@@ -120,7 +120,8 @@ def reported_case(request: HttpRequest, run: str, paper: str, index: int) -> Htt
 @closes
 def appeal(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """Have an answer's label looked at again. A refused appeal comes back on the answer's page, as it was typed."""
-    shown, answer = open_answer(request, pk, paper, index, trial)
+    shown = visible_submission(request, pk)
+    answer = open_answer(request, shown, paper, index, trial)
     if not may_appeal(request.user, answer):
         raise Http404
     form = AppealForm(request.POST)

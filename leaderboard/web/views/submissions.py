@@ -115,8 +115,8 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
 @closes
 def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """One answer: its outcome, cases, log, differences, and how it was measured."""
-    shown, answer = open_answer(request, pk, paper, index, trial)
-    return answer_page(request, shown, answer)
+    shown = visible_submission(request, pk)
+    return answer_page(request, shown, open_answer(request, shown, paper, index, trial))
 
 
 def answer_page(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @closes
 def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
     """The steps of one answer's agent; ``?action=`` shows those of one kind only."""
-    answer = answer_with_code(request, pk, paper, index, trial)
+    answer = answer_with_code(request, visible_submission(request, pk), paper, index, trial)
     stored = get_object_or_404(Trajectory, implementation=answer)
     asked = request.GET.get("action", "")
     if asked and asked not in set(Action):
@@ -66,7 +66,7 @@ def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int
 @closes
 def trajectory_file(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> FileResponse:
     """The file as it came with the answer. Raises Http404 where there is none, or it is lost."""
-    answer = answer_with_code(request, pk, paper, index, trial)
+    answer = answer_with_code(request, visible_submission(request, pk), paper, index, trial)
     if not answer.trajectory:
         raise Http404("No trajectory came with this answer.")
     try:
