@@ -11,6 +11,7 @@ import factory
 from benchmark_tasks.enums import AuditState, CategorySource, Protocol
 from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import Category, Paper, SeedEpoch, Suite, SuiteVersion, Task, TaskRevision
+from tests.numbering import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -167,13 +168,13 @@ class CategoryFactory(factory.django.DjangoModelFactory):
 
 
 class SuiteFactory(factory.django.DjangoModelFactory):
-    """A suite called ``suite-1``, ``suite-2``, …"""
+    """A suite called ``suite-10001``, ``suite-10002``, …"""
 
     class Meta:
         model = Suite
         django_get_or_create = ("slug",)
 
-    slug = factory.Sequence(lambda number: f"suite-{number + 1}")
+    slug = numbered("suite-")
     title = factory.LazyAttribute(lambda row: row.slug.replace("-", " ").title())
 
 
@@ -190,15 +191,15 @@ class SeedEpochFactory(factory.django.DjangoModelFactory):
 
 
 class PaperFactory(factory.django.DjangoModelFactory):
-    """A paper called ``paper-1``, ``paper-2``, …"""
+    """A paper called ``paper-10001``, ``paper-10002``, …"""
 
     class Meta:
         model = Paper
 
     suite = factory.SubFactory(SuiteFactory)
-    slug = factory.Sequence(lambda number: f"paper-{number + 1}")
-    instance_id = factory.Sequence(lambda number: str(number + 1))
-    folder_name = factory.LazyAttribute(lambda row: f"{int(row.instance_id):02}-{row.slug}")
+    slug = numbered("paper-")
+    instance_id = numbered()
+    folder_name = factory.LazyAttribute(lambda row: f"{int(row.instance_id):05}-{row.slug}")
     title = factory.LazyAttribute(lambda row: f"The {row.slug} paper")
     year = 2024
 

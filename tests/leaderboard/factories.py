@@ -11,6 +11,7 @@ from evaluator.models import TestRun
 from leaderboard.models import Entry, EntryMetric, ReportedResult, ReportedRun
 from submissions.enums import Inputs, Kind
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.numbering import numbered
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, SystemFactory
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class ReportedRunFactory(factory.django.DjangoModelFactory):
     class Meta:
         model = ReportedRun
 
-    slug = factory.Sequence(lambda number: f"reported-{number + 1}")
+    slug = numbered("reported-")
     suite = factory.SubFactory(SuiteFactory)
     system = factory.SubFactory(SystemFactory, owner=None)
     inputs = Inputs.FULL

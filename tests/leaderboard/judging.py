@@ -11,6 +11,7 @@ from evaluator.enums import TrajectorySource, WorkState
 from evaluator.judging.prompt import PROMPT_HASH, PROMPT_VERSION, SCHEMA_HASH
 from evaluator.models import JudgeConfig, Judgement, JudgeVote, ShownJudge, Trajectory
 from submissions.trajectories.steps import Action, AgentRun, Step
+from tests.numbering import numbered
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import Suite
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class JudgeFactory(factory.django.DjangoModelFactory):
-    """An active judge of three votes, called ``Judge 1``, ``Judge 2``, …"""
+    """An active judge of three votes, called ``Judge 10001``, ``Judge 10002``, …"""
 
     class Meta:
         model = JudgeConfig
 
-    slug = factory.Sequence(lambda number: f"judge-{number + 1}")
+    slug = numbered("judge-")
     name = factory.LazyAttribute(lambda row: row.slug.replace("-", " ").title())
     provider = "openai"
     api = "chat"

@@ -16,6 +16,7 @@ from reviews.models import Assignment, Case, Decision, GuidelineReading, Guideli
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.judging import judged, show
+from tests.numbering import numbered
 from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class ReviewerFactory(factory.django.DjangoModelFactory):
         adjudicator = False
 
     user = factory.SubFactory(UserFactory)
-    pseudonym = factory.Sequence(lambda number: f"Quiet Heron {number + 1}")
+    pseudonym = numbered("Quiet Heron ")
     affiliation = "none"
     is_annotator = factory.SelfAttribute("annotator")
     is_adjudicator = factory.SelfAttribute("adjudicator")

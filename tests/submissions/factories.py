@@ -16,6 +16,7 @@ from submissions.domain import checking
 from submissions.enums import Inputs, Kind, SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Implementation, Submission, System, Upload, User
 from tests.benchmark_tasks.factories import SuiteVersionFactory, TaskFactory, TaskRevisionFactory
+from tests.numbering import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +62,7 @@ class UserFactory(factory.django.DjangoModelFactory):
     class Meta:
         model = User
 
-    username = factory.Sequence(lambda number: f"person-{number + 1}")
+    username = numbered("person-")
     email = factory.LazyAttribute(lambda row: f"{row.username}@mail.example")
     password = factory.LazyFunction(lambda: make_password(PASSWORD))
 
@@ -72,7 +73,7 @@ class SystemFactory(factory.django.DjangoModelFactory):
     class Meta:
         model = System
 
-    slug = factory.Sequence(lambda number: f"system-{number + 1}")
+    slug = numbered("system-")
     name = factory.LazyAttribute(lambda row: row.slug.replace("-", " ").title())
     backbone = "alpha-2-2026-01"
     owner = factory.SubFactory(UserFactory)

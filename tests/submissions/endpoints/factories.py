@@ -7,6 +7,7 @@ import factory
 from submissions.enums import Api, Provider
 from submissions.models import Endpoint
 from tests.submissions.factories import UserFactory
+from tests.numbering import numbered
 
 DESCRIBED = {
     "name": "Alpha",
@@ -26,7 +27,7 @@ class EndpointFactory(factory.django.DjangoModelFactory):
         model = Endpoint
 
     owner = factory.SubFactory(UserFactory)
-    name = factory.Sequence(lambda number: f"endpoint-{number + 1}")
+    name = numbered("endpoint-")
     provider = Provider.OPENAI
     api = Api.CHAT
     base_url = "https://api.example.org/v1"
