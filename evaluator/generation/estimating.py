@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from benchmark_tasks.models import TaskRevision
-    from evaluator.generation.generating import RunOrder
+    from evaluator.generation.orders import RunOrder
     from submissions.models import Endpoint
 
 AGENT_STEPS: Final = 15

@@ -11,7 +11,8 @@ from django.core import signing
 
 from benchmark_tasks.domain.queries import current_version, has_code, runnable_revisions_of
 from benchmark_tasks.models import Suite
-from evaluator.generation.generating import MOST_TRIALS, RunOrder
+from evaluator.generation.generating import MOST_TRIALS
+from evaluator.generation.orders import RunOrder
 from submissions.enums import Inputs, Scaffold
 from submissions.forms import LONGEST_NAME, LONGEST_NOTES, ModelFactsForm, SubmitForm, refuse_hidden_characters
 
@@ -140,15 +141,13 @@ class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
     def order(self) -> RunOrder:
         """What is wanted. Call it on a valid form."""
         given = self.cleaned_data
-        about = ("system", "organisation", "weights", "knowledge_cutoff", "notes")
-        told = {name: given[name] for name in ("inputs", "scaffold", "trials", *about)}
-        return RunOrder(
-            version=self._version,
-            tasks=tuple(given["tasks"]),
-            publish_licence=given["licence"] if given["consent"] else "",
-            estimate=self.seen_estimate() or {},
-            **told,
-            **self.limits(),
+        return RunOrder.model_validate(
+            {
+                **given,
+                "version": self._version,
+                "publish_licence": given["licence"] if given["consent"] else "",
+                "estimate": self.seen_estimate() or {},
+            }
         )
 
     def signed(self, estimate: Estimate) -> str:

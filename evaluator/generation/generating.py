@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -25,48 +25,21 @@ from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.domain.audit import record
 from submissions.domain.endpoints import forget_after_run
-from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.submitting import system_of
-from submissions.enums import Inputs, Kind, Scaffold, Source, SubmissionState, Verb
+from submissions.enums import Inputs, Scaffold, Source, SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, SuiteNotOpenError, WrongStateError
 from submissions.models import Implementation, Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from datetime import datetime
     from decimal import Decimal
 
-    from benchmark_tasks.models import SuiteVersion
+    from evaluator.generation.orders import RunOrder
     from submissions.models import Endpoint, User
 
 MOST_TRIALS = 10
 PAUSED_BY_HAND: Final = "Paused by hand."
 _UNFINISHED = [WorkState.QUEUED, WorkState.RUNNING]
-
-
-@dataclass(frozen=True, slots=True)
-class RunOrder:
-    """What somebody wants to have asked. ``tasks`` are slugs; empty means every task that takes answers.
-
-    Tasks that are left out count as not attempted. Limits are tokens, US dollars and seconds for the whole run.
-    """
-
-    version: SuiteVersion
-    inputs: str = Inputs.FULL
-    scaffold: str = Scaffold.NONE
-    trials: int = 1
-    tasks: Collection[str] = ()
-    system: str = ""
-    organisation: str = ""
-    notes: str = ""
-    weights: str = ""
-    knowledge_cutoff: str = ""
-    run_tokens: int | None = None
-    run_dollars: Decimal | None = None
-    run_seconds: int = 6 * 3600
-    publish_licence: str = ""
-    kind: str = Kind.RANKED
-    estimate: dict[str, object] = field(default_factory=dict)
 
 
 def start(*, owner: User, endpoint: Endpoint, order: RunOrder) -> Submission:
@@ -76,9 +49,6 @@ def start(*, owner: User, endpoint: Endpoint, order: RunOrder) -> Submission:
     """
     if endpoint.owner_id != owner.pk:
         msg = "Only the owner of an endpoint may have it asked."
-        raise NotAllowedError(msg)
-    if order.publish_licence and order.publish_licence not in CODE_LICENCES:
-        msg = f"{order.publish_licence!r} is not one of the offered licences: {', '.join(CODE_LICENCES)}."
         raise NotAllowedError(msg)
     revisions = list(revisions_of(order.version))
     wanted = set(order.tasks)
@@ -123,7 +93,7 @@ def _new_submission(owner: User, endpoint: Endpoint, order: RunOrder, trials: in
         suite_version=order.version,
         inputs=Inputs(order.inputs),
         source=Source.ENDPOINT,
-        kind=Kind(order.kind),
+        kind=order.kind,
         trials=trials,
         notes=order.notes,
         # The same run may be made again: what a model answers is not always the same.

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django.http import Http404, HttpRequest
 from ninja import Field, Query, Router, Schema, Status
 
 from evaluator.generation import estimating, generating
 from evaluator.generation.forms import LimitsForm, RunForm, open_versions
+from evaluator.generation.orders import Order
 from leaderboard.api.access import ENDPOINTS, READ
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError, valid
 from leaderboard.api.submissions import managed, visible
-from leaderboard.api.uploads import Licence, SubmittedOut
+from leaderboard.api.uploads import SubmittedOut
 from leaderboard.board.visibility import require_open
 from leaderboard.evidence.generations import OPEN_GENERATIONS, generation_of, own_endpoint
 from submissions.answers.types import task_named
 from submissions.domain import endpoints as domain
-from submissions.enums import Inputs, Scaffold, Weights
 from submissions.models import Endpoint
 from submissions.permissions import user_of
 
@@ -68,26 +68,13 @@ class EndpointDetail(EndpointOut):
     open_runs: list[int]
 
 
-class Order(Schema):
-    """What is to be asked: without ``tasks`` every task that takes answers; limits are the endpoint's unless given."""
+class OrderIn(Order):
+    """An order for a suite. Without ``tasks`` every task that takes answers; limits are the endpoint's unless given."""
 
     suite: str
-    inputs: Literal[*Inputs.values] = Inputs.FULL.value  # type: ignore[valid-type]
-    scaffold: Literal[*Scaffold.values] = Scaffold.NONE.value  # type: ignore[valid-type]
-    trials: int = 1
-    tasks: list[str] = []
-    system: str = Field("", description="The name on the board; the model's without it.")
-    organisation: str = ""
-    weights: Literal["", *Weights.values] = ""  # type: ignore[valid-type]
-    knowledge_cutoff: str = Field("", description="Of the model, by its vendor: a month such as 2024-06.")
-    notes: str = ""
-    run_tokens: int | None = None
-    run_dollars: Decimal | None = None
-    run_seconds: int | None = None
-    publish_licence: Licence = ""
 
 
-class Start(Order):
+class Start(OrderIn):
     """An order with the ``estimate`` that was made of it: what it costs has been seen."""
 
     estimate: str
@@ -184,7 +171,7 @@ def _endpoint(endpoint: Endpoint) -> dict[str, Any]:
 
 
 @router.post("/endpoints/{int:pk}/estimate", response=EstimateOut, auth=ENDPOINTS)
-def estimate_run(request: HttpRequest, pk: int, order: Order) -> dict[str, Any]:
+def estimate_run(request: HttpRequest, pk: int, order: OrderIn) -> dict[str, Any]:
     """What a run would cost. Nothing is asked and nothing is stored."""
     endpoint = own_endpoint(request, pk)
     form = _form(endpoint, order)
@@ -209,7 +196,7 @@ def start_run(request: HttpRequest, pk: int, order: Start) -> Status[Any]:
     return Status(201, {"submission": made.pk, "created": True, "page": made.get_absolute_url()})
 
 
-def _form(endpoint: Endpoint, order: Order) -> RunForm:
+def _form(endpoint: Endpoint, order: OrderIn) -> RunForm:
     """The page's form of an order, valid. Raises Http404 for a suite that takes no answers, and ProblemError."""
     version = next((each for each in open_versions() if each.suite.slug == order.suite), None)
     if version is None:

@@ -11,11 +11,11 @@ from django.urls import reverse
 from ninja import Field, File, Form, Query, Router, Schema, Status
 from ninja.files import UploadedFile
 
+from evaluator.generation.orders import Licence
 from leaderboard.api.access import READ, SUBMIT
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import too_large, valid
 from submissions.domain import quotas, submitting, uploads
-from submissions.domain.publishing import CODE_LICENCES
 from submissions.enums import Inputs, Weights
 from submissions.forms import UploadForm
 from submissions.models import Upload
@@ -23,7 +23,6 @@ from submissions.permissions import user_of
 from submissions.upload_limits import largest_upload
 
 router = Router(tags=["Uploads"])
-Licence = Literal["", *CODE_LICENCES]  # type: ignore[valid-type]
 
 
 class Described(Schema):

@@ -19,6 +19,7 @@ from benchmark_tasks.management.suites import newest_version
 from evaluator.enums import GenerationState
 from evaluator.generation import generating
 from evaluator.generation.asking import ask_next
+from evaluator.generation.orders import RunOrder
 from evaluator.judging.judgements import judge_next
 from evaluator.management.shared import ENDED, OneForWrongArguments, evaluate_or_wait
 from evaluator.models import AnswerRequest, Judgement, TestRun
@@ -223,12 +224,12 @@ def _key(options: dict[str, Any]) -> str:
     return key or ("" if options["base_url"] else getpass(f"Key ({name} is not set): "))
 
 
-def _order(version: SuiteVersion, options: dict[str, Any]) -> generating.RunOrder:
-    return generating.RunOrder(
+def _order(version: SuiteVersion, options: dict[str, Any]) -> RunOrder:
+    return RunOrder(
         version=version,
         inputs=options["inputs"],
         scaffold=Scaffold.AGENT if options["agent"] else Scaffold.NONE,
-        tasks=(options["task"],),
+        tasks=[options["task"]],
         kind=Kind.CALIBRATION,
         notes="manage.py evaluate",
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evaluator.generation import generating
+from evaluator.generation.orders import RunOrder
 from evaluator.providers import calling
 from submissions.models import Endpoint
 from tests.evaluator.judging.conftest import provider
@@ -36,7 +37,7 @@ def start_run(provider: ProviderServer) -> StartRun:
     def start(version: SuiteVersion, model: str, *, endpoint: dict[str, Any] | None = None, **order: Any) -> Generation:
         fields = {"provider": "openai", "api": "chat", "base_url": provider.url, **(endpoint or {})}
         made = Endpoint.objects.create(owner=UserFactory(), name="Local", model=model, **fields)
-        run = generating.RunOrder(version=version, **order)
+        run = RunOrder(version=version, **order)
         return generating.start(owner=made.owner, endpoint=made, order=run).generation
 
     return start

@@ -11,7 +11,7 @@ from benchmark_tasks.models import TaskRevision
 from evaluator.generation.agent import BASH, first_tokens, opening, system_text
 from evaluator.generation.agent_answers import agent_limits, agent_task
 from evaluator.generation.estimating import AGENT_STEPS, STEP_TOKENS, EstimateRow, estimate
-from evaluator.generation.generating import RunOrder
+from evaluator.generation.orders import RunOrder
 from evaluator.generation.papers import UNREADABLE
 from evaluator.providers.tokens import count
 from evaluator.providers.types import EndpointSettings

@@ -1,0 +1,44 @@
+"""What a run asks a model for, as the API receives it and as a run is started."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from benchmark_tasks.models import SuiteVersion
+from submissions.domain.publishing import CODE_LICENCES
+from submissions.enums import Inputs, Kind, Scaffold, Weights
+
+Licence = Literal["", *CODE_LICENCES]  # type: ignore[valid-type]
+USUAL_SECONDS: Final = 6 * 3600
+
+
+class Order(BaseModel):
+    """Without ``tasks`` every task that takes answers; limits (tokens, US dollars, seconds) are for the whole run."""
+
+    inputs: Literal[*Inputs.values] = Inputs.FULL.value  # type: ignore[valid-type]
+    scaffold: Literal[*Scaffold.values] = Scaffold.NONE.value  # type: ignore[valid-type]
+    trials: int = 1
+    tasks: list[str] = []
+    system: str = Field("", description="The name on the board; the model's without it.")
+    organisation: str = ""
+    weights: Literal["", *Weights.values] = ""  # type: ignore[valid-type]
+    knowledge_cutoff: str = Field("", description="Of the model, by its vendor: a month such as 2024-06.")
+    notes: str = ""
+    run_tokens: int | None = None
+    run_dollars: Decimal | None = None
+    run_seconds: int | None = None
+    publish_licence: Licence = ""
+
+
+class RunOrder(Order):
+    """An order for a suite version. Tasks that are left out count as not attempted. ``estimate`` was shown before."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    version: SuiteVersion
+    run_seconds: int = USUAL_SECONDS
+    kind: Kind = Kind.RANKED
+    estimate: dict[str, Any] = {}
