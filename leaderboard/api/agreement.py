@@ -13,35 +13,15 @@ from benchmark_tasks.models import Suite
 from leaderboard.board.visibility import closed_submissions
 from leaderboard.insight.agreement.raters import JUDGE_PREFIX, Asked, UnknownChoiceError
 from leaderboard.insight.agreement.report import all_raters, cell_of, read_report
-from leaderboard.statistics.results import ClassAccuracy, Coefficient
+from leaderboard.statistics.results import AnnotatorsAgreement, ClassAccuracy, Coefficient, Test
 from submissions.enums import Inputs
 
 if TYPE_CHECKING:
     from leaderboard.insight.agreement.raters import Rater
-    from leaderboard.insight.agreement.report import RaterPair, Report, all_raters, cell_of
-    from leaderboard.insight.agreement.trust import AnnotatorsAgreement, JudgeTrust
-    from leaderboard.statistics.results import PairAgreement
+    from leaderboard.insight.agreement.report import RaterPair, Report
+    from leaderboard.statistics.results import JudgeTrust, PairAgreement
 
 router = Router(tags=["Judges"])
-
-
-class CoefficientOut(Schema):
-    """A number with its 95 % interval, or ``why`` there is none."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    why: str
-
-
-class TestOut(Schema):
-    """A chi-square test that two raters use the labels alike; it takes the answers for independent."""
-
-    __test__ = False
-
-    statistic: float
-    df: int
-    p: float
 
 
 class PairOut(Schema):
@@ -61,35 +41,15 @@ class PairOut(Schema):
     labels: list[str]
     matrix: list[list[int]]
     conflicts: int
-    agreement: CoefficientOut
-    conflict_share: CoefficientOut
-    kappa: CoefficientOut
-    quadratic_kappa: CoefficientOut
-    alpha: CoefficientOut
-    ac1: CoefficientOut
-    ac2: CoefficientOut
-    bowker: TestOut | None
-    stuart_maxwell: TestOut | None
-
-
-class AnnotatorsOut(Schema):
-    """All annotators together, on the ``n`` answers with two labels or more."""
-
-    number: int
-    n: int
-    fleiss: CoefficientOut
-    alpha: CoefficientOut
-
-
-class ClassOut(Schema):
-    """A judge on one label: ``right`` of the ``truths`` that are it, and of the ``judged`` that it gave it."""
-
-    label: str
-    truths: int
-    judged: int
-    right: int
-    recall: CoefficientOut
-    precision: CoefficientOut
+    agreement: Coefficient
+    conflict_share: Coefficient
+    kappa: Coefficient
+    quadratic_kappa: Coefficient
+    alpha: Coefficient
+    ac1: Coefficient
+    ac2: Coefficient
+    bowker: Test | None
+    stuart_maxwell: Test | None
 
 
 class TrustOut(Schema):
@@ -103,13 +63,13 @@ class TrustOut(Schema):
     name: str
     n: int
     abstained: int
-    classes: list[ClassOut]
+    classes: list[ClassAccuracy]
     population: int
     sampled: int
     waiting: int
-    raw: CoefficientOut
-    prediction_powered: CoefficientOut
-    rogan_gladen: CoefficientOut
+    raw: Coefficient
+    prediction_powered: Coefficient
+    rogan_gladen: Coefficient
 
 
 class AgreementOut(Schema):
@@ -121,7 +81,7 @@ class AgreementOut(Schema):
 
     suite: str
     pairs: list[PairOut]
-    annotators: AnnotatorsOut | None
+    annotators: AnnotatorsAgreement | None
     judges: list[TrustOut]
     reported_annotators: bool
     page: str
@@ -179,8 +139,8 @@ def get_agreement(request: HttpRequest, suite: str, asked: Query[WantedAgreement
     return {
         "suite": shown.slug,
         "pairs": [_pair(each) for each in report.pairs],
-        "annotators": _numbers(annotators) if annotators else None,
-        "judges": [{"judge": _slug(judge), "name": judge.name, **_numbers(trust)} for judge, trust in judges],
+        "annotators": annotators,
+        "judges": [{"judge": _slug(judge), "name": judge.name, **_fields(trust)} for judge, trust in judges],
         "reported_annotators": report.reported_annotators,
         "page": f"/agreement/{shown.slug}/",
     }
@@ -233,24 +193,9 @@ def _pair(pair: RaterPair) -> dict[str, Any]:
         "second_name": pair.second.name,
         "papers": pair.result.clusters,
         "abstained": pair.abstained,
-        **_numbers(pair.result),
+        **_fields(pair.result),
     }
 
 
-def _numbers(result: PairAgreement | AnnotatorsAgreement | JudgeTrust | ClassAccuracy) -> dict[str, Any]:
-    """The fields of a result; each coefficient with its interval, or why there is none."""
-    return {field.name: _told(getattr(result, field.name)) for field in fields(result)}
-
-
-def _told(value: Any) -> Any:
-    if isinstance(value, Coefficient):
-        return _coefficient(value)
-    if isinstance(value, tuple):
-        return [_told(each) for each in value]
-    return _numbers(value) if isinstance(value, ClassAccuracy) else value
-
-
-def _coefficient(found: Coefficient) -> dict[str, Any]:
-    interval = found.interval
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    return {"value": found.value, "low": low, "high": high, "why": found.why}
+def _fields(result: PairAgreement | JudgeTrust) -> dict[str, Any]:
+    return {field.name: getattr(result, field.name) for field in fields(result)}

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from pydantic import model_serializer
+from typing_extensions import TypedDict
+
 from evaluator.labels import Label
 
 LABELS = tuple(label.value for label in Label)
@@ -27,6 +30,15 @@ class Interval:
     high: float
 
 
+class FlatCoefficient(TypedDict):
+    """A number with its 95 % interval, or ``why`` there is none."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Coefficient:
     """A number with its interval, or the reason why there is none.
@@ -39,10 +51,18 @@ class Coefficient:
     interval: Interval | None
     why: str = ""
 
+    @model_serializer
+    def flat(self) -> FlatCoefficient:
+        """As the API shows it."""
+        low, high = (self.interval.low, self.interval.high) if self.interval else (None, None)
+        return {"value": self.value, "low": low, "high": high, "why": self.why}
+
 
 @dataclass(frozen=True, slots=True)
 class Test:
     """A chi-square test that the raters use the labels alike; it takes the items for independent."""
+
+    __test__ = False
 
     statistic: float
     df: int
@@ -89,6 +109,36 @@ class ClassAccuracy:
     right: int
     recall: Coefficient
     precision: Coefficient
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorsAgreement:
+    """All annotators together: how many they are, answers with two labels or more, and their agreement."""
+
+    number: int
+    n: int
+    fleiss: Coefficient
+    alpha: Coefficient
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeTrust:
+    """One judge against the final labels that annotators closed, and the share of CC that it reports put right.
+
+    ``n`` answers have both a final label and this judge's word, which was an abstention for ``abstained`` of them. The
+    correction is about ``population`` judged answers, of which the audit drew ``sampled`` that are closed and
+    ``waiting`` that are not; ``raw`` is the share of CC that the judge gives them.
+    """
+
+    n: int
+    abstained: int
+    classes: tuple[ClassAccuracy, ...]
+    population: int
+    sampled: int
+    waiting: int
+    raw: Coefficient
+    prediction_powered: Coefficient
+    rogan_gladen: Coefficient
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import Suite
     from leaderboard.insight.agreement.label_counts import Labels
     from leaderboard.insight.agreement.raters import Asked, Rater
-    from leaderboard.insight.agreement.trust import AnnotatorsAgreement, JudgeTrust
-    from leaderboard.statistics.results import PairAgreement
+    from leaderboard.statistics.results import AnnotatorsAgreement, JudgeTrust, PairAgreement
 
 LISTED: Final = 500
 BINARY_LABELS: Final = (Label.CC.value, REST)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leaderboard.insight.agreement.trust import AnnotatorsAgreement, JudgeTrust
-    from leaderboard.statistics.results import Coefficient, PairAgreement, Test
+    from leaderboard.statistics.results import AnnotatorsAgreement, Coefficient, JudgeTrust, PairAgreement, Test
 
 # Field of PairAgreement: name, and what it is.
 _SHARES: Final = {

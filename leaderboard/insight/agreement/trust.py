@@ -6,7 +6,6 @@ The corrections hold only where the labelled items are a random sample of known 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,7 +14,15 @@ from evaluator.labels import Label
 from leaderboard.insight.agreement.label_counts import AUDITED, REVIEWABLE, TRUTH
 from leaderboard.statistics.estimates import fleiss, ordinal_alpha
 from leaderboard.statistics.intervals import Z, wilson
-from leaderboard.statistics.results import LABELS, LEAST_ITEMS, ClassAccuracy, Coefficient, Interval
+from leaderboard.statistics.results import (
+    LABELS,
+    LEAST_ITEMS,
+    AnnotatorsAgreement,
+    ClassAccuracy,
+    Coefficient,
+    Interval,
+    JudgeTrust,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,36 +38,6 @@ LEAST_ANNOTATORS: Final = 3
 
 MOST_WAITING: Final = 0.1
 """Of the randomly drawn answers: above it those that are closed are no random sample any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnnotatorsAgreement:
-    """All annotators together: how many they are, answers with two labels or more, and their agreement."""
-
-    number: int
-    n: int
-    fleiss: Coefficient
-    alpha: Coefficient
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeTrust:
-    """One judge against the final labels that annotators closed, and the share of CC that it reports put right.
-
-    ``n`` answers have both a final label and this judge's word, which was an abstention for ``abstained`` of them. The
-    correction is about ``population`` judged answers, of which the audit drew ``sampled`` that are closed and
-    ``waiting`` that are not; ``raw`` is the share of CC that the judge gives them.
-    """
-
-    n: int
-    abstained: int
-    classes: tuple[ClassAccuracy, ...]
-    population: int
-    sampled: int
-    waiting: int
-    raw: Coefficient
-    prediction_powered: Coefficient
-    rogan_gladen: Coefficient
 
 
 def annotators_agreement(labels: Labels) -> AnnotatorsAgreement:
