@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from typing_extensions import TypedDict
+
 from benchmark_tasks.domain.problems import general
 from benchmark_tasks.enums import AuditState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from benchmark_tasks.models import TaskRevision
 
 
-def tasks_left_out(revisions: Iterable[TaskRevision]) -> list[dict[str, str]]:
-    """Those of ``revisions`` that no percentage counts, in their order: ``task`` (its slug) and ``why``."""
+# typing's own is unknown to pydantic before Python 3.12.
+class LeftOut(TypedDict):
+    """A task (its slug) that no percentage counts, and why."""
+
+    task: str
+    why: str
+
+
+def tasks_left_out(revisions: Iterable[TaskRevision]) -> list[LeftOut]:
+    """Those of ``revisions`` that no percentage counts, in their order."""
     return [{"task": each.task.slug, "why": each.why_left_out} for each in revisions if each.why_left_out]
 
 
@@ -31,7 +41,7 @@ def audited_later_text(passed: int, later: int) -> str:
     return f"{answers} so far; {tasks} still being audited and not counted yet"
 
 
-def left_out_text(left_out: Sequence[Mapping[str, str]]) -> str:
+def left_out_text(left_out: Sequence[LeftOut]) -> str:
     """``3 tasks left out: 2 not runnable, 1 weak test``; empty for none."""
     if not left_out:
         return ""
@@ -41,7 +51,7 @@ def left_out_text(left_out: Sequence[Mapping[str, str]]) -> str:
     return f"{len(left_out)} task{'' if len(left_out) == 1 else 's'} left out: {kinds}"
 
 
-def left_out_groups(left_out: Iterable[Mapping[str, str]]) -> dict[str, dict[str, list[str]]]:
+def left_out_groups(left_out: Iterable[LeftOut]) -> dict[str, dict[str, list[str]]]:
     """Kind of reason -> reason (empty where the kind says all) -> the tasks that it keeps out of the numbers."""
     groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for each in left_out:

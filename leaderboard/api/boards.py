@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from django.http import Http404, HttpRequest
@@ -10,7 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
 
 from benchmark_tasks.models import Suite
-from leaderboard.api.catalogue import LeftOut, Versioned
+from leaderboard.api.catalogue import Versioned
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import valid
 from leaderboard.board.columns import DEFAULT_SORT, SORT_KEYS, sorted_metrics
@@ -18,89 +17,24 @@ from leaderboard.board.facets import board_context, filter_choices, published_on
 from leaderboard.board.filters import BoardFilter
 from leaderboard.board.matrix import arranged, said_of
 from leaderboard.board.query_strings import asked_version
+from leaderboard.board.row import BoardRow, Rounded
 from leaderboard.board.rows import board_metrics, board_rows
 from leaderboard.board.states import state_of
 from leaderboard.board.visibility import closed_submissions, without_numbers
 from submissions.enums import Inputs, Kind, Weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import Category, SuiteVersion
     from leaderboard.board.matrix import MatrixTask
-    from leaderboard.board.rows import BoardRow, LabelsCell, TestsCell
     from leaderboard.models import EntryMetric
 
 router = Router(tags=["Boards"])
 
 Sort = Literal[*SORT_KEYS, *(f"-{key}" for key in SORT_KEYS)]  # type: ignore[valid-type]
-
-
-class TestsOut(Schema):
-    """Unit tests: how many of ``tasks`` pass, as a percentage with its 95 % interval."""
-
-    __test__ = False
-
-    percent: float
-    low: float | None
-    high: float | None
-    passed: float
-    tasks: int
-
-
-class LabelsOut(Schema):
-    """One rater's labels as percentages of ``tasks``; the rest were not labelled, or the rater ``abstained``."""
-
-    cc: float
-    lc: float
-    li: float
-    labelled: float
-    abstained: float
-    tasks: int
-    judge: str
-
-
-class RowOut(Schema):
-    """One row. A rater that said nothing is null, never zero. ``calibration`` samples are not ranked.
-
-    While you label an answer of the submission (``hidden_while_you_label``) its numbers are null; so is every ``rank``.
-
-    ``key`` names the row in comparisons. ``rank`` is the first and the last rank that resampling cannot exclude.
-    ``spread`` is the fewest and the most tasks that one of several trials passes, ``pass_at_trials`` pass@k for all of
-    them in per cent; both are of the whole board. ``cost`` (US $) and ``tokens`` are of all tasks in one trial.
-    """
-
-    key: str
-    rank: tuple[int, int] | None
-    cost: float | None
-    tokens: int | None
-    trials: int
-    spread: tuple[int, int] | None
-    pass_at_trials: float | None
-    system: str
-    system_slug: str
-    backbone: str
-    scaffold: str
-    organisation: str
-    weights: str
-    knowledge_cutoff: str
-    inputs: str
-    reported: bool
-    calibration: bool
-    provenance: str
-    tests: TestsOut | None
-    judge: LabelsOut | None
-    human: LabelsOut | None
-    final: LabelsOut | None
-    unpublished: int
-    date: datetime | None
-    remarks: list[str]
-    left_out: list[LeftOut]
-    flagged: list[str]
-    hidden_while_you_label: bool
-    page: str
 
 
 class Wanted(Versioned):
@@ -120,7 +54,7 @@ class MarksOut(Schema):
 
     task: str
     category: str
-    tests: float | None
+    tests: Rounded | None
     judge: str
     annotators: str
 
@@ -138,7 +72,7 @@ class TaskRowOut(Schema):
     hidden_while_you_label: bool
 
 
-@router.get("/suites/{slug:suite}/board", response=Page[RowOut])
+@router.get("/suites/{slug:suite}/board", response=Page[BoardRow])
 def list_rows(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Query[Paging]) -> dict[str, Any]:
     """The published rows of a suite's board, overall or in one category."""
     found = _found(request, suite, asked)
@@ -146,8 +80,8 @@ def list_rows(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Qu
         return paged(request, [], paging, lambda shown: shown)
     version, category, metrics = found
 
-    def shown(part: Any) -> Iterable[dict[str, Any]]:
-        return map(row_out, without_numbers(board_rows(part, version, category), closed_submissions(request)))
+    def shown(part: Any) -> list[BoardRow]:
+        return without_numbers(board_rows(part, version, category), closed_submissions(request))
 
     return paged(request, metrics, paging, shown)
 
@@ -165,7 +99,9 @@ def list_marks(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Q
         rows = without_numbers(board_rows(part, version, category), closed_submissions(request))
         return [
             {
-                **{name: getattr(row, name) for name in ("key", "system", "inputs")},
+                "key": row.key,
+                "system": row.system,
+                "inputs": row.inputs,
                 "marks": _marks(row, tasks),
                 "hidden_while_you_label": row.closed,
             }
@@ -200,36 +136,5 @@ def _marks(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[dict[str, Any]]:
     for task in tasks if row.marks else ():
         share, judge, human = said_of(row, task)
         about = {"task": task.slug, "category": task.category}
-        marks.append({**about, "tests": _rounded(share), "judge": judge, "annotators": human})
+        marks.append({**about, "tests": share, "judge": judge, "annotators": human})
     return marks
-
-
-def row_out(row: BoardRow) -> dict[str, Any]:
-    """A row of the board as data."""
-    about = ("key", "rank", "cost", "tokens", "trials", "system", "system_slug", "backbone", "scaffold")
-    told = (*about, "organisation", "weights", "knowledge_cutoff", "inputs", "reported", "calibration")
-    more = ("provenance", "unpublished", "date", "remarks", "left_out", "flagged")
-    return {
-        **{name: getattr(row, name) for name in (*told, *more)},
-        "spread": row.spread,
-        "pass_at_trials": _rounded(row.pass_at_trials),
-        "tests": tests_out(row.tests),
-        **{rater: labels_out(getattr(row, rater)) for rater in ("judge", "human", "final")},
-        "hidden_while_you_label": row.closed,
-        "page": row.address,
-    }
-
-
-def tests_out(cell: TestsCell | None) -> dict[str, Any] | None:
-    """The unit tests of a row as data."""
-    return None if cell is None else {name: _rounded(getattr(cell, name)) for name in TestsOut.model_fields}
-
-
-def labels_out(cell: LabelsCell | None) -> dict[str, Any] | None:
-    """One rater's labels of a row as data."""
-    return None if cell is None else {name: _rounded(getattr(cell, name)) for name in LabelsOut.model_fields}
-
-
-def _rounded(value: object) -> object:
-    """A number as exact as anybody can use it: what counting in binary adds is left out."""
-    return round(value, 4) if isinstance(value, float) else value

@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 
-from benchmark_tasks.domain.left_out import tasks_left_out
+from benchmark_tasks.domain.left_out import LeftOut, tasks_left_out
 from benchmark_tasks.domain.queries import revisions_of, why_closed
 from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.api.paging import Page, Paging, paged
@@ -53,13 +53,6 @@ class VersionOut(Schema):
     version: int
     created: datetime
     changes: str
-
-
-class LeftOut(Schema):
-    """A task that no percentage counts, and why."""
-
-    task: str
-    why: str
 
 
 class SuiteDetail(SuiteOut):

@@ -41,7 +41,7 @@ def paged(
     request: HttpRequest,
     rows: QuerySet[Any] | Sequence[Any],
     asked: Paging,
-    show: Callable[[Any], Iterable[dict[str, Any]]],
+    show: Callable[[Any], Iterable[Any]],
 ) -> dict[str, Any]:
     """The asked page of ``rows``. ``show`` makes items of the part that is on it: a list, or a queryset to be read."""
     total = rows.count() if isinstance(rows, QuerySet) else len(rows)

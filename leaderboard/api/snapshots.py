@@ -10,12 +10,12 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
 
 from benchmark_tasks.models import Suite
-from leaderboard.api.boards import RowOut, row_out
 from leaderboard.api.catalogue import Versioned, file_of
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.query_strings import asked_version
+from leaderboard.board.row import BoardRow
 from leaderboard.board.visibility import closed, closed_submissions, without_numbers
 from leaderboard.sharing.snapshots.changes import Changes, changes_since, gone_since
 from leaderboard.sharing.snapshots.document import rows_of
@@ -76,7 +76,7 @@ class SnapshotDetail(SnapshotOut):
     judge_digest: str | None
     guidelines_digest: str | None
     counting: int
-    rows: list[RowOut]
+    rows: list[BoardRow]
     corrected: list[CorrectionOut]
     gone: list[GoneOut]
     around: list[AroundOut]
@@ -106,7 +106,7 @@ class ComparedPairOut(Schema):
 class ComparisonOut(Schema):
     """The rows compared, and each pair of them."""
 
-    rows: list[RowOut]
+    rows: list[BoardRow]
     pairs: list[ComparedPairOut]
 
 
@@ -129,7 +129,7 @@ def compare_rows(request: HttpRequest, suite: str, asked: Query[Named]) -> dict[
     if len(rows) < FEWEST:
         raise ProblemError(Kind.NOT_FOUND, "Fewer than two of these rows are on the board.")
     pairs = compared(rows, tasks_of(version))
-    return {"rows": [row_out(row) for row in rows], "pairs": [_pair(each) for each in pairs]}
+    return {"rows": rows, "pairs": [_pair(each) for each in pairs]}
 
 
 def _pair(each: Compared) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def get_snapshot(request: HttpRequest, suite: str, number: int) -> dict[str, Any
         "judge_digest": frozen["judge"] and frozen["judge"]["digest"],
         "guidelines_digest": frozen["guidelines"] and frozen["guidelines"]["digest"],
         "counting": frozen["counting"],
-        "rows": [row_out(row) for row in rows_of(frozen) if row.key not in away],
+        "rows": [row for row in rows_of(frozen) if row.key not in away],
         **_changes(changes_since(shown, gone)),
     }
 

@@ -11,15 +11,16 @@ from django.http.response import HttpResponseBase
 from ninja import Field, Query, Router, Schema
 from pydantic import StrictBool
 
+from benchmark_tasks.domain.left_out import LeftOut
 from evaluator.enums import WorkState
 from evaluator.models import Judgement
 from leaderboard.api.access import READ, SUBMIT
-from leaderboard.api.boards import LabelsOut, TestsOut, labels_out, tests_out
-from leaderboard.api.catalogue import LeftOut, file_of
+from leaderboard.api.catalogue import file_of
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError, valid
 from leaderboard.api.systems import SystemOut, system_out
 from leaderboard.board.labels import shown_judge
+from leaderboard.board.row import LabelsCell, TestsCell
 from leaderboard.board.rows import final_cell, labels_cell, tests_cell
 from leaderboard.board.visibility import closed_submissions
 from leaderboard.evidence.answers import bundle_response
@@ -61,7 +62,7 @@ class SubmissionOut(Schema):
     created: datetime
     scored_at: datetime | None
     published_at: datetime | None
-    tests: TestsOut | None
+    tests: TestsCell | None
     page: str
 
 
@@ -102,8 +103,8 @@ class SubmissionDetail(SubmissionOut):
     counting: bool
     hidden_while_you_label: bool
     progress: ProgressOut
-    judge: LabelsOut | None
-    final: LabelsOut | None
+    judge: LabelsCell | None
+    final: LabelsCell | None
     left_out: list[LeftOut]
     audited_later: int
     evaluators: list[str]
@@ -191,7 +192,7 @@ def _submission(shown: Submission, metric: EntryMetric | None) -> dict[str, Any]
         "suite": shown.suite_version.suite.slug,
         "suite_version": shown.suite_version.number,
         **{name: getattr(shown, name) for name in (*told, "created", "scored_at", "published_at")},
-        "tests": tests_out(tests_cell(metric)),
+        "tests": tests_cell(metric),
         "page": shown.get_absolute_url(),
     }
 
@@ -227,8 +228,8 @@ def submission_out(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "counting": live["counting"],
         "hidden_while_you_label": hidden,
         "progress": {name: getattr(progress, name) for name in ProgressOut.model_fields},
-        "judge": labels_out(labels_cell(metric, RaterAxis.JUDGE)),
-        "final": labels_out(final_cell(metric)),
+        "judge": labels_cell(metric, RaterAxis.JUDGE),
+        "final": final_cell(metric),
         "left_out": live["left_out"],
         "audited_later": live["audited_later"],
         "evaluators": live["evaluators"],

@@ -8,10 +8,10 @@ from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 
-from leaderboard.api.boards import LabelsOut, RowOut, TestsOut, labels_out, row_out, tests_out
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.board.neighbours import neighbours_of
 from leaderboard.board.results import runs_of_system
+from leaderboard.board.row import BoardRow, LabelsCell, TestsCell
 from leaderboard.board.rows import board_row, visible_entries
 from leaderboard.board.visibility import closed_submissions
 from submissions.models import System
@@ -43,12 +43,12 @@ class CategoryOut(Schema):
     """The numbers of one category."""
 
     category: str
-    tests: TestsOut | None
-    judge: LabelsOut | None
-    human: LabelsOut | None
+    tests: TestsCell | None
+    judge: LabelsCell | None
+    human: LabelsCell | None
 
 
-class SystemRunOut(RowOut):
+class SystemRunOut(BoardRow):
     """A published row of a system, with its numbers per category; none while you label an answer of it."""
 
     suite: str
@@ -65,7 +65,7 @@ class NeighbourOut(Schema):
     suite: str
     suite_version: int
     place: str
-    row: RowOut
+    row: BoardRow
     compare: str
 
 
@@ -100,7 +100,7 @@ class ReportedResultOut(Schema):
 class ReportedRunDetail(ReportedRunOut):
     """A reported run with its numbers and every task."""
 
-    row: RowOut
+    row: BoardRow
     results: list[ReportedResultOut]
 
 
@@ -154,7 +154,7 @@ def get_reported_run(request: HttpRequest, slug: str) -> dict[str, Any]:
     results = run.results.select_related("task").order_by("task__paper__folder_name", "task__index")
     return {
         **_reported(entry),
-        "row": row_out(board_row(entry, overall, 0)),
+        "row": board_row(entry, overall, 0),
         "results": [
             {
                 "task": result.task.slug,
@@ -185,20 +185,20 @@ def _neighbours(runs: list[SystemRun], hidden: Collection[int]) -> Iterator[dict
     for pk, found in neighbours_of(runs, hidden).items():
         suite, number = versions[pk].suite.slug, versions[pk].number
         for word, row, compare in found:
-            yield {"suite": suite, "suite_version": number, "place": word, "row": row_out(row), "compare": compare}
+            yield {"suite": suite, "suite_version": number, "place": word, "row": row, "compare": compare}
 
 
 def _run(run: SystemRun) -> dict[str, Any]:
     return {
-        **row_out(run.row),
+        **dict(run.row),
         "suite": run.entry.suite_version.suite.slug,
         "suite_version": run.entry.suite_version.number,
         "categories": [
             {
                 "category": each["category"].slug,
-                "tests": tests_out(each["tests"]),
-                "judge": labels_out(each["judge"]),
-                "human": labels_out(each["human"]),
+                "tests": each["tests"],
+                "judge": each["judge"],
+                "human": each["human"],
             }
             for each in run.categories
         ],

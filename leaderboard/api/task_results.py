@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema
 
-from leaderboard.api.boards import TestsOut, tests_out
 from leaderboard.api.catalogue import Versioned
 from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.board.row import TestsCell
 from leaderboard.board.visibility import closed_submissions, require_open
 from leaderboard.evidence.task_answers import DEFAULT_SORT, SORTS, difficulty_of, in_order, task_answers
 from leaderboard.evidence.tasks import answered_on, asked_revision
@@ -61,7 +61,7 @@ class DifficultyOut(Schema):
 
     task: str
     suite_version: int | None
-    tests: TestsOut | None
+    tests: TestsCell | None
     judge: list[LabelShareOut]
     annotators: list[LabelShareOut]
 
@@ -101,7 +101,7 @@ def get_difficulty(request: HttpRequest, suite: str, paper: str, index: int, ask
     return {
         "task": revision.task.slug,
         "suite_version": answered[0].number if answered else None,
-        "tests": tests_out(difficulty.tests) if difficulty else None,
+        "tests": difficulty.tests if difficulty else None,
         "judge": _shares(difficulty.judge) if difficulty else [],
         "annotators": _shares(difficulty.human) if difficulty else [],
     }

@@ -1,27 +1,27 @@
-"""Keep what boards are made from, per process: single rows, by digests of all that they are made from."""
+"""Keep what boards are made from. One key for everything kept: a digest of the code and of all that it is made from."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from dataclasses import replace
 from functools import cache as once
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
 
 from django.conf import settings
+from django.core.cache import caches
 
 from leaderboard.board.rows import board_rows, shown_metrics, unpublished_of
 from leaderboard.models import EntryMetric
 from leaderboard.settings.environment import PROJECT_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import Category
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
     from leaderboard.models import BoardState
 
 _Value = TypeVar("_Value")
@@ -81,6 +81,16 @@ def build() -> str:
     return digest.hexdigest()
 
 
+def key_of(*made_from: object) -> str:
+    """The key of a kept value: a digest of :func:`build` and of the name and all data that the value is made from."""
+    return hashlib.sha256(repr((build(), *made_from)).encode()).hexdigest()
+
+
+def keep(read: Callable[[], _Value], *made_from: object) -> _Value:
+    """What ``read`` returns, kept for all processes (pickled) under :func:`key_of` what it is made from."""
+    return cast("_Value", caches[PAGES].get_or_set(key_of(*made_from), read))
+
+
 def kept_rows(listed: QuerySet[EntryMetric], state: BoardState, category: Category | None) -> list[BoardRow]:
     """What ``board_rows`` makes of ``listed``, with a ``stamp``: rows of the same stamp are the same. Two queries.
 
@@ -91,9 +101,8 @@ def kept_rows(listed: QuerySet[EntryMetric], state: BoardState, category: Catego
     if len(found) > MOST:
         return board_rows(listed, state.suite_version, category)
     unpublished = unpublished_of({system for system, *_ in found})
-    same = (build(), state.surroundings)
     stamps = {
-        pk: _digest(*same, unpublished.get((system, state.suite_version.suite_id), 0), pk, *changing)
+        pk: key_of(state.surroundings, unpublished.get((system, state.suite_version.suite_id), 0), pk, *changing)
         for system, pk, *changing in found
     }
     kept = ROWS.get_many(stamps.values())
@@ -101,13 +110,9 @@ def kept_rows(listed: QuerySet[EntryMetric], state: BoardState, category: Catego
     if missing:
         read = EntryMetric.objects.filter(pk__in=missing)
         new = {
-            stamps[row.metric]: replace(row, stamp=stamps[row.metric])
+            stamps[row.metric]: row.model_copy(update={"stamp": stamps[row.metric]})
             for row in board_rows(read, state.suite_version, category)
         }
         ROWS.set_many(new)
         kept |= new
     return [kept[stamp] for stamp in stamps.values() if stamp in kept]
-
-
-def _digest(*made_from: object) -> str:
-    return hashlib.sha256(repr(made_from).encode()).hexdigest()

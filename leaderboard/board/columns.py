@@ -1,4 +1,4 @@
-"""The board's columns. Each names itself, sorts rows, and says what files hold of it."""
+"""The board's columns: each names itself, sorts rows, and says what files hold of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.db.models import Case, F, Func, Value, When
 from django.db.models.functions import Coalesce, Lower, NullIf
 
 from leaderboard.board.query_strings import sort_columns
+from leaderboard.board.row import BoardRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import QueryDict
 
-    from leaderboard.board.rows import BoardRow
     from leaderboard.models import EntryMetric
 
 LABELS: Final = ("CC", "LC", "LI")
@@ -27,7 +27,7 @@ DEFAULT_SORT: Final = "-tests"
 class FileField(NamedTuple):
     """One field of the board as a file: its ``name``, type and meaning, and its ``value`` of a row.
 
-    Percentages have one decimal, as on the page. Without a value it is empty (null in JSON).
+    Roundedages have one decimal, as on the page. Without a value it is empty (null in JSON).
     """
 
     name: str
@@ -88,8 +88,18 @@ def _percent(rater: str, label: str) -> F | Case:
     return Case(When(entry__submission__isnull=False, then=Coalesce(said, F(f"labels__judge__percent__{label}"))))
 
 
-def _rounded(value: float | None, digits: int = 1) -> float | None:
-    return None if value is None else round(value, digits)
+def _one_decimal(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
+
+
+def _file(name: str, type: str = "text", *, field: str = "", null: bool = False) -> FileField:  # noqa: A002
+    """A field of files that is a field of :class:`BoardRow`; with ``null`` an empty text has no value."""
+
+    def value(row: BoardRow) -> Any:
+        found = getattr(row, field or name)
+        return None if null and not found else found
+
+    return FileField(name, type, BoardRow.model_fields[field or name].description or "", value)
 
 
 def _rater(key: str, title: str, name: str, says: str, known: Callable[[BoardRow], object] | None = None) -> Column:
@@ -150,7 +160,7 @@ COLUMNS: Final = (
         sort=(F("name"),),
         ascends=True,
         shows_results=False,
-        files=(FileField("system", "text", "The system's name.", lambda row: row.system),),
+        files=(_file("system"),),
     ),
     Column(
         "agent",
@@ -171,7 +181,7 @@ COLUMNS: Final = (
         sort=(Lower("entry__system__backbone"),),
         ascends=True,
         shows_results=False,
-        files=(FileField("backbone", "text", "The language model.", lambda row: row.backbone),),
+        files=(_file("backbone"),),
         plain=True,
     ),
     Column(
@@ -181,29 +191,18 @@ COLUMNS: Final = (
         sort=(Lower("entry__system__organisation"),),
         ascends=True,
         shows_results=False,
-        files=(
-            FileField(
-                "organisation", "text", "Who built the system, by their own account.", lambda row: row.organisation
-            ),
-        ),
+        files=(_file("organisation"),),
         plain=True,
     ),
     Column(
         "weights",
         "Weights",
-        "Whether anybody may have the weights of the model",
+        "Whether the model's weights are public",
         usual=False,
         sort=(NullIf(F("entry__system__weights"), Value("")),),
         ascends=True,
         shows_results=False,
-        files=(
-            FileField(
-                "weights",
-                "text",
-                "open or closed: whether anybody may have the model's weights; empty where not said.",
-                lambda row: row.weights or None,
-            ),
-        ),
+        files=(_file("weights", null=True),),
         plain=True,
         label="Weights",
     ),
@@ -215,14 +214,7 @@ COLUMNS: Final = (
         sort=(NullIf(F("entry__system__knowledge_cutoff"), Value("")),),
         ascends=True,
         shows_results=False,
-        files=(
-            FileField(
-                "knowledge_cutoff",
-                "text",
-                "The month up to which the model knows texts, by its vendor; empty where not said.",
-                lambda row: row.knowledge_cutoff or None,
-            ),
-        ),
+        files=(_file("knowledge_cutoff", null=True),),
         plain=True,
         label="Cutoff",
         css="column-date",
@@ -234,11 +226,7 @@ COLUMNS: Final = (
         sort=(F("entry__inputs"),),
         ascends=True,
         shows_results=False,
-        files=(
-            FileField(
-                "inputs", "text", "What it was given: full, paper_only or paper_goal_file.", lambda row: row.inputs
-            ),
-        ),
+        files=(_file("inputs"),),
     ),
     Column(
         "tests",
@@ -262,19 +250,19 @@ COLUMNS: Final = (
                 "tests_percent",
                 "number",
                 "tests_passed in per cent of tasks.",
-                lambda row: row.tests and _rounded(row.tests.percent),
+                lambda row: row.tests and _one_decimal(row.tests.percent),
             ),
             FileField(
                 "tests_low",
                 "number",
                 "Lower bound of its 95 % Wilson interval, in per cent.",
-                lambda row: row.tests and _rounded(row.tests.low),
+                lambda row: row.tests and _one_decimal(row.tests.low),
             ),
             FileField(
                 "tests_high",
                 "number",
                 "Upper bound of its 95 % Wilson interval, in per cent.",
-                lambda row: row.tests and _rounded(row.tests.high),
+                lambda row: row.tests and _one_decimal(row.tests.high),
             ),
         ),
     ),
@@ -285,7 +273,7 @@ COLUMNS: Final = (
         sort=(F("entry__submission__trials"),),
         shows_results=False,
         files=(
-            FileField("trials", "integer", "How many times each task was attempted.", lambda row: row.trials),
+            _file("trials", "integer"),
             FileField(
                 "trial_passed_least",
                 "integer",
@@ -302,7 +290,7 @@ COLUMNS: Final = (
                 "pass_at_trials_percent",
                 "number",
                 "pass@k for k trials: per cent of counted tasks that one of them passes.",
-                lambda row: _rounded(row.pass_at_trials),
+                lambda row: _one_decimal(row.pass_at_trials),
             ),
         ),
         known=lambda row: row.trials > 1,
@@ -323,14 +311,7 @@ COLUMNS: Final = (
         "US $ for all tasks once",
         sort=(F("entry__cost"),),
         ascends=True,
-        files=(
-            FileField(
-                "cost_usd",
-                "number",
-                "US $ for all tasks once, as declared or measured; empty where not known of each answer.",
-                lambda row: row.cost,
-            ),
-        ),
+        files=(_file("cost_usd", "number", field="cost"),),
         known=lambda row: row.cost is not None,
     ),
     Column(
@@ -340,7 +321,7 @@ COLUMNS: Final = (
         usual=False,
         sort=(F("entry__tokens"),),
         ascends=True,
-        files=(FileField("tokens", "integer", "Tokens in and out for all tasks once.", lambda row: row.tokens),),
+        files=(_file("tokens", "integer"),),
         known=lambda row: row.tokens is not None,
         plain=True,
         label="Tokens",

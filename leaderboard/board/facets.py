@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from django.core.cache import caches
 from django.db.models import Count
 
 from benchmark_tasks.domain.queries import categories_of, current_version, has_code
 from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.board.actions import has_trajectories
-from leaderboard.board.caching import PAGES
+from leaderboard.board.caching import keep
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.later_papers import month_choices
 from leaderboard.board.matrix import tasks_of
-from leaderboard.board.rows import NONE, visible_entries
+from leaderboard.board.row import NONE
+from leaderboard.board.rows import visible_entries
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def board_context(version: SuiteVersion, state: BoardState) -> BoardContext:
             suites=suites,
         )
 
-    key = f"around-{version.pk}-{state.surroundings}"
-    return cast("BoardContext", caches[PAGES].get_or_set(key, read))
+    return keep(read, "context", version.pk, state.surroundings)
 
 
 def published_on(version: SuiteVersion, state: BoardState) -> Published:
@@ -78,8 +77,7 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
         samples = visible_entries().filter(suite_version=version, kind=Kind.CALIBRATION)
         return Published(_facets_of(version), numbers, has_trajectories(version), samples.exists())
 
-    key = f"published-{version.pk}-{state.surroundings}-{state.results}"
-    return cast("Published", caches[PAGES].get_or_set(key, read))
+    return keep(read, "published", version.pk, state.surroundings, state.results)
 
 
 def filter_choices(around: BoardContext, published: Published) -> dict[str, list[tuple[str, str]]]:

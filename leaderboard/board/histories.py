@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from leaderboard.board.rows import BoardRow, TestsCell
+    from leaderboard.board.row import BoardRow, TestsCell
 
 LEFT, RIGHT, TOP, BOTTOM = 34.0, 700.0, 12.0, 132.0
 """Where the axes are in the drawing, which is 720 wide and 156 high."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from leaderboard.board.columns import LABELS
 from leaderboard.board.labels import MIXED
-from leaderboard.board.rows import LabelsCell, TestsCell
+from leaderboard.board.row import LabelsCell, TestsCell
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from django.db.models import QuerySet
 
+    from benchmark_tasks.domain.left_out import LeftOut
     from leaderboard.board.matrix import MatrixTask
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
     from leaderboard.models import EntryMetric
     from leaderboard.models.board import Marks
 
@@ -47,15 +47,14 @@ def counted_on(
 
 
 def _counted(row: BoardRow, tasks: Sequence[MatrixTask], month: str) -> BoardRow:
-    return replace(
-        row,
-        rank=None,
-        trial_passes=(),
-        stamp=f"{row.stamp} {month}",
-        tests=_tests(row, tasks),
-        judge=_labels(row, "judge", tasks),
-        human=_labels(row, "human", tasks),
-        final=_labels(row, "final", tasks),
+    return row.model_copy(
+        update={
+            "rank": None,
+            "trial_passes": (),
+            "stamp": f"{row.stamp} {month}",
+            "tests": _tests(row, tasks),
+            **{rater: _labels(row, rater, tasks) for rater in RATERS},
+        }
     )
 
 
@@ -72,7 +71,7 @@ def sorted_on(
         return [pk for pk, *_ in found]
     descends = sort.startswith("-")
 
-    def key(each: tuple[int, Marks, int | None, list[dict[str, str]]]) -> tuple[bool, float]:
+    def key(each: tuple[int, Marks, int | None, list[LeftOut]]) -> tuple[bool, float]:
         _, marks, submission, left_out = each
         counted = tasks if submission else _reported(tasks, left_out)
         score = None if submission in hidden else _score(marks, rater, label.upper() or LABELS[0], counted)
@@ -99,7 +98,7 @@ def _given(marks: Marks, rater: str, tasks: Sequence[MatrixTask]) -> list[str]:
     return [known[task.place] for task in tasks] if known else []
 
 
-def _reported(tasks: Sequence[MatrixTask], absent: Iterable[Mapping[str, str]]) -> list[MatrixTask]:
+def _reported(tasks: Sequence[MatrixTask], absent: Iterable[LeftOut]) -> list[MatrixTask]:
     """Those of ``tasks`` that a reported row's publication has; ``absent`` are the others."""
     slugs = {each["task"] for each in absent}
     return [task for task in tasks if task.slug not in slugs]
@@ -121,5 +120,13 @@ def _labels(row: BoardRow, rater: str, tasks: Sequence[MatrixTask]) -> LabelsCel
         return None
     counts = [labels.count(label) for label in LABELS]
     cc, lc, li = (round(100 * number / len(tasks), 1) for number in counts)
-    abstained = labels.count("A")
-    return LabelsCell(cc, lc, li, sum(counts), abstained, len(tasks), cell.judge, cell.judge_slug)
+    return LabelsCell(
+        cc=cc,
+        lc=lc,
+        li=li,
+        labelled=sum(counts),
+        abstained=labels.count("A"),
+        tasks=len(tasks),
+        judge=cell.judge,
+        judge_slug=cell.judge_slug,
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import F
 from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+from pydantic import BaseModel
 
 from benchmark_tasks.domain.queries import in_order, revisions_of
 from benchmark_tasks.models import TaskRevision
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from benchmark_tasks.models import SuiteVersion
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
 
 TASK_ORDERS: Final = ("category", "difficulty")
 _LABEL_MARKS: Final = {"CC": "g", "LC": "m", "LI": "b", "A": "a", "M": "x"}
@@ -25,8 +25,7 @@ _WRITTEN: Final = {"A": "abstained", "M": "mixed"}
 _LABEL_WORDS: Final = {"A": "abstained", "M": "differs between trials"}
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixTask:
+class MatrixTask(BaseModel, frozen=True):
     """A column of the matrix. ``place`` is where its mark stands in ``Entry.marks``, ``starts`` whether a group begins.
 
     ``pass_rate`` is the mean share of trials that pass over the ranked rows; None where no row has a result.
@@ -89,14 +88,14 @@ def arranged(
 ) -> list[MatrixTask]:
     """Those of ``tasks`` in a category (all without one), with their pass rates; by difficulty, the hardest first."""
     chosen = [
-        replace(task, pass_rate=pass_rates[task.place] if pass_rates else None)
+        task.model_copy(update={"pass_rate": pass_rates[task.place] if pass_rates else None})
         for task in tasks
         if not category or task.category_slug == category
     ]
     if order == "difficulty":
         return sorted(chosen, key=lambda task: (task.pass_rate is None, task.pass_rate or 0, task.place))
     return [
-        replace(task, starts=bool(place) and chosen[place - 1].category != task.category)
+        task.model_copy(update={"starts": bool(place) and chosen[place - 1].category != task.category})
         for place, task in enumerate(chosen)
     ]
 

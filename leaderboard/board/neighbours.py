@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from leaderboard.board.results import SystemRun
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
 
 _CLOSE: Final = 1e-9
 

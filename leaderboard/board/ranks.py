@@ -8,7 +8,8 @@ import numpy as np
 from django.db.models import F, Q
 
 from benchmark_tasks.domain.queries import revisions_of
-from leaderboard.board.rows import LEAST_TASKS, MOST_RANKED, visible_entries
+from leaderboard.board.row import LEAST_TASKS
+from leaderboard.board.rows import MOST_RANKED, visible_entries
 from leaderboard.models import BoardState, EntryMetric
 from leaderboard.statistics.paired import rank_bands
 from submissions.enums import Kind

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from benchmark_tasks.domain.queries import revisions_of
 from evaluator.labels import Label
 from evaluator.testing.progress import passed_trials
-from leaderboard.board.rows import (
-    BoardRow,
-    board_row,
-    labels_cell,
-    tests_cell,
-    unpublished_of,
-    visible_entries,
-)
+from leaderboard.board.row import BoardRow
+from leaderboard.board.rows import board_row, labels_cell, tests_cell, unpublished_of, visible_entries
 from leaderboard.board.visibility import without_numbers
 from leaderboard.models import Entry, ReportedResult
 from leaderboard.models.enums import RaterAxis

@@ -9,8 +9,7 @@ The rule for pages, files, pictures, feeds and operations alike:
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leaderboard.models.board import Marks
 from reviews.labelling.blindness import unlocked
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from benchmark_tasks.models import Suite, Task
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
     from reviews.models import Assignment
     from submissions.models import Submission
 
@@ -85,9 +84,7 @@ def without_numbers(rows: Iterable[BoardRow], hidden: Collection[int]) -> list[B
     """
     if not hidden:
         return list(rows)
-    nothing: dict[str, Any] = {"tests": None, "judge": None, "human": None, "final": None, "cost": None, "tokens": None}
-    unranked = (replace(row, rank=None, stamp=row.stamp and f"{row.stamp} unranked") for row in rows)
-    return [
-        replace(row, **nothing, trial_passes=(), marks=Marks(), closed=True) if row.submission in hidden else row
-        for row in unranked
-    ]
+    nothing = dict.fromkeys(("tests", "judge", "human", "final", "cost", "tokens"))
+    closed = {**nothing, "trial_passes": (), "marks": Marks(), "closed": True}
+    unranked = (row.model_copy(update={"rank": None, "stamp": row.stamp and f"{row.stamp} unranked"}) for row in rows)
+    return [row.model_copy(update=closed) if row.submission in hidden else row for row in unranked]

@@ -15,7 +15,8 @@ from evaluator.enums import RunState
 from evaluator.models import TestRun
 from evaluator.outcomes import Outcome
 from leaderboard.board.matrix import cells, said_of
-from leaderboard.board.rows import TestsCell, board_row, is_visible, visible_entries
+from leaderboard.board.row import TestsCell
+from leaderboard.board.rows import board_row, is_visible, visible_entries
 from leaderboard.board.visibility import without_numbers
 from leaderboard.models import Entry, ReportedResult
 from submissions.enums import Kind
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion, Task
     from leaderboard.board.matrix import MatrixTask
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
 
 LABELS: Final = ("CC", "LC", "LI", "A", "M")
 SORTS: Final = ("system", "inputs", "tests", "judge", "human", "date")

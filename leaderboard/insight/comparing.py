@@ -12,7 +12,8 @@ from django.db.models import Q
 
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.matrix import said_of
-from leaderboard.board.rows import board_metrics, board_rows, shown_metrics, title_with_inputs
+from leaderboard.board.row import title_with_inputs
+from leaderboard.board.rows import board_metrics, board_rows, shown_metrics
 from leaderboard.statistics.intervals import p_text
 from leaderboard.statistics.paired import Pair, compare, holm
 from submissions.enums import Kind
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion
     from leaderboard.board.matrix import MatrixTask
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
     from leaderboard.statistics.coefficients import Array
 
 FEWEST, MOST = 2, 4

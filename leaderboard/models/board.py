@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 from django.db import models
 from django.db.models.functions import Coalesce
 from django.urls import reverse
+from typing_extensions import TypedDict
 
 from benchmark_tasks.models import Category, Suite, SuiteVersion, Task
 from evaluator.enums import LABEL_CHOICES

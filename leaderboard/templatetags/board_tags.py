@@ -11,7 +11,7 @@ from django.utils.text import Truncator
 
 from benchmark_tasks.domain.queries import titles_told_apart
 from benchmark_tasks.facts.lmr_bench import lmr_bench
-from leaderboard.board.rows import system_facts
+from leaderboard.board.row import system_facts
 from leaderboard.evidence.generations import cuts_in_words, question_state
 from leaderboard.evidence.submissions import known_as
 from leaderboard.evidence.tasks import flags_in, flags_on
@@ -21,7 +21,7 @@ from submissions.highlighting import with_visible_marks
 if TYPE_CHECKING:
     from benchmark_tasks.models import Suite
     from leaderboard.board.columns import Column
-    from leaderboard.board.rows import BoardRow, LabelsCell, TestsCell
+    from leaderboard.board.row import BoardRow, LabelsCell, TestsCell
     from submissions.models import System
 
 register = template.Library()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 from functools import wraps
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
@@ -15,7 +14,7 @@ from django.middleware.gzip import GZipMiddleware
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import quote_etag
 
-from leaderboard.board.caching import PAGES, build
+from leaderboard.board.caching import PAGES, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -52,8 +51,7 @@ def kept_by(
             zipped = "gzip" in request.headers.get("Accept-Encoding", "")
             # Pages hold absolute addresses, so scheme and host are part of what is asked.
             site = request.scheme, request.get_host()
-            asked = (build(), known, site, request.path, query, request.headers.get("HX-Request", ""))
-            tag = hashlib.sha256(repr((*asked, zipped)).encode()).hexdigest()[:32]
+            tag = key_of(known, site, request.path, query, request.headers.get("HX-Request", ""), zipped)[:32]
             unchanged = get_conditional_response(request, etag=quote_etag(tag))
             if unchanged is not None:
                 return _with_headers(unchanged, tag)

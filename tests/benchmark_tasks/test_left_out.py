@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from benchmark_tasks.domain.folders import LFS_ADVICE
-from benchmark_tasks.domain.left_out import audited_later, audited_later_text, left_out_groups, left_out_text
+from benchmark_tasks.domain.left_out import LeftOut, audited_later, audited_later_text, left_out_groups, left_out_text
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 
-WEAK = {"task": "a/1", "why": "weak test: it caught only 1 of 2 seeded bugs"}
-UNAUDITED = {"task": "b/1", "why": "not audited: whether its test tells right from wrong is not known yet"}
+WEAK: LeftOut = {"task": "a/1", "why": "weak test: it caught only 1 of 2 seeded bugs"}
+UNAUDITED: LeftOut = {"task": "b/1", "why": "not audited: whether its test tells right from wrong is not known yet"}
 
 
 def test_how_many_are_left_out_is_said_by_kind() -> None:
@@ -20,7 +20,9 @@ def test_how_many_are_left_out_is_said_by_kind() -> None:
 
 
 def test_each_reason_stands_once_with_its_tasks() -> None:
-    many = [{"task": f"p/{number}", "why": f"not runnable: data_{number}.pt {LFS_ADVICE}"} for number in (1, 2)]
+    many: list[LeftOut] = [
+        {"task": f"p/{number}", "why": f"not runnable: data_{number}.pt {LFS_ADVICE}"} for number in (1, 2)
+    ]
     assert left_out_groups([WEAK, *many, {"task": "d/1", "why": "weak test"}]) == {
         "weak test": {"it caught only 1 of 2 seeded bugs": ["a/1"], "": ["d/1"]},
         "not runnable": {"files are Git LFS pointers; fetch them with 'git lfs pull' and import again": ["p/1", "p/2"]},

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from benchmark_tasks.models import Category, SuiteVersion
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
     from submissions.models import Implementation, Submission, User
 
 

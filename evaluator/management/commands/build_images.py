@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmark_tasks.domain.left_out import left_out_groups
+from benchmark_tasks.domain.left_out import LeftOut, left_out_groups
 from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.management.suites import suite_named
 from benchmark_tasks.models import Suite, Task
@@ -93,7 +93,7 @@ class Command(BaseCommand):
         """Each reason once, with the tasks that it keeps from being run."""
         suites = Suite.objects.filter(slug=suite) if suite else Suite.objects.all()
         versions = filter(None, map(current_version, suites))
-        left_out = [
+        left_out: list[LeftOut] = [
             {"task": revision.task.slug, "why": revision.why_left_out}
             for version in versions
             for revision in revisions_of(version)

@@ -16,11 +16,11 @@ from benchmark_tasks.domain.sources import SourceUnavailableError, suite_source
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.management.suites import newest_version
+from benchmark_tasks.management.tables import aligned
 from evaluator.auditing.audit_result import percent
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from collections.abc import Sequence
 
     from benchmark_tasks.models import TaskRevision
 
@@ -73,7 +73,7 @@ class Command(BaseCommand):
 
     def _report(self) -> None:
         revisions = list(revisions_of(newest_version(FACTS_SUITE)))
-        self._table([_HEAD, *map(_row, revisions)])
+        self.stdout.write(aligned([_HEAD, *map(_row, revisions)]))
         known = lmr_bench().task_slugs
         good = [revision.task.slug for revision in revisions if _is_sealed_and_audited(revision)]
         self.stdout.write(
@@ -87,11 +87,6 @@ class Command(BaseCommand):
         self.stdout.write(self.style.MIGRATE_HEADING(title))
         self.stdout.flush()
         call_command(command, *args, **options)
-
-    def _table(self, rows: Sequence[tuple[str, ...]]) -> None:
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            self.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _is_sealed_and_audited(revision: TaskRevision) -> bool:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark_tasks.domain.left_out import left_out_text
-from benchmark_tasks.domain.queries import current_version
-from benchmark_tasks.models import Category, Suite
+from benchmark_tasks.management.suites import newest_version
+from benchmark_tasks.management.tables import aligned
+from benchmark_tasks.models import Category
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics, unused_columns
 from leaderboard.board.rows import board_metrics, board_rows
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-    from leaderboard.board.rows import BoardRow, LabelsCell, TestsCell
+    from leaderboard.board.row import BoardRow, LabelsCell, TestsCell
 
 _DASH = "\N{EN DASH}"
 _HEADINGS = ("system", "inputs", "tests %", "judge CC/LC/LI", "human CC/LC/LI")
@@ -37,18 +37,13 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print the rows. Raises CommandError for an unknown suite or category."""
-        suite = Suite.objects.filter(slug=options["suite"]).first()
-        if suite is None:
-            raise CommandError(_unknown("suite", options["suite"], Suite.objects.values_list("slug", flat=True)))
-        version = current_version(suite)
-        if version is None:
-            raise CommandError(f"The suite {suite.slug!r} has no version yet. Import its tasks with import_suite.")
+        version = newest_version(options["suite"])
         category = _category(options["category"])
         rows = board_rows(sorted_metrics(board_metrics(version, category), DEFAULT_SORT), version, category)
         rows = sorted(rows, key=attrgetter("calibration"))
         if options["json"]:
             report = {
-                "suite": suite.slug,
+                "suite": version.suite.slug,
                 "version": version.number,
                 "category": options["category"],
                 "rows": [_as_data(row) for row in rows],
@@ -72,31 +67,24 @@ def _category(slug: str | None) -> Category | None:
         return None
     category = Category.objects.filter(slug=slug).first()
     if category is None:
-        raise CommandError(_unknown("category", slug, Category.objects.values_list("slug", flat=True)))
+        known = ", ".join(Category.objects.values_list("slug", flat=True)) or "none; run manage.py load_catalogue first"
+        raise CommandError(f"There is no category {slug!r}. Known: {known}.")
     return category
-
-
-def _unknown(kind: str, slug: str, known: Any) -> str:
-    return f"There is no {kind} {slug!r}. Known: {', '.join(known) or 'none; run manage.py load_catalogue first'}."
 
 
 def _as_data(row: BoardRow) -> dict[str, Any]:
     """The row's fields, percentages rounded as shown."""
-    data = asdict(row)
-    for cell in (data["tests"], data["judge"], data["human"], data["final"]):
-        for key in {"percent", "low", "high", "cc", "lc", "li"} & (cell or {}).keys():
-            cell[key] = None if cell[key] is None else round(cell[key], 1)
-    for cell in filter(None, (data["judge"], data["human"])):
-        del cell["sources"]
-    if data["final"]:
-        data["final"]["sources"] = dict(data["final"]["sources"])
-    return data | {
-        "date": row.date.isoformat(timespec="seconds") if row.date else None,
-        "provenance": row.provenance,
-        "remarks": list(row.remarks),
-        "flagged": list(row.flagged),
-        "left_out": list(row.left_out),
-    }
+    data = {**dict(row), "date": row.date and row.date.isoformat(timespec="seconds"), "provenance": row.provenance}
+    for name in ("tests", "judge", "human", "final"):
+        cell = getattr(row, name)
+        data[name] = cell and {
+            key: round(value, 1) if value is not None and key in {"percent", "low", "high", "cc", "lc", "li"} else value
+            for key, value in cell
+            if key != "sources"
+        }
+    if row.final:
+        data["final"]["sources"] = dict(row.final.sources)
+    return data
 
 
 def _cells(row: BoardRow, *, final: bool) -> tuple[str, ...]:
@@ -123,8 +111,4 @@ def _table(rows: list[BoardRow]) -> str:
     """Rows under headings. Final labels have columns only where annotators gave some: else they are the judge's."""
     final = "final" not in unused_columns(rows)
     headings = (*_HEADINGS, *(["final CC/LC/LI", "final labels"] if final else []), "source")
-    lines = [headings, *(_cells(row, final=final) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
+    return aligned([headings, *(_cells(row, final=final) for row in rows)])

@@ -11,7 +11,8 @@ from evaluator.models import Judgement, TestRun
 from evaluator.outcomes import Outcome
 from evaluator.testing.shown_outcomes import case_rows, newest
 from leaderboard.board.labels import shown_judge
-from leaderboard.board.rows import NONE, visible_entries
+from leaderboard.board.row import NONE
+from leaderboard.board.rows import visible_entries
 from leaderboard.models import ReportedResult
 from leaderboard.sharing.answer_files.dictionary import COLUMNS
 from reviews.cases.final_labels import FinalLabel, final_labels

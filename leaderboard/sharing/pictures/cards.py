@@ -11,7 +11,7 @@ from submissions.enums import Inputs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
     from leaderboard.insight.comparing import Compared
 
 _DASH: Final = "\N{EN DASH}"

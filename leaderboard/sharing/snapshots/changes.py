@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
     from leaderboard.models import Snapshot
 
 _NO_CORRECTION: Final = {"rank_from", "rank_to", "date", "source", "address"}

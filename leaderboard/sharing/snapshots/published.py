@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from django.core.cache import caches
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 
 from benchmark_tasks.domain.content import file_path
-from leaderboard.board.caching import PAGES
+from leaderboard.board.caching import keep
 from leaderboard.board.visibility import AnswerClosedError, closed
 from leaderboard.models import Snapshot
 from leaderboard.sharing.snapshots.archive import archive_of
@@ -37,8 +35,7 @@ def archive_bytes(shown: Snapshot, gone: Collection[str]) -> bytes:
     """The archive without the rows that are ``gone``; as it was stored where none is."""
     if not gone:
         return file_path(shown.archive).read_bytes()
-    key = hashlib.sha256(f"archive {shown.pk} {sorted(gone)}".encode()).hexdigest()
-    return cast("bytes", caches[PAGES].get_or_set(key, lambda: archive_of(shown, without=gone)))
+    return keep(lambda: archive_of(shown, without=gone), "archive", shown.pk, sorted(gone))
 
 
 def asked_snapshot(request: HttpRequest, suite: str, number: int) -> Snapshot:

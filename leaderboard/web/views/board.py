@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from typing import TYPE_CHECKING, Final, cast
 
-from django.core.cache import caches
 from django.core.paginator import Paginator
 from django.http import Http404
 from django.shortcuts import get_object_or_404, render
@@ -16,7 +14,7 @@ from django_htmx.http import push_url
 from django_htmx.middleware import HtmxDetails
 
 from benchmark_tasks.models import Suite
-from leaderboard.board.caching import PAGES, WRITTEN, build, kept_rows
+from leaderboard.board.caching import WRITTEN, keep, kept_rows, key_of
 from leaderboard.board.columns import (
     COLUMNS,
     DEFAULT_SORT,
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
 
     from leaderboard.board.columns import Column
     from leaderboard.board.matrix import MatrixTask
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
 
 MATRIX: Final = "leaderboard/matrix.html"
 MOST_FILE_ROWS: Final = 10_000
@@ -124,8 +122,8 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     paginator = Paginator(in_order, PAGE_ROWS.get(request.GET.get("rows", ""), PAGE_ROWS[""]))
     if not month:
         # Counting 100,000 rows takes a third of the page's time, and only results and names change how many there are.
-        number = _key("count", version.pk, state.surroundings, state.results, category and category.pk, found.asked)
-        paginator.count = cast("int", caches[PAGES].get_or_set(number, listed.count))
+        made_from = (version.pk, state.surroundings, state.results, category and category.pk, found.asked)
+        paginator.count = keep(listed.count, "count", *made_from)
     page = paginator.get_page(request.GET.get("page"))
     rows = read(cast("QuerySet[EntryMetric]", page.object_list))
     calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort, hidden=hidden)
@@ -168,8 +166,8 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
     """Each row as HTML, written anew only where something of it changed: pages differ by a row or two."""
     template = get_template(f"leaderboard/partials/{'matrix' if matrix else 'board'}_row.html")
     tasks, judge = [(task.slug, task.starts) for task in shown["tasks"]], shown["judge"] and shown["judge"].slug
-    same = _key(matrix, [column.key for column in shown["heads"]], tasks, judge)
-    by_key = {_key(same, row.stamp or row, row.closed): row for row in rows}
+    same = key_of(matrix, [column.key for column in shown["heads"]], tasks, judge)
+    by_key = {key_of(same, row.stamp or row, row.closed): row for row in rows}
     kept = WRITTEN.get_many(by_key)
     new = {
         key: template.render({**shown, "row": row, "cells": cells(row, shown["tasks"])})
@@ -188,7 +186,6 @@ def _controls(
 
     That is the address, the choices that the filters offer, and the columns.
     """
-    key = _key(request.path, suite.slug, sorted(request.GET.lists()), facets, [column.key for column in columns])
 
     def write() -> dict[str, str]:
         context = {
@@ -203,11 +200,8 @@ def _controls(
         names = {"filters": "board_filters", "head": "board_head"}
         return {part: get_template(f"leaderboard/partials/{name}.html").render(context) for part, name in names.items()}
 
-    return cast("dict[str, str]", caches[PAGES].get_or_set(key, write))
-
-
-def _key(*made_from: object) -> str:
-    return hashlib.sha256(repr((build(), *made_from)).encode()).hexdigest()
+    made_from = (request.path, suite.slug, sorted(request.GET.lists()), facets, [column.key for column in columns])
+    return keep(write, "controls", *made_from)
 
 
 def _file(

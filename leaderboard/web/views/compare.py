@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from leaderboard.board.matrix import MatrixTask
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
     from leaderboard.insight.comparing import Compared
 
 

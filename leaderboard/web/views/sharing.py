@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
 
-    from leaderboard.board.rows import TestsCell
+    from leaderboard.board.row import TestsCell
     from leaderboard.models import Entry
 
     _Rows: TypeAlias = Feed[Entry, "AskedFeed"]

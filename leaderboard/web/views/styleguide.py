@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from django import forms
@@ -13,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from leaderboard.board.columns import asked_columns, headings
 from leaderboard.board.matrix import MatrixTask, cells
-from leaderboard.board.rows import BoardRow, LabelsCell, TestsCell
+from leaderboard.board.row import BoardRow, LabelsCell, TestsCell
 from submissions.enums import Inputs
 
 if TYPE_CHECKING:
@@ -24,7 +23,19 @@ if TYPE_CHECKING:
     from leaderboard.models.board import Marks
 
 COLOURS: Final = ("ink", "muted", "line", "surface", "paper", "accent", "good", "middle", "bad", "note")
-_TASKS: Final = [MatrixTask(f"paper/{n}", "paper", n, "#", "goal", "Category", "category", n) for n in range(12)]
+_TASKS: Final = [
+    MatrixTask(
+        slug=f"paper/{place}",
+        paper="paper",
+        index=place,
+        address="#",
+        title="goal",
+        category="Category",
+        category_slug="category",
+        place=place,
+    )
+    for place in range(12)
+]
 _MARKS: Final[Marks] = {
     "tests": [1.0, 0.0, 0.5, None] * 3,
     "judge": ["CC", "LC", "LI", "A"] * 3,
@@ -66,7 +77,7 @@ def _rows() -> list[BoardRow]:
         _row("An ordinary row", **full),
         _row("A system whose name is so long that it cannot stand in one line of any table " * 2, **full),
         _row("Several trials", **full | {"trials": 3, "trial_passes": (5, 6, 7)}),
-        _row("Few tasks", tests=TestsCell(50, 9.5, 90.5, 1, 2), marks=_MARKS),
+        _row("Few tasks", tests=TestsCell(percent=50, low=9.5, high=90.5, passed=1, tasks=2), marks=_MARKS),
         _row("Totals only, with a remark", tests=tests, reported=True, remarks=("Unit tests: a remark.",)),
         _row("Being labelled by the viewer", closed=True),
         _row("A task in doubt, two unpublished", tests=tests, flagged=("paper/1",), unpublished=2),
@@ -95,4 +106,4 @@ _USUAL: Final = BoardRow(
 
 
 def _row(system: str, **facts: Any) -> BoardRow:
-    return replace(_USUAL, system=system, **facts)
+    return _USUAL.model_copy(update={"system": system, **facts})

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from leaderboard.board.matrix import MatrixTask
     from leaderboard.board.neighbours import Neighbour
     from leaderboard.board.results import SystemRun
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
 
 _SHOWN: Final = {
     *("rank", "system", "inputs", "tests", "trials", "judge", "human", "final", "marks", "cost", "tokens", "date"),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benchmark_tasks.models import SuiteVersion
-    from leaderboard.board.rows import BoardRow
+    from leaderboard.board.row import BoardRow
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +43,9 @@ def test_are_the_board_rows_in_their_order(entry: Entry) -> None:
     version = entry.suite_version
     rows = board_rows(sorted_metrics(board_metrics(version), DEFAULT_SORT), version, None)
     assert [row.system for row in rows] == ["Alpha", "Beta"]
-    assert kept(version) == rows == kept(version)
+    first, again = kept(version), kept(version)
+    assert [row.model_copy(update={"stamp": ""}) for row in first] == rows
+    assert again == first
 
 
 def test_cost_two_queries_once_they_are_kept(entry: Entry, django_assert_num_queries: Callable[[int], object]) -> None:

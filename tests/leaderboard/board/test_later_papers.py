@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -102,7 +101,7 @@ def test_what_is_of_all_tasks_is_left_out_and_each_rater_is_counted_alone(versio
         "final": ["CC", "LC", "CC", "LI"],
     }
     entry.save()
-    (shown,) = [replace(row, trial_passes=(2, 1)) for row in rows_of(version) if row.system == "Rated"]
+    (shown,) = [row.model_copy(update={"trial_passes": (2, 1)}) for row in rows_of(version) if row.system == "Rated"]
     assert (shown.rank, shown.trial_passes) == ((1, 2), (2, 1))
     (row,) = counted_on([shown], later(tasks_of(version), "2023-05"), "2023-05", [])
     assert (row.tests, row.rank, row.trial_passes, row.stamp) == (None, None, (), f"{shown.stamp} 2023-05")
@@ -111,7 +110,7 @@ def test_what_is_of_all_tasks_is_left_out_and_each_rater_is_counted_alone(versio
     assert row.final is not None
     given = [(each.cc, each.lc, each.li, each.labelled, each.abstained) for each in (row.judge, row.human, row.final)]
     assert given == [(0.0, 0.0, 33.3, 1, 2), (33.3, 33.3, 0.0, 2, 0), (33.3, 33.3, 33.3, 3, 0)]
-    silent = replace(shown, marks={**shown.marks, "judge": ["CC", "", "", ""]})
+    silent = shown.model_copy(update={"marks": {**shown.marks, "judge": ["CC", "", "", ""]}})
     (row,) = counted_on([silent], later(tasks_of(version), "2023-05"), "2023-05", [])
     assert row.judge is None
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom  # type: ignore[attr-defined]  # made when it is imported
 from statsmodels.stats.proportion import proportion_confint
 
-from leaderboard.board.rows import LabelsCell, TestsCell
+from leaderboard.board.row import LabelsCell, TestsCell
 from leaderboard.statistics.intervals import mean_pass_at_k, pass_at_k, wilson
 from leaderboard.templatetags import board_tags
 from leaderboard.templatetags.audit_tags import share, tiny

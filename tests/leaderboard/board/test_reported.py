@@ -16,7 +16,7 @@ from leaderboard.board.later_papers import month_choices
 from leaderboard.board.matrix import cells, file_rows, tasks_of
 from leaderboard.board.ranks import rank_version
 from leaderboard.board.reported import load_published
-from leaderboard.board.rows import BoardRow
+from leaderboard.board.row import BoardRow
 from leaderboard.board.states import note_change
 from leaderboard.models import Entry, EntryMetric
 from submissions.enums import Visibility

@@ -11,7 +11,8 @@ from evaluator.enums import WorkState
 from evaluator.models import Judgement
 from leaderboard.insight.agreement import trust as corrections
 from leaderboard.insight.agreement.raters import raters
-from leaderboard.insight.agreement.trust import JudgeTrust, judge_trust
+from leaderboard.insight.agreement.trust import judge_trust
+from leaderboard.statistics.results import JudgeTrust
 from reviews.enums import AssignmentState, CaseState, TriggerKind
 from reviews.models import Assignment, Case, Trigger
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leaderboard.board.histories import Point, history_of
-from leaderboard.board.rows import BoardRow, TestsCell
+from leaderboard.board.row import BoardRow, TestsCell
 from submissions.enums import Kind, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -39,7 +39,9 @@ def row(
         calibration=False,
         address="/submissions/1/",
         submission=1,
-        tests=None if percent is None else TestsCell(percent, *bounds, passed=0, tasks=28),
+        tests=None
+        if percent is None
+        else TestsCell(percent=percent, low=bounds[0], high=bounds[1], passed=0, tasks=28),
         judge=None,
         human=None,
         unpublished=0,

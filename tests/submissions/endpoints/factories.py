@@ -6,8 +6,8 @@ import factory
 
 from submissions.enums import Api, Provider
 from submissions.models import Endpoint
-from tests.submissions.factories import UserFactory
 from tests.numbering import numbered
+from tests.submissions.factories import UserFactory
 
 DESCRIBED = {
     "name": "Alpha",

@@ -1,0 +1,290 @@
+"""What one row of a board holds. Page, API, files, snapshots and ``manage.py board`` all read this."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Final, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, computed_field
+
+from benchmark_tasks.domain.left_out import LeftOut
+from leaderboard.models.board import Marks
+from leaderboard.models.enums import RaterAxis
+from leaderboard.statistics.intervals import wilson
+from reviews.enums import FinalSource
+from submissions.enums import Inputs
+
+NONE: Final = "none"
+"""What a bundle writes as backbone or scaffold where it has none."""
+LEAST_TASKS: Final = 6
+"""Fewer tasks show no rank: even five wins to none are no evidence (exact McNemar .0625)."""
+
+_INPUTS_WORDS: Final = {
+    Inputs.FULL: "full",
+    Inputs.PAPER_ONLY: "paper only",
+    Inputs.PAPER_GOAL_FILE: "paper + goal file",
+}
+_SOURCE_WORDS: Final = {
+    FinalSource.DECISION.value: "{} decided",
+    FinalSource.AGREED.value: "{} by two annotators",
+    FinalSource.SINGLE.value: "{} by one annotator",
+    FinalSource.JUDGE.value: "{} by the judge alone",
+}
+
+
+class From(NamedTuple):
+    """Where a field's value is read: a lookup from ``Entry``, such as ``system__weights``."""
+
+    lookup: str
+
+
+Rounded = Annotated[float, PlainSerializer(lambda value: round(value, 4))]
+"""A number that the API writes with four decimals. Snapshots and files read the exact value."""
+
+
+def _as_response(schema: dict[str, Any]) -> None:
+    """A response always has every field: defaults are for older snapshots, and nothing of a response is written."""
+    for each in schema["properties"].values():
+        each.pop("default", None)
+        each.pop("readOnly", None)
+
+
+class _Data(BaseModel):
+    """Values that do not change. Unknown fields, such as a newer version stored, are ignored."""
+
+    model_config = ConfigDict(
+        frozen=True, json_schema_extra=_as_response, json_schema_serialization_defaults_required=True
+    )
+
+
+class TestsCell(_Data):
+    """Unit tests: how many of ``tasks`` pass, as a percentage with its 95 % interval."""
+
+    __test__ = False
+
+    percent: Rounded
+    low: Rounded | None
+    high: Rounded | None
+    passed: Rounded
+    tasks: int
+
+    @classmethod
+    def counted(cls, passed: float, tasks: int) -> Self:
+        """So many of so many (at least one), with Wilson's interval. ``passed`` is fractional with several trials."""
+        low, high = wilson(passed, tasks)
+        return cls(percent=100 * passed / tasks, low=100 * low, high=100 * high, passed=passed, tasks=tasks)
+
+    @property
+    def few(self) -> bool:
+        """Whether they are too few tasks for a percentage, or a rank."""
+        return self.tasks < LEAST_TASKS
+
+
+class LabelsCell(_Data):
+    """One rater's labels as percentages of ``tasks``; the rest were not labelled, or the rater ``abstained``.
+
+    Counts are fractional with several trials. ``judge`` and ``judge_slug`` name the judge that this site ran; they are
+    empty for annotators and for reported labels. ``sources`` of final labels are (whose, how many).
+    """
+
+    cc: Rounded
+    lc: Rounded
+    li: Rounded
+    labelled: Rounded
+    abstained: Rounded
+    tasks: int
+    judge: str = ""
+    judge_slug: str = Field(default="", exclude=True)
+    sources: tuple[tuple[str, float], ...] = Field(default=(), exclude=True)
+
+    @property
+    def by_annotators(self) -> bool:
+        """Whether some of these final labels come from annotators."""
+        return any(number and source != FinalSource.JUDGE for source, number in self.sources)
+
+    @property
+    def sources_text(self) -> str:
+        """Whose the final labels are: ``3 decided, 10 by two annotators, 5 by the judge alone``."""
+        parts = (_SOURCE_WORDS[source].format(f"{round(number, 1):g}") for source, number in self.sources if number)
+        return ", ".join(parts)
+
+
+class BoardRow(_Data):
+    """One row. A rater without results is null, never zero. ``calibration`` samples are not ranked.
+
+    While you label an answer of the submission (``hidden_while_you_label``) its numbers are null; so is every ``rank``.
+
+    ``key`` names the row in comparisons. ``reported`` rows come from others and were not re-run here. ``rank`` is the
+    first and the last rank that resampling cannot exclude. ``spread`` is the fewest and the most tasks that one of
+    several trials passes, ``pass_at_trials`` pass@k for all of them in per cent; both are of the whole board. ``cost``
+    (US $) and ``tokens`` are of all tasks in one trial. ``final`` labels are the judge's where no annotator has
+    reviewed. ``flagged`` names the tasks in these numbers whose test or reference implementation a decision found bad.
+    """
+
+    # Fields without From are computed in ``rows.board_row``. A new field has a default: older snapshots lack it.
+    rank: tuple[int, int] | None = None
+    cost: Annotated[float | None, From("cost")] = Field(
+        default=None,
+        description="US $ for all tasks once, as declared or measured; empty where not known of each answer.",
+    )
+    tokens: Annotated[int | None, From("tokens")] = Field(
+        default=None, description="Tokens in and out for all tasks once."
+    )
+    trials: Annotated[int, From("submission__trials")] = Field(
+        default=1, description="How many times each task was attempted."
+    )
+    system: Annotated[str, From("system__name")] = Field(description="The system's name.")
+    system_slug: Annotated[str, From("system__slug")]
+    backbone: Annotated[str, From("system__backbone")] = Field(description="The language model.")
+    scaffold: str
+    organisation: Annotated[str, From("system__organisation")] = Field(
+        description="Who built the system, by their own account."
+    )
+    weights: Annotated[str, From("system__weights")] = Field(
+        default="", description="open or closed: whether the model's weights are public; empty where not stated."
+    )
+    knowledge_cutoff: Annotated[str, From("system__knowledge_cutoff")] = Field(
+        default="", description="The month up to which the model knows texts, by its vendor; empty where not stated."
+    )
+    inputs: Annotated[str, From("inputs")] = Field(
+        description="What it was given: full, paper_only or paper_goal_file."
+    )
+    reported: bool
+    calibration: bool
+    tests: TestsCell | None
+    judge: LabelsCell | None
+    human: LabelsCell | None
+    final: LabelsCell | None = None
+    unpublished: int
+    date: Annotated[datetime | None, From("date")] = None
+    remarks: Annotated[tuple[str, ...], From("reported_run__remarks")] = ()
+    left_out: Annotated[tuple[LeftOut, ...], From("left_out")] = ()
+    flagged: tuple[str, ...] = ()
+    # What follows serves pages and snapshots; the API leaves it out, or has it under another name.
+    inputs_text: str = Field(exclude=True)
+    address: str = Field(exclude=True)
+    submission: int | None = Field(exclude=True)
+    asked_here: bool = Field(default=False, exclude=True, description="Whether this site generated the answers.")
+    trial_passes: tuple[int, ...] = Field(
+        default=(), exclude=True, description="Tasks that each trial passes, overall only."
+    )
+    closed: bool = Field(
+        default=False, exclude=True, description="Without numbers: the viewer labels one of the answers."
+    )
+    marks: Marks = Field(default_factory=Marks, exclude=True, description="Each rater's result for each task.")
+    metric: int = Field(default=0, exclude=True, description="The id of the EntryMetric.")
+    stamp: str = Field(default="", exclude=True, description="Rows of one stamp are equal (``caching.kept_rows``).")
+
+    @computed_field
+    @property
+    def key(self) -> str:
+        """The row's name in addresses: ``s12`` for submission 12, else ``r-`` and the slug of the reported run."""
+        return f"r-{self.address.rstrip('/').rpartition('/')[2]}" if self.reported else f"s{self.submission}"
+
+    @computed_field
+    @property
+    def page(self) -> str:
+        """The run's page."""
+        return self.address
+
+    @computed_field
+    @property
+    def hidden_while_you_label(self) -> bool:
+        """Whether the numbers are hidden because you are labelling one of the answers."""
+        return self.closed
+
+    @computed_field
+    @property
+    def spread(self) -> tuple[int, int] | None:
+        """The fewest and the most tasks that one of several trials passes."""
+        return (min(self.trial_passes), max(self.trial_passes)) if len(self.trial_passes) > 1 else None
+
+    @computed_field
+    @property
+    def pass_at_trials(self) -> Rounded | None:
+        """pass@k for as many trials as there are: per cent of the counted tasks that at least one of them passes."""
+        shares = [share for share in self.marks.get("tests") or [] if share is not None]
+        return 100 * sum(share > 0 for share in shares) / len(shares) if self.spread and shares else None
+
+    @computed_field
+    @property
+    def provenance(self) -> str:
+        """Who measured this, in the words that every page uses."""
+        if self.reported:
+            return "reported upstream, not re-run here"
+        return "run and evaluated by this site" if self.asked_here else "self-declared bundle, evaluated here"
+
+    @property
+    def not_counted(self) -> tuple[LeftOut, ...]:
+        """Of a measured row the tasks that count nowhere, and why."""
+        return () if self.reported else self.left_out
+
+    @property
+    def not_reported(self) -> tuple[LeftOut, ...]:
+        """Of a reported row the tasks that its publication does not have, and the words for that."""
+        return self.left_out if self.reported else ()
+
+    @property
+    def title_with_inputs(self) -> str:
+        """The system, and what it was given unless that was everything."""
+        return title_with_inputs(self.system, self.inputs)
+
+    @property
+    def inputs_word(self) -> str:
+        """What the system was given, short enough for a row."""
+        return _INPUTS_WORDS[Inputs(self.inputs)]
+
+    @property
+    def source_word(self) -> str:
+        """Who measured this, in one word or two."""
+        if self.reported:
+            return "reported"
+        return "run here" if self.asked_here else "uploaded"
+
+    @property
+    def facts(self) -> str:
+        """Backbone, agent and organisation in one line, as far as there are any."""
+        return system_facts(self.backbone, self.scaffold, self.organisation)
+
+    def remarks_on(self, axis: RaterAxis) -> tuple[str, ...]:
+        """The remarks about the tests, the judge or the annotators."""
+        return tuple(remark for remark in self.remarks if remark.startswith(axis.remark_prefix))
+
+    @property
+    def tests_remarks(self) -> tuple[str, ...]:
+        """The remarks about unit tests."""
+        return self.remarks_on(RaterAxis.TESTS)
+
+    @property
+    def judge_remarks(self) -> tuple[str, ...]:
+        """The remarks about the judge."""
+        return self.remarks_on(RaterAxis.JUDGE)
+
+    @property
+    def human_remarks(self) -> tuple[str, ...]:
+        """The remarks about the annotators."""
+        return self.remarks_on(RaterAxis.HUMAN)
+
+
+LOOKUPS: Final = {
+    name: each.lookup
+    for name, field in BoardRow.model_fields.items()
+    for each in field.metadata
+    if isinstance(each, From)
+}
+"""Field of a row -> where its value is read, as a lookup from ``Entry``."""
+
+
+def title_with_inputs(system: str, inputs: str) -> str:
+    """The system's name, and what it was given unless that was everything."""
+    return system if inputs == Inputs.FULL else f"{system}, {_INPUTS_WORDS[Inputs(inputs)]}"
+
+
+def system_facts(backbone: str, scaffold: str, organisation: str) -> str:
+    """A system in one line. Samples are made by no model: their line names only their maker."""
+    parts = []
+    if backbone != NONE:
+        parts.append(f"{backbone} in {scaffold}" if scaffold not in {"", NONE} else f"{backbone}, no agent")
+    elif scaffold not in {"", NONE}:
+        parts.append(scaffold)
+    return " · ".join([*parts, *([organisation] if organisation else [])])
