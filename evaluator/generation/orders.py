@@ -22,7 +22,7 @@ class Order(BaseModel):
     scaffold: Literal[*Scaffold.values] = Scaffold.NONE.value  # type: ignore[valid-type]
     trials: int = 1
     tasks: list[str] = []
-    system: str = Field("", description="The name on the board; the model's without it.")
+    system: str = Field("", description="The name on the board; default: the model's name.")
     organisation: str = ""
     weights: Literal["", *Weights.values] = ""  # type: ignore[valid-type]
     knowledge_cutoff: str = Field("", description="Of the model, by its vendor: a month such as 2024-06.")

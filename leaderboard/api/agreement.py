@@ -1,4 +1,4 @@
-"""Rater agreement: every two raters, annotators among themselves, judges against final labels."""
+"""Serve rater agreement: each pair of raters, all annotators together, and judges against final labels."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ router = Router(tags=["Judges"])
 
 
 class PairOut(Schema):
-    """Two raters on the ``n`` answers, of ``papers`` papers, that both labelled.
+    """Two raters on the ``n`` answers to tasks of ``papers`` papers that both labelled.
 
-    ``matrix`` has a row for each of the first one's ``labels`` and a column for each of the second's; ``abstained``
-    answers are in no number.
+    ``matrix`` has a row for each label of the first rater and a column for each label of the second. Answers on which
+    either ``abstained`` are counted in no other number.
     """
 
     first: str
@@ -53,10 +53,10 @@ class PairOut(Schema):
 
 
 class TrustOut(Schema):
-    """A judge against the final labels of annotators, and its share of CC put right by the random audit.
+    """A judge against annotators' final labels, and its CC rate corrected by the random audit.
 
-    Of the ``n`` answers with a final label it abstained on ``abstained``. Of the ``population`` of judged answers the
-    audit drew ``sampled`` that are closed and ``waiting`` that are not.
+    The judge abstained on ``abstained`` of the ``n`` answers with a final label. The audit sampled the ``population``
+    of judged answers: ``sampled`` reviews are closed and ``waiting`` are not.
     """
 
     judge: str
@@ -73,10 +73,10 @@ class TrustOut(Schema):
 
 
 class AgreementOut(Schema):
-    """Every pair of raters of a suite, its annotators together (null without any), and each judge against them.
+    """Every pair of raters of a suite, all its annotators together (null without any), and each judge against them.
 
-    The last two are told of all labels only: without ``first``, ``second`` and ``binary``. ``reported_annotators`` is
-    true where others reported labels of annotators. ``page`` has the same with explanations.
+    ``annotators`` and ``judges`` are given only without ``first``, ``second`` and ``binary``. ``reported_annotators``
+    is true if others reported annotators' labels. ``page`` shows the same with explanations.
     """
 
     suite: str
@@ -88,7 +88,7 @@ class AgreementOut(Schema):
 
 
 class CellAnswerOut(Schema):
-    """An answer in a cell. ``trial`` is 0 where each task was tried once; ``case`` is empty where it has no page."""
+    """An answer in a cell. ``trial`` is 0 if each task has one trial; ``case`` is empty if no public case exists."""
 
     task: str
     system: str
@@ -102,7 +102,7 @@ class CellAnswerOut(Schema):
 
 
 class CellOut(Schema):
-    """A cell of the table of two raters: ``count`` answers; the first 500 are listed."""
+    """One cell of two raters' table, with ``count`` answers; the first 500 are listed."""
 
     first: str
     second: str
@@ -112,8 +112,8 @@ class CellOut(Schema):
     answers: list[CellAnswerOut]
 
 
-class WantedAgreement(Schema):
-    """Which answers and raters are asked for. ``first`` and ``second`` name raters as ``pairs`` do."""
+class AgreementQuery(Schema):
+    """Select answers and raters. ``first`` and ``second`` name raters as ``pairs`` do."""
 
     category: str = Field("", description="A category's slug.")
     system: str = Field("", description="A system's slug.")
@@ -124,16 +124,16 @@ class WantedAgreement(Schema):
     second: str = ""
 
 
-class WantedCell(WantedAgreement):
-    """Which cell of which table; ``first`` and ``second`` have to be named."""
+class CellQuery(AgreementQuery):
+    """Select a cell of a table; ``first`` and ``second`` are required."""
 
     cell: str = Field(description="The first rater's label and the second's, as CC,LI.")
 
 
 @router.get("/suites/{slug:suite}/agreement", response=AgreementOut)
-def get_agreement(request: HttpRequest, suite: str, asked: Query[WantedAgreement]) -> dict[str, Any]:
-    """How far the raters of a suite agree on its published answers."""
-    shown, wanted = get_object_or_404(Suite, slug=suite), Asked(**asked.model_dump())
+def get_agreement(request: HttpRequest, suite: str, query: Query[AgreementQuery]) -> dict[str, Any]:
+    """Get the agreement of a suite's raters on its published answers."""
+    shown, wanted = get_object_or_404(Suite, slug=suite), Asked(**query.model_dump())
     report = _report(request, shown, wanted)
     annotators, judges = all_raters(report, asked=wanted)
     return {
@@ -147,13 +147,13 @@ def get_agreement(request: HttpRequest, suite: str, asked: Query[WantedAgreement
 
 
 @router.get("/suites/{slug:suite}/agreement/cell", response=CellOut)
-def get_agreement_cell(request: HttpRequest, suite: str, asked: Query[WantedCell]) -> dict[str, Any]:
-    """The answers in one cell of the table of two raters."""
+def get_agreement_cell(request: HttpRequest, suite: str, query: Query[CellQuery]) -> dict[str, Any]:
+    """Get the answers in one cell of two raters' table."""
     shown = get_object_or_404(Suite, slug=suite)
-    wanted = Asked(**asked.model_dump(exclude={"cell"}))
+    wanted = Asked(**query.model_dump(exclude={"cell"}))
     pairs, hidden = _report(request, shown, wanted).pairs, closed_submissions(request)
     try:
-        found = cell_of(pairs, asked.cell, suite=shown, asked=wanted, hidden=hidden)
+        found = cell_of(pairs, query.cell, suite=shown, asked=wanted, hidden=hidden)
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
     return {
@@ -174,9 +174,9 @@ def get_agreement_cell(request: HttpRequest, suite: str, asked: Query[WantedCell
     }
 
 
-def _report(request: HttpRequest, suite: Suite, asked: Asked) -> Report:
+def _report(request: HttpRequest, suite: Suite, wanted: Asked) -> Report:
     try:
-        return read_report(suite=suite, asked=asked, hidden=closed_submissions(request))
+        return read_report(suite=suite, asked=wanted, hidden=closed_submissions(request))
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
 

@@ -1,4 +1,4 @@
-"""What every answer of the API has in common: problems, limits, validation of what a client holds already."""
+"""Wrap the API's views: errors as problem details, rate limit headers, conditional requests, size limits, HEAD."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _guarded(view: View) -> View:
         if request.headers.get("Authorization") or response.status_code >= HTTPStatus.BAD_REQUEST:
             add_never_cache_headers(response)
         else:
-            # Kept by whoever wants to, and asked for each time: what is hidden a moment later must not live on.
+            # Caches must revalidate each time, so that hidden data does not survive in them.
             patch_cache_control(response, no_cache=True)
         return response
 
@@ -45,30 +45,30 @@ def _with_head(view: View) -> View:
     """Answer HEAD as GET; the server leaves the body out."""
 
     @wraps(view)
-    def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         method, request.method = request.method, "GET" if request.method == "HEAD" else request.method
         response = view(request, *args, **kwargs)
         request.method = method
         return response
 
-    return asked
+    return answered
 
 
 def _response(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
     try:
         _refuse_large(request)
         response = view(request, *args, **kwargs)
-    except Exception as error:  # noqa: BLE001 - the API's own last resort: whatever happens, a problem is answered
+    except Exception as error:  # noqa: BLE001 - the API's last resort: every error is answered as a problem
         return answer_to(request, error)
     if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = response.headers["Allow"]
         headers = {"Allow": f"{allowed}, HEAD" if "GET" in allowed else allowed}
-        return answer(ProblemError(Kind.WRONG_METHOD, f"Here you can send {allowed}.", headers=headers))
+        return answer(ProblemError(Kind.WRONG_METHOD, f"This address accepts {allowed}.", headers=headers))
     return response
 
 
 def _refuse_large(request: HttpRequest) -> None:
-    """Before it is read. Files may be larger, within limits of their own."""
+    """Refuse an oversized body before reading it. File uploads have their own limits."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     if request.content_type != "multipart/form-data" and length.isdigit() and int(length) > limit:
@@ -76,13 +76,13 @@ def _refuse_large(request: HttpRequest) -> None:
 
 
 def missing(request: HttpRequest, **_: Any) -> HttpResponseBase:
-    """What is below the API's address and leads nowhere."""
-    detail = f"{request.path[:200]} is no address of this API. /api/v1/docs/ lists all of them."
+    """Answer 404 for an unknown address below the API's."""
+    detail = f"{request.path[:200]} is not an address of this API. /api/v1/docs/ lists all addresses."
     return answer(ProblemError(Kind.NOT_FOUND, detail))
 
 
 def all_answered(patterns: list[URLPattern]) -> list[URLPattern]:
-    """The addresses, each answering as all of the API does."""
+    """Wrap the view of each pattern in the API's error, limit and cache handling."""
     for pattern in patterns:
         pattern.callback = _guarded(pattern.callback)
     return patterns

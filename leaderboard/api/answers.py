@@ -1,4 +1,4 @@
-"""One answer: its code, its test run, what judges and annotators say of it."""
+"""Serve one answer: its code, test run, judges' votes, annotators' labels, trajectory and receipt."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ router = Router(tags=["Submissions"])
 
 
 class TestCaseOut(Schema):
-    """A public case. Tests of upstream's have a ``name`` and no ``seed``."""
+    """A public test case. Upstream tests have a ``name`` and no ``seed``."""
 
     __test__ = False
 
@@ -46,14 +46,14 @@ class TestCaseOut(Schema):
 
 
 class PrivateCasesOut(Schema):
-    """All that anybody is shown of private cases."""
+    """The only published facts about private test cases."""
 
     passed: int
     total: int
 
 
 class UpstreamTestOut(Schema):
-    """What the unit test of the suite's authors says beside the sealed test that counts; ``outcome`` may be empty."""
+    """The upstream unit test's result, given beside the sealed test, which counts; ``outcome`` may be empty."""
 
     outcome: str
     reason: str
@@ -61,7 +61,7 @@ class UpstreamTestOut(Schema):
 
 
 class SetAsideOut(Schema):
-    """An edit that came with the answer and is no part of it: why, in which file, and the edit as a diff."""
+    """An edit in the submitted file that is not part of the answer: why, in which file, and the edit as a diff."""
 
     message: str
     file: str
@@ -69,10 +69,10 @@ class SetAsideOut(Schema):
 
 
 class CodeOut(Schema):
-    """What the answer is: ``diff`` against the masked repository, and the ``goal`` as answered.
+    """The answer's code: its ``diff`` against the masked repository, and the source of the ``goal`` after the answer.
 
-    ``error`` says why it could not be applied; then ``raw`` is what was sent. ``similarity`` to the golden function, by
-    ``tokens`` and ``tree`` (0 to 1), is told once the submission is published.
+    ``error`` explains why the answer does not apply; ``raw`` is then the text as submitted. ``similarity`` to the
+    golden function, by ``tokens`` and by ``tree`` (each 0 to 1), is given once the submission is published.
     """
 
     diff: str
@@ -86,7 +86,7 @@ class CodeOut(Schema):
 
 
 class VoteOut(Schema):
-    """One vote of a judge. Rationale and findings quote the code, and are shown with it."""
+    """One vote of a judge. The rationale quotes the code, so it is given only to those who may see the code."""
 
     label: str
     abstention: str
@@ -94,9 +94,9 @@ class VoteOut(Schema):
 
 
 class JudgementOut(Schema):
-    """What one judge says: a label, or that it ``abstained``; neither while it is ``waiting``.
+    """One judge's result: a label, or ``abstained``; neither while it is ``waiting``.
 
-    ``paper_digest`` is that of the paper's file, empty where the judge was shown none.
+    ``paper_digest`` identifies the paper's file; it is empty if the judge was not given the paper.
     """
 
     judge: str
@@ -110,9 +110,9 @@ class JudgementOut(Schema):
 
 
 class AnswerDetail(AnswerOut):
-    """An answer with everything that its page shows. ``code`` is null where you may not see it.
+    """An answer with everything on its page. ``code`` is null if you may not see it.
 
-    ``case`` is the number of the case that gave the final label, where it is public.
+    ``case`` is the number of the case that decided the final label, if it is public.
     """
 
     submission: int
@@ -130,7 +130,7 @@ class AnswerDetail(AnswerOut):
 
 @router.get("/submissions/{int:pk}/answers/{slug:paper}/{int:index}/{int:trial}", response=AnswerDetail)
 def get_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> dict[str, Any]:
-    """One answer: code, cases, log, judges and final label."""
+    """Get one answer: code, test cases, log, judges and final label."""
     shown = visible(request, pk)
     answer = open_answer(request, shown, paper, index, trial)
     run = newest(TestRun.objects.current().filter(implementation=answer).order_by("pk"))
@@ -172,21 +172,21 @@ def get_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int
     openapi_extra={"responses": {200: {"content": {"application/json": {"schema": {"type": "object"}}}}}},
 )
 def get_trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponseBase:
-    """What an agent did for one answer, step by step, where its code may be seen."""
+    """Get an agent's trajectory for one answer, if you may see its code."""
     return trajectory_response(answer_with_code(request, visible(request, pk), paper, index, trial))
 
 
-class WantedRun(Schema):
-    """Which test run of an answer."""
+class RunQuery(Schema):
+    """Select a test run of an answer."""
 
-    run: str = Field("", description="A test run's number, also of a replaced one; else the one that counts.")
+    run: str = Field("", description="A test run's number, superseded runs included. Default: the run that counts.")
 
 
 @router.get("/submissions/{int:pk}/answers/{slug:paper}/{int:index}/{int:trial}/receipt", response=Receipt)
 def get_receipt(
-    request: HttpRequest, pk: int, paper: str, index: int, trial: int, asked: Query[WantedRun]
+    request: HttpRequest, pk: int, paper: str, index: int, trial: int, query: Query[RunQuery]
 ) -> dict[str, Any]:
-    """By what exactly one answer was measured and rated, and the command that repeats its test run."""
+    """Get exactly what measured and rated one answer, and the command that repeats its test run."""
     answer = open_answer(request, visible(request, pk), paper, index, trial)
     run = wanted_run(request, list(shown_runs(answer)))
     judges, review = list(Judgement.objects.of_answer(answer)), review_of(answer)

@@ -1,4 +1,4 @@
-"""What a model was asked for an answer, and what it said; and how outcomes changed when answers were measured again."""
+"""Serve the model calls behind an answer, and a submission's re-evaluations with their changed outcomes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ router = Router(tags=["Submissions"])
 
 
 class CallOut(Schema):
-    """A request to a model. ``number`` counts how often the same was sent; in doubt: its answer may have been lost."""
+    """A request to a model. ``number`` counts its attempts; in state ``in_doubt`` the reply may have been lost."""
 
     id: int
     step: int
@@ -46,14 +46,14 @@ class CallOut(Schema):
 
 
 class CallDetail(CallOut):
-    """With what was sent and what came back, as the provider's interface has it; null where nothing was stored."""
+    """A call with its request and response in the provider's format; the response is null if none was stored."""
 
     request: dict[str, Any]
     response: Any
 
 
 class ChangeOut(Schema):
-    """An answer whose outcome is another one now, in words."""
+    """An answer whose outcome changed, with both outcomes in words."""
 
     name: str
     before: str
@@ -61,9 +61,9 @@ class ChangeOut(Schema):
 
 
 class ReevaluationOut(Schema):
-    """A time that answers were measured again. While ``applied`` is null, the results from before it count.
+    """A re-evaluation of a submission. While ``applied`` is null, the earlier results count.
 
-    ``passed_before`` and ``passed_after`` are passed and counted tasks.
+    ``passed_before`` and ``passed_after`` give passed and counted tasks.
     """
 
     reason: str
@@ -87,7 +87,7 @@ _ANSWER = "/submissions/{int:pk}/answers/{slug:paper}/{int:index}/{int:trial}"
 def list_calls(
     request: HttpRequest, pk: int, paper: str, index: int, trial: int, paging: Query[Paging]
 ) -> dict[str, Any]:
-    """Every call that was made for one answer, in the order of sending, where its code may be seen."""
+    """List every call made for one answer, in the order of sending, if you may see its code."""
     shown = _code_visible(request, pk)
     answer = open_answer(request, shown, paper, index, trial)
     return paged(request, calls_of(answer), paging, lambda part: (_call(shown, each) for each in part))
@@ -95,25 +95,25 @@ def list_calls(
 
 @router.get("/submissions/{int:pk}/calls/{int:number}", response=CallDetail)
 def get_call(request: HttpRequest, pk: int, number: int) -> dict[str, Any]:
-    """One call: what was sent, and what came back."""
+    """Get one call with its request and response."""
     shown = _code_visible(request, pk)
     found = ModelCall.objects.select_related("answer_request__implementation__revision")
     call = get_object_or_404(found, pk=number, answer_request__implementation__submission=shown)
-    assert call.answer_request is not None  # noqa: S101 - for the type checker: the filter has seen to it
+    assert call.answer_request is not None  # noqa: S101 - for the type checker: the filter ensures it
     require_open(request, submission=shown)
     return {**_call(shown, call), "request": call.request, "response": call.response}
 
 
 @router.get("/submissions/{int:pk}/reevaluations", response=list[ReevaluationOut])
 def list_reevaluations(request: HttpRequest, pk: int) -> list[dict[str, Any]]:
-    """Every time that a submission was measured again, and what that changed; newest first."""
+    """List a submission's re-evaluations and what each changed, newest first."""
     shown = visible(request, pk)
     require_open(request, submission=shown)
     return [_reevaluation(each) for each in reevaluations.of_submission(shown)]
 
 
 def _code_visible(request: HttpRequest, pk: int) -> Submission:
-    """The submission, whose calls are as open as its code. Raises Http404 as the page does."""
+    """Return the submission; its calls are visible to those who may see its code. Raises Http404 as the page does."""
     shown = visible(request, pk)
     if shown.source != Source.ENDPOINT or not may_see_code(request.user, shown):
         raise Http404
@@ -121,9 +121,9 @@ def _code_visible(request: HttpRequest, pk: int) -> Submission:
 
 
 def _call(shown: Submission, call: ModelCall) -> dict[str, Any]:
-    told = ("step", "number", "state", "message", "model", "returned_model", "started", "ended", "dollars")
+    copied = ("step", "number", "state", "message", "model", "returned_model", "started", "ended", "dollars")
     tokens = ("input_tokens", "output_tokens", "cached_tokens")
-    about = {name: getattr(call, name) for name in (*told, *tokens)}
+    about = {name: getattr(call, name) for name in (*copied, *tokens)}
     return {"id": call.pk, **about, "page": f"{shown.get_absolute_url()}calls/{call.pk}/"}
 
 

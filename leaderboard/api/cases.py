@@ -1,4 +1,4 @@
-"""Decided cases: answers that annotators reviewed, and what others reported in disagreement."""
+"""Serve closed cases (reviews of answers) and reported results on which raters disagree."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ router = Router(tags=["Cases"])
 
 
 class CaseOut(Schema):
-    """A closed review of one answer. ``label`` is its final one, by ``source``; ``annotators`` are the blind ones."""
+    """A closed review of one answer. ``label`` is the final label, by ``source``; ``annotators``: the blind labels."""
 
     id: int
     suite: str
@@ -46,7 +46,7 @@ class CaseOut(Schema):
 
 
 class FindingOut(Schema):
-    """What an annotator found, and where."""
+    """An annotator's finding and its place in the code."""
 
     side: str
     where: str
@@ -55,7 +55,7 @@ class FindingOut(Schema):
 
 
 class LabelOut(Schema):
-    """One annotator's blind label. Findings and note quote the code, and are shown with it."""
+    """One annotator's blind label. Findings and note quote the code, so they are given only to those who may see it."""
 
     annotator: str
     label: str
@@ -65,7 +65,7 @@ class LabelOut(Schema):
 
 
 class DecisionOut(Schema):
-    """What an adjudicator decided."""
+    """An adjudicator's decision."""
 
     adjudicator: str
     reasons: str
@@ -74,7 +74,7 @@ class DecisionOut(Schema):
 
 
 class CaseDetail(Schema):
-    """A case with its labels and its decision. ``later`` is the round that superseded it."""
+    """A case with its labels and decision. ``later`` is the case of the round that superseded it."""
 
     id: int
     task: str
@@ -92,7 +92,7 @@ class CaseDetail(Schema):
 
 
 class ReportedOut(Schema):
-    """What others reported of one answer in disagreement with each other."""
+    """An answer on which the results reported elsewhere disagree with each other."""
 
     run: str
     system: str
@@ -104,8 +104,8 @@ class ReportedOut(Schema):
     disagreements: list[str]
 
 
-class WantedCases(Schema):
-    """Which cases are asked for."""
+class CasesQuery(Schema):
+    """Select cases."""
 
     suite: str = Field("", description="A suite's slug.")
     category: str = Field("", description="A category's slug.")
@@ -113,15 +113,15 @@ class WantedCases(Schema):
     source: Literal["", *(each for each in FinalSource.values if each != FinalSource.JUDGE)] = ""  # type: ignore[valid-type]
 
 
-class WantedReportedCases(Schema):
-    """Which of what others reported is asked for."""
+class ReportedCasesQuery(Schema):
+    """Select reported results."""
 
     suite: str = Field("", description="A suite's slug.")
     category: str = Field("", description="A category's slug.")
 
 
 def _found(request: HttpRequest) -> CaseFilter:
-    """The page's filter. What is hidden is left out before anything is filtered: filters must not tell of it."""
+    """Return the page's filter. Hidden submissions are excluded before filtering, so that no filter reveals them."""
     shown = public_cases().exclude(implementation__submission__in=closed_submissions(request))
     found = CaseFilter(request.GET, queryset=shown)
     valid(found.form)
@@ -129,8 +129,8 @@ def _found(request: HttpRequest) -> CaseFilter:
 
 
 @router.get("/cases", response=Page[CaseOut])
-def list_cases(request: HttpRequest, asked: Query[WantedCases], paging: Query[Paging]) -> dict[str, Any]:
-    """What was decided here, newest first."""
+def list_cases(request: HttpRequest, query: Query[CasesQuery], paging: Query[Paging]) -> dict[str, Any]:
+    """List the cases decided on this site, newest first."""
     suite = "implementation__submission__suite_version__suite"
     own = _found(request).qs.select_related(suite).order_by("-closed", "-pk")
     return paged(request, own, paging, lambda shown: map(_row, case_rows(shown)))
@@ -158,7 +158,7 @@ def _row(row: CaseRow) -> dict[str, Any]:
 
 @router.get("/cases/{int:pk}", response=CaseDetail)
 def get_case(request: HttpRequest, pk: int) -> dict[str, Any]:
-    """One closed case. An open one has no address, for nobody."""
+    """Get one closed case. Open cases are not served to any account."""
     found = public_cases().select_related(
         "decision__adjudicator",
         "implementation__revision__task__paper",
@@ -207,9 +207,9 @@ def _label(label: NamedLabel) -> dict[str, Any]:
 
 @router.get("/reported-cases", response=Page[ReportedOut])
 def list_reported_cases(
-    request: HttpRequest, asked: Query[WantedReportedCases], paging: Query[Paging]
+    request: HttpRequest, query: Query[ReportedCasesQuery], paging: Query[Paging]
 ) -> dict[str, Any]:
-    """What others reported of answers on which their raters disagree."""
+    """List the answers whose reported raters disagree."""
     reported = _found(request).reported.order_by(
         "run__suite__position", "run__slug", "task__paper__folder_name", "task__index"
     )

@@ -1,4 +1,4 @@
-"""What is asked: suites, their tasks, kits and papers."""
+"""Serve suites, their tasks, task kits and papers."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ router = Router(tags=["What is asked"])
 
 
 def file_of(*media_types: str) -> dict[str, Any]:
-    """The description of an operation that answers with a file of one of these types."""
+    """Describe, for OpenAPI, an operation that returns a file of one of these types."""
     content = {media_type: {"schema": {"type": "string", "format": "binary"}} for media_type in media_types}
     return {"responses": {200: {"content": content}}}
 
 
 class SuiteOut(Schema):
-    """A benchmark. ``version`` is its newest one, null before the first import; ``page`` is its address for people."""
+    """A benchmark. ``version`` is the newest one, null before the first import; ``page`` is the address of its page."""
 
     suite: str
     title: str
@@ -48,7 +48,7 @@ class SuiteOut(Schema):
 
 
 class VersionOut(Schema):
-    """A fixed set of task revisions: what a score is a score on."""
+    """A fixed set of task revisions; every score refers to one version."""
 
     version: int
     created: datetime
@@ -56,7 +56,7 @@ class VersionOut(Schema):
 
 
 class SuiteDetail(SuiteOut):
-    """A suite with its versions. ``counted`` tasks are in every percentage, ``left_out`` ones in none."""
+    """A suite with its versions. ``counted`` tasks count in every percentage, ``left_out`` tasks in none."""
 
     versions: list[VersionOut]
     counted: int
@@ -65,9 +65,9 @@ class SuiteDetail(SuiteOut):
 
 
 class TaskOut(Schema):
-    """One masked function, in one revision. ``why_left_out`` is empty where the task counts.
+    """One masked function in one revision. ``why_left_out`` is empty if the task counts.
 
-    ``paper_first_public`` is a month or a year, as exactly as is known, to be held against a model's knowledge cutoff.
+    ``paper_first_public`` is a month or a year, as precise as known, for comparison with a model's knowledge cutoff.
     """
 
     task: str
@@ -90,7 +90,9 @@ class TaskOut(Schema):
 
 
 class AuditOut(Schema):
-    """Whether the task's unit test tells right from wrong. Of ``mutants``, seeded bugs, it failed so many."""
+    """Whether the task's unit test separates right from wrong answers. ``mutants`` are seeded bugs; the test failed
+    ``mutants_failed`` of them.
+    """
 
     state: str
     reasons: list[str]
@@ -101,7 +103,7 @@ class AuditOut(Schema):
 
 
 class FlagOut(Schema):
-    """An adjudicator found the test or the golden function bad; ``case`` says in which case, where that is public."""
+    """An adjudicator's finding that the test or the golden function is wrong; ``case`` is null unless it is public."""
 
     reason: str
     raised: datetime
@@ -109,7 +111,7 @@ class FlagOut(Schema):
 
 
 class CorrectedFactOut(Schema):
-    """A fact that the suite's authors have otherwise, and why it is corrected."""
+    """A fact of the suite's authors that is corrected here, and why."""
 
     key: str
     was: str
@@ -118,7 +120,7 @@ class CorrectedFactOut(Schema):
 
 
 class LeftOutFileOut(Schema):
-    """A file of the repository that gave an answer away and is left out, whole or ``lines``, the first and the last."""
+    """A repository file that revealed an answer and is left out: whole, or ``lines`` (first and last)."""
 
     file: str
     lines: list[int] = []
@@ -126,10 +128,10 @@ class LeftOutFileOut(Schema):
 
 
 class OverlayOut(Schema):
-    """The sealed test that LMR-Board adds to a task: what it ``tests``, what is corrected, and what is left out.
+    """The sealed test that LMR-Board adds to a task: what it ``tests``, and what is corrected and left out.
 
-    ``upstream_test_runs`` says whether the authors' own test runs beside it, null before the audit;
-    ``upstream_test_reasons`` why it does not.
+    ``upstream_test_runs`` is whether the authors' own test also runs, null before the audit;
+    ``upstream_test_reasons`` are the reasons if it does not.
     """
 
     tests: str
@@ -140,9 +142,9 @@ class OverlayOut(Schema):
 
 
 class TaskDetail(TaskOut):
-    """A task as systems are given it. ``in_version`` is false where the asked version lacks it.
+    """A task as systems receive it. ``in_version`` is false if the requested version lacks it.
 
-    ``flags`` put it in doubt: rows that count it are marked. ``repository_metrics`` are what docs/analysis.md explains.
+    A task with ``flags`` is in doubt: rows that count it are marked. docs/analysis.md explains ``repository_metrics``.
     """
 
     in_version: bool
@@ -161,13 +163,13 @@ class TaskDetail(TaskOut):
 
 
 class Versioned(Schema):
-    """Which version of a suite is asked for."""
+    """Select a suite version; default: the newest."""
 
     version: int | None = None
 
 
 def newest_versions(suites: list[Suite]) -> dict[int, SuiteVersion]:
-    """Suite's id -> its newest version with revisions, without their long texts. Two queries."""
+    """Map each suite's id to its newest version, with revisions prefetched. Two queries."""
     newest: dict[int, SuiteVersion] = {}
     for version in SuiteVersion.objects.filter(suite__in=suites).select_related("suite").order_by("-number"):
         newest.setdefault(version.suite_id, version)
@@ -197,13 +199,13 @@ def _suite(suite: Suite, version: SuiteVersion | None, revisions: list[TaskRevis
 
 @router.get("/suites", response=Page[SuiteOut])
 def list_suites(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
-    """Every suite, in the order of the pages."""
+    """List every suite, in the order of the pages."""
     return paged(request, Suite.objects.all(), paging, _suites)
 
 
 @router.get("/suites/{slug:suite}", response=SuiteDetail)
-def get_suite(request: HttpRequest, suite: str, asked: Query[Versioned]) -> dict[str, Any]:
-    """One suite, in its newest version unless ``version`` asks for another."""
+def get_suite(request: HttpRequest, suite: str, query: Query[Versioned]) -> dict[str, Any]:
+    """Get one suite, in its newest version unless ``version`` selects another."""
     shown = get_object_or_404(Suite, slug=suite)
     version = asked_version(request, shown)
     revisions = list(revisions_of(version)) if version else []
@@ -219,8 +221,8 @@ def get_suite(request: HttpRequest, suite: str, asked: Query[Versioned]) -> dict
 
 
 @router.get("/suites/{slug:suite}/kit", openapi_extra=file_of("application/zip"))
-def get_kit(request: HttpRequest, suite: str, asked: Query[Versioned]) -> HttpResponseBase:
-    """The task kit: what a system is given, as a zip file."""
+def get_kit(request: HttpRequest, suite: str, query: Query[Versioned]) -> HttpResponseBase:
+    """Download the task kit, everything a system receives, as a zip file."""
     return kit_response(request, suite)
 
 
@@ -254,9 +256,9 @@ def _overlay(revision: TaskRevision) -> dict[str, Any]:
 
 @router.get("/suites/{slug:suite}/tasks", response=Page[TaskOut])
 def list_tasks(
-    request: HttpRequest, suite: str, asked: Query[Versioned], paging: Query[Paging], category: str = ""
+    request: HttpRequest, suite: str, query: Query[Versioned], paging: Query[Paging], category: str = ""
 ) -> dict[str, Any]:
-    """The tasks of a suite in the benchmark's order, all or those of one ``category``."""
+    """List the tasks of a suite, or of one ``category``, in the benchmark's order."""
     version = asked_version(request, get_object_or_404(Suite, slug=suite))
     revisions = list(revisions_of(version).defer("masked_source", "instruction")) if version else []
     if category:
@@ -265,14 +267,14 @@ def list_tasks(
 
 
 @router.get("/suites/{slug:suite}/tasks/{slug:paper}/{int:index}", response=TaskDetail)
-def get_task(request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned]) -> dict[str, Any]:
-    """One task: what a system is given, how answers are tested, and what is known of the test."""
+def get_task(request: HttpRequest, suite: str, paper: str, index: int, query: Query[Versioned]) -> dict[str, Any]:
+    """Get one task: what a system receives, how answers are tested, and the audit of the test."""
     revision, in_version = asked_revision(request, suite, paper, index)
-    told = ("instruction", "masked_source", "masked_line", "retrieval_context", "unit_test_file")
+    copied = ("instruction", "masked_source", "masked_line", "retrieval_context", "unit_test_file")
     mutants = revision.audit.get("mutants") or {}
     return {
         **_task(revision),
-        **{name: getattr(revision, name) for name in (*told, "not_runnable_reasons", "created")},
+        **{name: getattr(revision, name) for name in (*copied, "not_runnable_reasons", "created")},
         "in_version": in_version,
         "flags": [
             {"reason": flag.reason, "raised": flag.created, "case": flag.decision.case_id if has_page else None}
@@ -296,7 +298,7 @@ def get_task(request: HttpRequest, suite: str, paper: str, index: int, asked: Qu
     "/suites/{slug:suite}/tasks/{slug:paper}/{int:index}/paper",
     openapi_extra=file_of("application/pdf", "application/json"),
 )
-def get_paper(request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned]) -> HttpResponseBase:
-    """The paper as the kit has it: a PDF, or its text as JSON."""
+def get_paper(request: HttpRequest, suite: str, paper: str, index: int, query: Query[Versioned]) -> HttpResponseBase:
+    """Download the paper as the kit contains it: a PDF, or its text as JSON."""
     revision, _ = asked_revision(request, suite, paper, index)
     return paper_response(revision)

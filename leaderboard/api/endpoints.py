@@ -1,4 +1,4 @@
-"""Model endpoints and the runs on them: what a run would cost, starting it, its progress, pausing and resuming."""
+"""Serve model endpoints and their runs: estimate, start, watch, pause and resume a run."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 router = Router(tags=["Endpoints"])
 
-_MONEY_OR_TOKENS = ("run_tokens", "run_dollars", "run_seconds")
+_LIMIT_FIELDS = ("run_tokens", "run_dollars", "run_seconds")
 
 
 class EndpointOut(Schema):
-    """A model that you may have asked. Limits are for one run, prices US dollars per million tokens.
+    """A model that you may run. Limits apply to each run; prices are US dollars per million tokens.
 
-    ``reports_usage`` is false where the provider reports no token usage: tokens and cost are then unknown, and limits
-    act on an estimate. It is null before the first reply.
+    ``reports_usage`` is false if the provider reports no token usage: tokens and cost are then unknown, and limits
+    apply to an estimate. It is null before the first reply.
     """
 
     id: int
@@ -51,7 +51,7 @@ class EndpointOut(Schema):
     has_key: bool
     check_state: str
     check_message: str
-    output_limit: str = Field(description="The name of the parameter; empty where the address decides.")
+    output_limit: str = Field(description="The parameter's name; empty: chosen by the address.")
     omit_strict: bool
     run_tokens: int | None
     run_dollars: Decimal | None
@@ -63,27 +63,27 @@ class EndpointOut(Schema):
 
 
 class EndpointDetail(EndpointOut):
-    """An endpoint with its runs that have not ended, as numbers of submissions."""
+    """An endpoint with its unfinished runs, as submission numbers."""
 
     open_runs: list[int]
 
 
 class OrderIn(Order):
-    """An order for a suite. Without ``tasks`` every task that takes answers; limits are the endpoint's unless given."""
+    """A run to start. Default ``tasks``: every task that takes answers; default limits: the endpoint's."""
 
     suite: str
 
 
 class Start(OrderIn):
-    """An order with the ``estimate`` that was made of it: what it costs has been seen."""
+    """An order with the ``estimate`` made for it, which confirms that you have seen the cost."""
 
     estimate: str
 
 
 class EstimateRowOut(Schema):
-    """One task: ``problem`` says why it is not asked, ``cuts`` how many parts do not fit the model.
+    """The estimate of one task. ``problem`` is why it is left out; ``cuts`` counts the parts too long for the model.
 
-    ``without_paper``: none is available here; ``paper_problem`` says why its file cannot be read.
+    ``without_paper``: no paper is available here; ``paper_problem`` is why its file cannot be read.
     """
 
     task: str
@@ -97,9 +97,9 @@ class EstimateRowOut(Schema):
 
 
 class EstimateOut(Schema):
-    """What an order is expected to cost; ``dollars`` is null without prices. Send ``estimate`` to start it.
+    """The expected cost of an order; ``dollars`` is null without prices. Send ``estimate`` to start the run.
 
-    ``limits_by_estimate``: the provider reports no token usage, so limits in tokens and dollars act on an estimate.
+    ``limits_by_estimate``: the provider reports no token usage, so token and dollar limits apply to an estimate.
     """
 
     rows: list[EstimateRowOut]
@@ -111,10 +111,10 @@ class EstimateOut(Schema):
 
 
 class RunOut(Schema):
-    """How far a run is: ``answered`` of ``total`` questions, what it has used, and its limits.
+    """A run's progress (``answered`` of ``total`` questions), usage and limits.
 
-    Tokens and ``dollars`` are null where the provider did not report them with every reply, ``ended`` while the run may
-    go on.
+    Tokens and ``dollars`` are null unless the provider reported them with every reply. ``ended`` is null while the run
+    may continue.
     """
 
     submission: int
@@ -141,7 +141,7 @@ class RunOut(Schema):
 
 
 class Limits(Schema):
-    """New limits of a run; what is not given stays."""
+    """New limits of a run; omitted limits keep their values."""
 
     run_tokens: int | None = None
     run_dollars: Decimal | None = None
@@ -150,29 +150,29 @@ class Limits(Schema):
 
 @router.get("/endpoints", response=Page[EndpointOut], auth=READ)
 def list_endpoints(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
-    """Your endpoints."""
+    """List your endpoints."""
     return paged(request, domain.visible_to(request.user), paging, lambda shown: map(_endpoint, shown))
 
 
 @router.get("/endpoints/{int:pk}", response=EndpointDetail, auth=READ)
 def get_endpoint(request: HttpRequest, pk: int) -> dict[str, Any]:
-    """One of your endpoints."""
+    """Get one of your endpoints."""
     endpoint = own_endpoint(request, pk)
     return {**_endpoint(endpoint), "open_runs": domain.open_runs(endpoint)}
 
 
 def _endpoint(endpoint: Endpoint) -> dict[str, Any]:
-    told = [name for name in EndpointOut.model_fields if name not in {"id", "page"}]
+    copied = [name for name in EndpointOut.model_fields if name not in {"id", "page"}]
     return {
         "id": endpoint.pk,
-        **{name: getattr(endpoint, name) for name in told},
+        **{name: getattr(endpoint, name) for name in copied},
         "page": endpoint.get_absolute_url(),
     }
 
 
 @router.post("/endpoints/{int:pk}/estimate", response=EstimateOut, auth=ENDPOINTS)
 def estimate_run(request: HttpRequest, pk: int, order: OrderIn) -> dict[str, Any]:
-    """What a run would cost. Nothing is asked and nothing is stored."""
+    """Estimate the cost of a run. This calls no model and stores nothing."""
     endpoint = own_endpoint(request, pk)
     form = _form(endpoint, order)
     found = estimating.estimate(endpoint=endpoint, order=form.order())
@@ -186,18 +186,18 @@ def estimate_run(request: HttpRequest, pk: int, order: OrderIn) -> dict[str, Any
 
 @router.post("/endpoints/{int:pk}/runs", response={201: SubmittedOut}, auth=ENDPOINTS)
 def start_run(request: HttpRequest, pk: int, order: Start) -> Status[Any]:
-    """Have a model asked for the answers to a suite, as it was estimated."""
+    """Start a run: the model answers a suite's tasks as estimated."""
     endpoint = own_endpoint(request, pk)
     form = _form(endpoint, order)
     if form.seen_estimate() is None:
-        detail = "This estimate is not of this order, or the endpoint has changed. Ask for a new one first."
+        detail = "This estimate belongs to another order, or the endpoint has changed. Request a new estimate."
         raise ProblemError(Kind.WRONG_STATE, detail)
     made = generating.start(owner=user_of(request), endpoint=endpoint, order=form.order())
     return Status(201, {"submission": made.pk, "created": True, "page": made.get_absolute_url()})
 
 
 def _form(endpoint: Endpoint, order: OrderIn) -> RunForm:
-    """The page's form of an order, valid. Raises Http404 for a suite that takes no answers, and ProblemError."""
+    """Return the page's form filled with an order. Raises ProblemError, and Http404 if the suite takes no answers."""
     version = next((each for each in open_versions() if each.suite.slug == order.suite), None)
     if version is None:
         raise Http404
@@ -206,7 +206,7 @@ def _form(endpoint: Endpoint, order: OrderIn) -> RunForm:
     data = {
         **given,
         "tasks": [task_named(each) for each in order.tasks],
-        **{name: limits[name] if given[name] is None else given[name] for name in _MONEY_OR_TOKENS},
+        **{name: limits[name] if given[name] is None else given[name] for name in _LIMIT_FIELDS},
         "system": order.system or endpoint.model,
         "consent": bool(order.publish_licence),
         "licence": order.publish_licence,
@@ -218,13 +218,13 @@ def _form(endpoint: Endpoint, order: OrderIn) -> RunForm:
 
 @router.get("/submissions/{int:pk}/run", response=RunOut)
 def get_run(request: HttpRequest, pk: int) -> dict[str, Any]:
-    """How far the asking is, of a submission that this site asks a model for."""
+    """Get the progress of a submission's run on an endpoint."""
     return _run(_generation(request, visible(request, pk)))
 
 
 @router.post("/submissions/{int:pk}/run/pause", response=RunOut, auth=ENDPOINTS)
 def pause_run(request: HttpRequest, pk: int) -> dict[str, Any]:
-    """Ask nothing more for now. What was answered is kept."""
+    """Pause a run. Answers received so far are kept."""
     generation = _generation(request, managed(request, pk))
     generating.pause(generation=generation, actor=user_of(request))
     return _run(generation)
@@ -232,14 +232,14 @@ def pause_run(request: HttpRequest, pk: int) -> dict[str, Any]:
 
 @router.post("/submissions/{int:pk}/run/resume", response=RunOut, auth=ENDPOINTS)
 def resume_run(request: HttpRequest, pk: int, limits: Limits) -> dict[str, Any]:
-    """Go on with a paused or held run. Only its owner raises limits: it is their account that pays."""
+    """Resume a paused or held run. Only its owner can raise limits, since their provider account pays."""
     generation = _generation(request, managed(request, pk))
     given = limits.model_dump()
-    asked = LimitsForm(
-        {name: getattr(generation, name) if given[name] is None else given[name] for name in _MONEY_OR_TOKENS}
+    form = LimitsForm(
+        {name: getattr(generation, name) if given[name] is None else given[name] for name in _LIMIT_FIELDS}
     )
-    valid(asked)
-    changed = {name: value for name, value in asked.limits().items() if given[name] is not None}
+    valid(form)
+    changed = {name: value for name, value in form.limits().items() if given[name] is not None}
     generating.resume(generation=generation, actor=user_of(request), **changed)
     return _run(generation)
 
@@ -255,10 +255,10 @@ def _generation(request: HttpRequest, shown: Submission) -> Generation:
 def _run(generation: Generation) -> dict[str, Any]:
     done = generating.progress(generation)
     counted = ("total", "answered", "code", "running", "held", "calls", "failed", "wait_until")
-    told = ("state", "reason", "inputs", "scaffold", *_MONEY_OR_TOKENS, "created")
+    copied = ("state", "reason", "inputs", "scaffold", *_LIMIT_FIELDS, "created")
     return {
         "submission": generation.submission_id,
-        **{name: getattr(generation, name) for name in told},
+        **{name: getattr(generation, name) for name in copied},
         **{name: getattr(done, name) for name in counted},
         **{name: getattr(done.used, name) for name in ("input_tokens", "output_tokens", "dollars")},
         "ended": None if generation.state in OPEN_GENERATIONS else generation.ended,

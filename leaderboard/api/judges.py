@@ -1,4 +1,4 @@
-"""Judges: who labels, how far each can be trusted, and what would change if a board showed another one."""
+"""Serve judges: their configuration, health checks, and how a board would change if it showed another judge."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ router = Router(tags=["Judges"])
 
 
 class RateOut(Schema):
-    """A rate of a health check: ``count`` of ``n`` canaries, as a percentage with its interval."""
+    """A rate in a health check: ``count`` of ``n`` canaries, as a percentage with its interval."""
 
     name: str
     count: int
@@ -39,7 +39,7 @@ class RateOut(Schema):
 
 
 class HealthOut(Schema):
-    """A health check: canaries, whose labels are known, given to the judge. ``error``: why it came to no end."""
+    """A health check: the judge labels canaries, whose labels are known. ``error`` is why it did not finish."""
 
     finished: datetime
     error: str
@@ -47,7 +47,7 @@ class HealthOut(Schema):
 
 
 class JudgeOut(Schema):
-    """A judge. ``suites`` are those whose boards show it; ``judged`` counts published answers, each for ``dollars``."""
+    """A judge. ``suites``: boards that show it; ``judged``: number of published answers, at ``dollars`` each."""
 
     slug: str
     name: str
@@ -64,16 +64,16 @@ class JudgeOut(Schema):
 
 
 class JudgeRow(JudgeOut):
-    """A judge with its newest health check, null before the first."""
+    """A judge with its newest health check (null before the first)."""
 
     health: HealthOut | None
 
 
 class JudgeDetail(JudgeOut):
-    """Everything about a judge that cannot change, how it labelled published answers, and its last health checks.
+    """A judge's immutable configuration, its labels of published answers, and its latest health checks.
 
-    ``splits`` counts how its votes fell, ``surface_sensitive`` the answers whose label changes without their comments,
-    ``related`` the judged systems of the judge's own family.
+    ``splits`` counts the vote splits, ``surface_sensitive`` the answers whose label changes when comments are removed.
+    ``related`` are the judged systems of the judge's own model family.
     """
 
     api: str
@@ -98,7 +98,7 @@ class JudgeDetail(JudgeOut):
 
 
 class MovedOut(Schema):
-    """An answer of which two judges say different things."""
+    """An answer that two judges label differently."""
 
     task: str
     submission: int
@@ -110,7 +110,7 @@ class MovedOut(Schema):
 
 
 class PlaceOut(Schema):
-    """A ranked row: tasks that each judge labels CC, out of ``tasks``, and its place by that. Equal rates share one."""
+    """A ranked row under each judge: tasks labelled CC, out of ``tasks``, and its place. Equal rates share a place."""
 
     system: str
     system_slug: str
@@ -123,10 +123,10 @@ class PlaceOut(Schema):
 
 
 class DifferencesOut(Schema):
-    """What would change on a suite's board if it showed this judge instead of ``shown`` (null where it shows none).
+    """Changes on a suite's board if it showed this judge instead of ``shown`` (null if it shows none).
 
-    ``matrix`` has a row for each of ``labels`` before and a column for each after, over the answers that ``both`` have
-    decided. ``waiting`` of the ``answers`` with code are not decided by this judge yet.
+    ``matrix`` has a row for each label before and a column for each label after, over the answers that ``both`` judges
+    have labelled. This judge has yet to label ``waiting`` of the ``answers`` with code.
     """
 
     judge: str
@@ -143,15 +143,15 @@ class DifferencesOut(Schema):
     page: str
 
 
-class WantedDifferences(Versioned):
-    """On which board."""
+class DifferencesQuery(Versioned):
+    """Select a board."""
 
-    suite: str = Field("", description="A suite's slug; without it, the one that the judge has judged most of.")
+    suite: str = Field("", description="A suite's slug; default: the suite that the judge has judged most of.")
 
 
 @router.get("/judges", response=Page[JudgeRow])
 def list_all_judges(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
-    """All judges, active ones first."""
+    """List all judges, active ones first."""
 
     def shown(part: Any) -> list[dict[str, Any]]:
         return [
@@ -170,7 +170,7 @@ def list_all_judges(request: HttpRequest, paging: Query[Paging]) -> dict[str, An
 
 @router.get("/judges/{slug:slug}", response=JudgeDetail)
 def get_judge(request: HttpRequest, slug: str) -> dict[str, Any]:
-    """One judge."""
+    """Get one judge."""
     config = get_object_or_404(JudgeConfig, slug=slug)
     facts = judge_facts(config, closed_submissions(request))
     fixed = ("api", "effort", "temperature", "max_output_tokens", "output_limit", "omit_strict", "sdk")
@@ -193,8 +193,10 @@ def get_judge(request: HttpRequest, slug: str) -> dict[str, Any]:
 
 
 @router.get("/judges/{slug:slug}/differences", response=DifferencesOut)
-def get_judge_differences(request: HttpRequest, slug: str, asked: Query[WantedDifferences]) -> dict[str, Any]:
-    """What would change on a board if it showed this judge, on published answers. Closed to whoever is labelling."""
+def get_judge_differences(request: HttpRequest, slug: str, query: Query[DifferencesQuery]) -> dict[str, Any]:
+    """Compare a board with what it would be if it showed this judge, on published answers. Closed to annotators who
+    are labelling an answer.
+    """
     config = get_object_or_404(JudgeConfig, slug=slug)
     suite = asked_suite(request, config)
     version = asked_version(request, suite) if suite else None

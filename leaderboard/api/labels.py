@@ -1,6 +1,7 @@
-"""Labelling for annotators, blind as the pages are: take an item, draft and lock a label.
+"""Let annotators label blind through the API: take an item, save a draft, lock a label.
 
-What one may know of an item is what ``reviews.labelling.items`` gives. Adjudicating and practice are on the pages only.
+``reviews.labelling.items`` decides what an annotator may know of an item. Adjudication and practice are on the pages
+only.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ router = Router(tags=["Labels"])
 
 
 class FindingIn(Schema):
-    """What is wrong, and on which lines (from 1, both ends included) of which code as it is shown."""
+    """An error and its place: the lines (from 1, both ends included) of one of the two codes as shown."""
 
     side: Literal[*FindingSide.values] = FindingSide.CANDIDATE.value  # type: ignore[valid-type]
     start: int | None = None
@@ -39,7 +40,7 @@ class FindingIn(Schema):
 
 
 class LabelIn(Schema):
-    """A label, complete or not; LC and LI need a finding. ``active_seconds``: the time at work since the last save."""
+    """A label, complete or not; LC and LI need a finding. ``active_seconds``: working time since the last save."""
 
     label: Literal["", *(label.value for label in Label)] = ""  # type: ignore[valid-type]
     confidence: int | None = Field(None, description=f"One of {', '.join(map(str, Confidence.values))}.")
@@ -49,13 +50,13 @@ class LabelIn(Schema):
 
 
 class DraftIn(LabelIn):
-    """A draft, and the ``version`` that it was made from."""
+    """A draft, and the ``version`` that it is based on."""
 
     version: int = Field(ge=0)
 
 
 class DraftOut(Schema):
-    """What is stored of a label that is not locked. Lines are kept as they were typed."""
+    """The stored draft of an unlocked label. Line numbers are kept as typed."""
 
     label: str
     confidence: int | None
@@ -65,7 +66,7 @@ class DraftOut(Schema):
 
 
 class MaskedOut(Schema):
-    """The goal file as systems got it; the lines ``first`` to ``last`` are masked."""
+    """The goal file as systems received it; the lines ``first`` to ``last`` are masked."""
 
     path: str
     text: str
@@ -74,14 +75,14 @@ class MaskedOut(Schema):
 
 
 class FileOut(Schema):
-    """A file of the repository that helps."""
+    """A repository file given as context."""
 
     path: str
     text: str
 
 
 class LockedOut(Schema):
-    """A locked label; it cannot be changed any more."""
+    """A locked label, which can no longer be changed."""
 
     label: str
     confidence: int
@@ -91,7 +92,7 @@ class LockedOut(Schema):
 
 
 class ItemOut(Schema):
-    """One answer to label, and nothing of whose it is or what others say of it. You hold it until ``lease_until``."""
+    """One answer to label, without its system or anyone else's labels. You hold it until ``lease_until``."""
 
     id: int
     state: str
@@ -116,13 +117,13 @@ class ItemOut(Schema):
 
 
 class SkipIn(Schema):
-    """Why you cannot label it."""
+    """The reason why you cannot label the item."""
 
     reason: str
 
 
 def own_item(request: HttpRequest, pk: int) -> Assignment:
-    """One's own item that is labelled blind. Raises Http404."""
+    """Return the requesting annotator's own item for blind labelling. Raises Http404."""
     assignment = own_assignment(request.user, pk)
     if assignment.role != Role.ANNOTATOR or assignment.case.kind == CaseKind.PRACTICE:
         raise Http404
@@ -131,10 +132,10 @@ def own_item(request: HttpRequest, pk: int) -> Assignment:
 
 @router.post("/labels/next", response={200: ItemOut, 204: None}, auth=LABEL)
 def take_item(request: HttpRequest) -> Status[Any]:
-    """The item that you hold, else the next one; nothing (204) when none waits for you."""
+    """Take the item that you hold, else the next one; 204 if none is waiting for you."""
     reviewer = reviewer_of(request.user)
     if reviewer is None:
-        raise ProblemError(Kind.NOT_ALLOWED, "Only annotators of this site label. Maintainers invite them.")
+        raise ProblemError(Kind.NOT_ALLOWED, "Only annotators of this site can label. Maintainers invite them.")
     taken = claiming.claim(reviewer=reviewer, role=Role.ANNOTATOR)
     if taken is None:
         return Status(204, None)
@@ -143,21 +144,21 @@ def take_item(request: HttpRequest) -> Status[Any]:
 
 @router.get("/labels/{int:pk}", response=ItemOut, auth=LABEL)
 def get_item(request: HttpRequest, pk: int) -> dict[str, Any]:
-    """An item of yours: what is asked, the answer, and your draft or your locked label."""
+    """Get one of your items: the task, the answer, and your draft or locked label."""
     return _item(own_item(request, pk))
 
 
 @router.get("/labels/{int:pk}/paper", auth=LABEL, openapi_extra=file_of("application/pdf", "text/plain"))
 def get_item_paper(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The paper of an item of yours."""
+    """Download the paper of one of your items."""
     return paper_response(own_item(request, pk))
 
 
 @router.put("/labels/{int:pk}/draft", response=DraftOut, auth=LABEL)
 def save_draft(request: HttpRequest, pk: int, typed: DraftIn) -> dict[str, Any]:
-    """Keep what is typed, and the item. With 409 another program or tab was faster: look at its draft first."""
+    """Save a draft and extend the lease. On 409, another program or tab saved first; merge its draft."""
     assignment = own_item(request, pk)
-    # How the page was shown last is its own business.
+    # The page's view state stays in the draft.
     kept = {name: value for name, value in assignment.draft.items() if name in {"paper_page", "view"}}
     drafts.save_draft(
         assignment=assignment,
@@ -171,7 +172,7 @@ def save_draft(request: HttpRequest, pk: int, typed: DraftIn) -> dict[str, Any]:
 
 @router.post("/labels/{int:pk}/lock", response=LockedOut, auth=LABEL)
 def lock_label(request: HttpRequest, pk: int, typed: LabelIn) -> dict[str, Any]:
-    """Lock a label for good. The same label sent twice is locked once."""
+    """Lock a label permanently. Sending the same label twice locks it once."""
     assignment = own_item(request, pk)
     locking.lock(assignment=assignment, **_typed(typed)._asdict(), active_seconds=typed.active_seconds)
     return cast("dict[str, Any]", _locked(assignment))
@@ -179,7 +180,7 @@ def lock_label(request: HttpRequest, pk: int, typed: LabelIn) -> dict[str, Any]:
 
 @router.post("/labels/{int:pk}/return", response=ItemOut, auth=LABEL)
 def return_item(request: HttpRequest, pk: int) -> dict[str, Any]:
-    """Hand an item back to the queue; your draft is kept."""
+    """Return an item to the queue; your draft is kept."""
     assignment = own_item(request, pk)
     holding.hand_back(assignment)
     return _item(assignment)
@@ -187,15 +188,15 @@ def return_item(request: HttpRequest, pk: int) -> dict[str, Any]:
 
 @router.post("/labels/{int:pk}/resume", response=ItemOut, auth=LABEL)
 def resume_item(request: HttpRequest, pk: int) -> dict[str, Any]:
-    """Take an item up again that was handed back or whose time ran out."""
+    """Resume an item that was returned or whose lease expired."""
     return _item(claiming.take_up(own_item(request, pk)))
 
 
 @router.post("/labels/{int:pk}/skip", response=ItemOut, auth=LABEL)
-def skip_item(request: HttpRequest, pk: int, because: SkipIn) -> dict[str, Any]:
-    """Leave an item to others for good."""
+def skip_item(request: HttpRequest, pk: int, skip: SkipIn) -> dict[str, Any]:
+    """Skip an item permanently; others will label it."""
     assignment = own_item(request, pk)
-    holding.skip(assignment, reason=because.reason)
+    holding.skip(assignment, reason=skip.reason)
     return _item(assignment)
 
 

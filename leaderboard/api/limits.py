@@ -1,4 +1,4 @@
-"""How many requests a minute one token, or one address of the network without any, may make."""
+"""Limit API requests per minute, by token or, without one, by IP address."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How much of a limit is used in this minute, which ends in ``seconds``."""
+    """Use of a limit in the current minute, which ends in ``seconds``."""
 
     limit: int
     used: int
@@ -27,7 +27,7 @@ class Usage:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The same as response headers."""
+        """The use as response headers."""
         left = max(0, self.limit - self.used)
         return {
             "RateLimit-Limit": str(self.limit),
@@ -37,7 +37,7 @@ class Usage:
 
 
 def count(request: HttpRequest, token: ApiToken | None) -> Usage:
-    """Count this request."""
+    """Count this request and return the use of its limit."""
     environment = settings.ENVIRONMENT
     limit = environment.api_token_requests if token else environment.api_anonymous_requests
     who = f"token-{token.pk}" if token else f"address-{client_address(request)}"
@@ -45,7 +45,7 @@ def count(request: HttpRequest, token: ApiToken | None) -> Usage:
 
 
 def require(usage: Usage) -> None:
-    """Raise :class:`ProblemError` where there were more than the limit."""
+    """Raise :class:`ProblemError` if the limit is exceeded."""
     if usage.used > usage.limit:
-        detail = f"More than {usage.limit} requests within a minute. Go on in {usage.seconds} s."
+        detail = f"More than {usage.limit} requests within a minute. Try again in {usage.seconds} s."
         raise ProblemError(Kind.TOO_MANY_REQUESTS, detail, headers={"Retry-After": str(usage.seconds)})

@@ -1,4 +1,4 @@
-"""One's notices: what happened to what one sent, appealed against or may label."""
+"""Serve an account's notices about its submissions, appeals and labelling."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ router = Router(tags=["Notices"])
 
 
 class NoticeOut(Schema):
-    """Something that happened. ``read`` is null until then; ``submission`` and ``case`` are null where it has none."""
+    """A notice of one event. ``read`` is null if unread; ``submission`` and ``case`` are null if it concerns none."""
 
     id: int
     kind: Literal[*NoticeKind.values]  # type: ignore[valid-type]
@@ -35,35 +35,35 @@ class NoticeOut(Schema):
     page: str
 
 
-class WantedNotices(Schema):
-    """Which notices are asked for."""
+class NoticesQuery(Schema):
+    """Select notices."""
 
-    unread: bool = Field(False, description="Only those that are not read yet.")
+    unread: bool = Field(False, description="Unread notices only.")
 
 
 class ReadOut(Schema):
-    """How many notices were marked as read just now."""
+    """The number of notices marked as read by this request."""
 
     read: int
 
 
 @router.get("/notices", response=Page[NoticeOut], auth=READ)
-def list_notices(request: HttpRequest, asked: Query[WantedNotices], paging: Query[Paging]) -> dict[str, Any]:
-    """One's notices, newest first. Listing them does not mark them as read."""
+def list_notices(request: HttpRequest, query: Query[NoticesQuery], paging: Query[Paging]) -> dict[str, Any]:
+    """List your notices, newest first. Listing does not mark them as read."""
     found = listed(user_of(request))
-    return paged(request, found.filter(read=None) if asked.unread else found, paging, _shown)
+    return paged(request, found.filter(read=None) if query.unread else found, paging, _shown)
 
 
 @router.post("/notices/{int:pk}/read", response=ReadOut, auth=NOTICES)
 def read_notice(request: HttpRequest, pk: int) -> dict[str, Any]:
-    """Mark one of one's notices as read."""
+    """Mark one of your notices as read."""
     found = get_object_or_404(Notice.objects.shown_to(user_of(request)), pk=pk)
     return {"read": mark_read(Notice.objects.filter(pk=found.pk))}
 
 
 @router.post("/notices/read", response=ReadOut, auth=NOTICES)
 def read_notices(request: HttpRequest) -> dict[str, Any]:
-    """Mark all of one's notices as read."""
+    """Mark all of your notices as read."""
     return {"read": mark_read(Notice.objects.filter(recipient=user_of(request)))}
 
 

@@ -1,4 +1,4 @@
-"""Lists in pages, with links to the next and the previous one."""
+"""Split lists into pages with links to the next and the previous page."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LAST_PAGE: Final = 1_000_000
 
 
 class Paging(Schema):
-    """Which part of a list is asked for."""
+    """Select a page of a list."""
 
     page: int = Field(1, ge=1, le=_LAST_PAGE, description="Counted from 1.")
-    size: int = Field(25, ge=1, le=LARGEST_PAGE, description="How many items a page has.")
+    size: int = Field(25, ge=1, le=LARGEST_PAGE, description="Items per page.")
 
 
 class Page(Schema, Generic[Item]):
-    """A part of a list. ``next`` and ``previous`` are addresses, null where there is no such page."""
+    """A page of a list. ``next`` and ``previous`` are addresses, null if there is no such page."""
 
     items: list[Item]
     total: int
@@ -40,19 +40,19 @@ class Page(Schema, Generic[Item]):
 def paged(
     request: HttpRequest,
     rows: QuerySet[Any] | Sequence[Any],
-    asked: Paging,
+    paging: Paging,
     show: Callable[[Any], Iterable[Any]],
 ) -> dict[str, Any]:
-    """The asked page of ``rows``. ``show`` makes items of the part that is on it: a list, or a queryset to be read."""
+    """Return the requested page of ``rows``. ``show`` converts the rows on it (a list or a queryset) to items."""
     total = rows.count() if isinstance(rows, QuerySet) else len(rows)
-    first = (asked.page - 1) * asked.size
+    first = (paging.page - 1) * paging.size
     return {
-        "items": list(show(rows[first : first + asked.size])) if first < total else [],
+        "items": list(show(rows[first : first + paging.size])) if first < total else [],
         "total": total,
-        "page": asked.page,
-        "size": asked.size,
-        "next": _address(request, asked.page + 1) if first + asked.size < total else None,
-        "previous": _address(request, asked.page - 1) if asked.page > 1 else None,
+        "page": paging.page,
+        "size": paging.size,
+        "next": _address(request, paging.page + 1) if first + paging.size < total else None,
+        "previous": _address(request, paging.page - 1) if paging.page > 1 else None,
     }
 
 

@@ -1,4 +1,4 @@
-"""Errors of the API as problem details (RFC 9457): what is wrong, where, and what to do, for programs and people."""
+"""Turn the API's errors into problem details (RFC 9457): what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LONGEST_DETAIL: Final = 2000
 
 
 class Kind(StrEnum):
-    """Every kind of problem; ``docs/api.md`` has a heading for each, to which its ``type`` leads."""
+    """The kinds of problem. Each one's ``type`` links to its heading in ``docs/api.md``."""
 
     UNREADABLE = "unreadable"
     NO_TOKEN = "no-token"  # noqa: S105 - no secret
@@ -58,7 +58,7 @@ class Kind(StrEnum):
 
     @property
     def heading(self) -> str:
-        """What it is, in the same words each time."""
+        """The fixed title of this kind."""
         return _FACTS[self][1]
 
 
@@ -79,26 +79,26 @@ _FACTS: Final = {
 }
 
 
-class Mistake(Schema):
-    """One thing that is not valid: the field, empty where it is about all of them, and what to do."""
+class FieldError(Schema):
+    """One invalid value: the field (empty if it concerns the whole request) and what to do."""
 
     field: str
     message: str
 
 
 class Problem(Schema):
-    """A problem as RFC 9457 describes it. ``type`` is the address of its explanation."""
+    """Problem details (RFC 9457). ``type`` is the address of the explanation."""
 
     type: str
     title: str
     status: int
     detail: str
-    errors: list[Mistake] = []
+    errors: list[FieldError] = []
 
 
 @dataclass
 class ProblemError(Exception):
-    """Ends a request with a problem."""
+    """End a request with a problem."""
 
     kind: Kind
     detail: str
@@ -107,15 +107,15 @@ class ProblemError(Exception):
 
 
 def answer(problem: ProblemError, **more: Any) -> HttpResponse:
-    """The problem as a response; ``more`` are members of its own."""
+    """Return the problem as a response; ``more`` are additional members."""
     kind = problem.kind
-    mistakes = [{"field": field, "message": message} for field, message in problem.errors[:_MOST_ERRORS]]
+    errors = [{"field": field, "message": message} for field, message in problem.errors[:_MOST_ERRORS]]
     body = {
         "type": f"/docs/api/#{kind}",
         "title": kind.heading,
         "status": int(kind.status),
         "detail": problem.detail[:_LONGEST_DETAIL],
-        "errors": mistakes,
+        "errors": errors,
         **more,
     }
     response = HttpResponse(json.dumps(body), status=kind.status, content_type=CONTENT_TYPE)
@@ -125,7 +125,7 @@ def answer(problem: ProblemError, **more: Any) -> HttpResponse:
 
 
 def answer_to(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
-    """The problem that ``error`` is. What nobody foresaw is logged, and nothing of it is told."""
+    """Return ``error`` as a problem response. Unexpected errors are logged; their details are not returned."""
     if isinstance(error, type):
         error = error()
     if isinstance(error, StaleDraftError):
@@ -136,9 +136,15 @@ def answer_to(request: HttpRequest, error: Exception | type[Exception]) -> HttpR
     if known is not None:
         return answer(known)
     if means_full(error):
-        return answer(ProblemError(Kind.DISK_FULL, "Nothing was stored. Try again later; the operator has to act."))
+        return answer(
+            ProblemError(Kind.DISK_FULL, "Nothing was stored. Try again later; the operator must free disk space.")
+        )
     log.error("api_error", path=request.path, exc_info=error)
-    return answer(ProblemError(Kind.SERVER_ERROR, "Something went wrong here, not with what you sent. It is logged."))
+    return answer(
+        ProblemError(
+            Kind.SERVER_ERROR, "An unexpected error of this site; your request is not the cause. The error is logged."
+        )
+    )
 
 
 def _known(error: Exception) -> ProblemError | None:
@@ -151,21 +157,21 @@ def _known(error: Exception) -> ProblemError | None:
     if isinstance(error, ValidationError):
         return invalid((_field(each["loc"]), each["msg"]) for each in error.errors)
     if isinstance(error, Http404):
-        return ProblemError(Kind.NOT_FOUND, "There is nothing at this address, or nothing that you may see.")
+        return ProblemError(Kind.NOT_FOUND, "Nothing exists at this address, or you may not see it.")
     if isinstance(error, RequestDataTooBig):
         return too_large()
     if isinstance(error, HttpError | MultiPartParserError | SuspiciousOperation | UnreadablePostError):
-        return ProblemError(Kind.UNREADABLE, "The body is not what its Content-Type says, or it is incomplete.")
+        return ProblemError(Kind.UNREADABLE, "The body does not match its Content-Type, or it is incomplete.")
     return None
 
 
 def _field(location: tuple[str | int, ...]) -> str:
-    """Where a value stands: after its source, and after the name that a body has here."""
+    """Return a value's path in the request, without its source and without the parameter name of a body."""
     return ".".join(map(str, location[2 if location[0] == "body" else 1 :]))
 
 
 def _refused(error: SubmissionError) -> ProblemError:
-    """What a verb refuses; its message is written for the person who reads it."""
+    """Return a domain operation's refusal as a problem; its message is written for users."""
     if isinstance(error, IncompleteError):
         return invalid(error.errors.items())
     if isinstance(error, BundleRefusedError):
@@ -177,19 +183,19 @@ def _refused(error: SubmissionError) -> ProblemError:
 
 
 def too_large() -> ProblemError:
-    """More was sent than anything here takes."""
-    return ProblemError(Kind.TOO_LARGE, "The body is larger than this address takes. Send less.")
+    """Return the problem of an oversized body."""
+    return ProblemError(Kind.TOO_LARGE, "The body is larger than this address accepts. Send less.")
 
 
 def invalid(errors: Iterable[tuple[str, str]]) -> ProblemError:
-    """What was sent is not valid: each field, and what to do."""
+    """Return the problem of invalid input: each field, and what to do."""
     listed = tuple(errors)
-    told = " ".join(f"{field}: {message}" if field else message for field, message in listed[:3])
-    return ProblemError(Kind.INVALID, told, listed)
+    detail = " ".join(f"{field}: {message}" if field else message for field, message in listed[:3])
+    return ProblemError(Kind.INVALID, detail, listed)
 
 
 def valid(form: forms.Form) -> dict[str, Any]:
-    """What a page's form makes of what was sent. Raises :class:`ProblemError` with everything that is wrong."""
+    """Return a form's cleaned data. Raises :class:`ProblemError` listing every error."""
     if form.is_valid():
         return form.cleaned_data
     raise invalid(

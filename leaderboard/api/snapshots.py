@@ -1,4 +1,4 @@
-"""Frozen boards, and what tells systems apart."""
+"""Serve snapshots (frozen boards) and statistical comparisons of a board's rows."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ router = Router(tags=["Boards"])
 
 
 class SnapshotOut(Schema):
-    """A frozen board. ``superseded_by`` is the number of the one that should be cited instead.
+    """A frozen board. ``superseded_by`` is the number of the snapshot to cite instead.
 
-    ``archive_sha256`` is empty while you label an answer to the suite.
+    ``archive_sha256`` is empty while you are labelling an answer to the suite.
     """
 
     number: int
@@ -45,7 +45,7 @@ class SnapshotOut(Schema):
 
 
 class CorrectionOut(Schema):
-    """A row with other numbers now: of each column what it was and is, and the tasks with other marks."""
+    """A row whose numbers changed: each column's old and new value, and the tasks whose marks changed."""
 
     key: str
     columns: dict[str, tuple[Any, Any]]
@@ -53,16 +53,16 @@ class CorrectionOut(Schema):
     moved_to_version: int | None
 
 
-class GoneOut(Schema):
-    """A row that was withdrawn or hidden since; which system it was is not published any more."""
+class RemovedRowOut(Schema):
+    """A row withdrawn or hidden since; its system is no longer published."""
 
     key: str
     what: str
     reason: str
 
 
-class AroundOut(Schema):
-    """What the numbers depend on, and how it changed."""
+class DependencyChangeOut(Schema):
+    """A change of something that the numbers depend on."""
 
     what: str
     was: str
@@ -70,7 +70,7 @@ class AroundOut(Schema):
 
 
 class SnapshotDetail(SnapshotOut):
-    """A frozen board with its rows, what they depend on, and what was corrected since."""
+    """A frozen board with its rows, the digests they depend on, and the corrections since."""
 
     suite_digest: str
     judge_digest: str | None
@@ -78,15 +78,16 @@ class SnapshotDetail(SnapshotOut):
     counting: int
     rows: list[BoardRow]
     corrected: list[CorrectionOut]
-    gone: list[GoneOut]
-    around: list[AroundOut]
+    gone: list[RemovedRowOut]
+    around: list[DependencyChangeOut]
     new_rows: int
 
 
 class ComparedPairOut(Schema):
-    """Two rows: discordant tasks, difference in points with its 95 % interval, p (McNemar) and p adjusted by Holm.
+    """Two rows compared: discordant tasks, difference in percentage points with its 95 % interval, McNemar's p, and p
+    adjusted by Holm.
 
-    All numbers are null where no task has a result of both.
+    All numbers are null if no task has a result of both.
     """
 
     first: str
@@ -104,28 +105,28 @@ class ComparedPairOut(Schema):
 
 
 class ComparisonOut(Schema):
-    """The rows compared, and each pair of them."""
+    """The compared rows, and each pair of them."""
 
     rows: list[BoardRow]
     pairs: list[ComparedPairOut]
 
 
-class Named(Versioned):
-    """Which rows are compared."""
+class RowsQuery(Versioned):
+    """Select the rows to compare."""
 
-    row: list[str] = Field(description="Two to four keys of rows, such as s12.", min_length=2, max_length=4)
+    row: list[str] = Field(description="Two to four row keys, such as s12.", min_length=2, max_length=4)
 
 
 @router.get("/suites/{slug:suite}/compare", response=ComparisonOut)
-def compare_rows(request: HttpRequest, suite: str, asked: Query[Named]) -> dict[str, Any]:
-    """What tells two to four ranked rows of a board apart."""
-    # Resampling needs numpy.
+def compare_rows(request: HttpRequest, suite: str, query: Query[RowsQuery]) -> dict[str, Any]:
+    """Compare two to four ranked rows of a board."""
+    # Imported here: resampling needs numpy.
     from leaderboard.insight.comparing import FEWEST, compared, rows_named
 
     version = asked_version(request, get_object_or_404(Suite, slug=suite))
     if version is None:
         raise Http404
-    rows = without_numbers(rows_named(version, asked.row), closed_submissions(request))
+    rows = without_numbers(rows_named(version, query.row), closed_submissions(request))
     if len(rows) < FEWEST:
         raise ProblemError(Kind.NOT_FOUND, "Fewer than two of these rows are on the board.")
     pairs = compared(rows, tasks_of(version))
@@ -142,20 +143,20 @@ def _pair(each: Compared) -> dict[str, Any]:
 
 @router.get("/suites/{slug:suite}/snapshots", response=Page[SnapshotOut])
 def list_snapshots(request: HttpRequest, suite: str, paging: Query[Paging]) -> dict[str, Any]:
-    """The snapshots of a suite's board, newest first."""
+    """List the snapshots of a suite's board, newest first."""
     shown = get_object_or_404(Suite, slug=suite)
     listed = shown.snapshots.defer("document").select_related("suite", "suite_version", "superseded_by")
-    # One of the digests may be of numbers that are hidden from the viewer.
+    # A digest may reveal numbers that are hidden from the viewer.
     hidden = {"archive_sha256": ""} if closed(request, suite=shown) else {}
     return paged(request, listed, paging, lambda part: (_snapshot(each) | hidden for each in part))
 
 
 @router.get("/suites/{slug:suite}/snapshots/{int:number}", response=SnapshotDetail)
 def get_snapshot(request: HttpRequest, suite: str, number: int) -> dict[str, Any]:
-    """One frozen board, without what was withdrawn since."""
+    """Get one frozen board, without rows withdrawn since."""
     shown = asked_snapshot(request, suite, number)
     gone = gone_since(shown)
-    away = {each.key for each in gone}
+    removed = {each.key for each in gone}
     frozen = shown.document
     return {
         **_snapshot(shown),
@@ -163,14 +164,14 @@ def get_snapshot(request: HttpRequest, suite: str, number: int) -> dict[str, Any
         "judge_digest": frozen["judge"] and frozen["judge"]["digest"],
         "guidelines_digest": frozen["guidelines"] and frozen["guidelines"]["digest"],
         "counting": frozen["counting"],
-        "rows": [row for row in rows_of(frozen) if row.key not in away],
+        "rows": [row for row in rows_of(frozen) if row.key not in removed],
         **_changes(changes_since(shown, gone)),
     }
 
 
 @router.get("/suites/{slug:suite}/snapshots/{int:number}/archive", openapi_extra=file_of("application/zip"))
 def get_snapshot_archive(request: HttpRequest, suite: str, number: int) -> HttpResponse:
-    """A snapshot's data as a zip, without what was withdrawn since."""
+    """Download a snapshot's data as a zip file, without rows withdrawn since."""
     return archive_response(asked_snapshot(request, suite, number))
 
 

@@ -1,4 +1,4 @@
-"""Submissions: how far they are, what came of every answer, and what their owners do to them."""
+"""Serve submissions: their progress, answers and outcomes; let owners cancel, publish and withdraw them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ router = Router(tags=["Submissions"])
 
 
 class SubmissionOut(Schema):
-    """One run of a system on a suite. ``tests`` is null until it is scored, and while you label one of its answers."""
+    """One run of a system on a suite. ``tests`` is null until scored, and while you label one of its answers."""
 
     id: int
     system: SystemOut
@@ -67,10 +67,10 @@ class SubmissionOut(Schema):
 
 
 class ProgressOut(Schema):
-    """How far the evaluation is: ``done`` of ``total`` answers are decided.
+    """The progress of the evaluation: ``done`` of ``total`` answers have an outcome.
 
-    ``total`` counts the answers that were uploaded, or that a model is asked for. ``passed`` is null while you label
-    one of them.
+    ``total`` counts the answers uploaded or requested from a model. ``passed`` is null while you are labelling one of
+    them.
     """
 
     done: int
@@ -81,7 +81,7 @@ class ProgressOut(Schema):
 
 
 class TraceOut(Schema):
-    """What was done to a submission: by whom, when and why."""
+    """An action on a submission: by whom, when and why."""
 
     who: str
     what: str
@@ -90,10 +90,10 @@ class TraceOut(Schema):
 
 
 class SubmissionDetail(SubmissionOut):
-    """A submission with its progress and numbers. ``open`` while it is evaluated: ask again later.
+    """A submission with its progress and numbers. ``open`` while it is being evaluated: poll again later.
 
-    ``counting``: it is scored, and its numbers follow in a moment. ``audited_later`` is how many tasks are not in
-    ``tests`` yet, since their audit has not ended. ``may`` lists what you can do to it now.
+    ``counting``: it is scored and its numbers are being computed. ``audited_later`` counts the tasks missing from
+    ``tests`` because their audit has not finished. ``may`` lists the actions now open to you.
     """
 
     notes: str
@@ -114,10 +114,11 @@ class SubmissionDetail(SubmissionOut):
 
 
 class AnswerOut(Schema):
-    """One answer. ``outcome`` is empty while it is not decided; ``state`` says it in words.
+    """One answer. ``outcome`` is empty until there is one; ``state`` gives it in words.
 
-    ``judge_label`` is the board's judge's, ``final_label`` the one that counts, by ``final_source``. ``in_review``: its
-    annotators have not finished. ``counts`` is false where no percentage has the task.
+    ``judge_label`` is the label of the judge that the board shows; ``final_label`` is the label that counts, by
+    ``final_source``. ``in_review``: the annotators have not finished. ``counts`` is false if the task counts in no
+    percentage.
     """
 
     task: str
@@ -141,35 +142,35 @@ class AnswerOut(Schema):
     page: str
 
 
-class Filter(Schema):
-    """Which submissions are asked for."""
+class SubmissionsQuery(Schema):
+    """Select submissions."""
 
-    mine: bool = Field(False, description="Your own only, whoever else may see them.")
+    mine: bool = Field(False, description="Only your own, public or not.")
     suite: str = Field("", pattern=r"^[-A-Za-z0-9_]*$", description="A suite's slug.")
     state: Literal["", *SubmissionState.values] = ""  # type: ignore[valid-type]
     visibility: Literal["", *Visibility.values] = ""  # type: ignore[valid-type]
 
 
 class Publishing(Schema):
-    """Consent to show the answers' code to everybody under a licence. A text such as "true" is no consent."""
+    """Consent to publish the answers' code under a licence. Only the JSON value true is consent, not a text."""
 
     consent: StrictBool
     licence: str
 
 
 class Reason(Schema):
-    """Why; it is public."""
+    """The reason, which is public."""
 
     reason: str
 
 
 @router.get("/submissions", response=Page[SubmissionOut])
-def list_submissions(request: HttpRequest, asked: Query[Filter], paging: Query[Paging]) -> dict[str, Any]:
-    """Published submissions, and with a token one's own; newest first."""
+def list_submissions(request: HttpRequest, query: Query[SubmissionsQuery], paging: Query[Paging]) -> dict[str, Any]:
+    """List published submissions and, with a token, your own; newest first."""
     found = visible_to(request.user).select_related("system", "suite_version__suite").order_by("-created", "-pk")
-    if asked.mine:
+    if query.mine:
         found = found.filter(owner=request.user.pk)
-    wanted = {"suite_version__suite__slug": asked.suite, "state": asked.state, "visibility": asked.visibility}
+    wanted = {"suite_version__suite__slug": query.suite, "state": query.state, "visibility": query.visibility}
     found = found.filter(**{field: value for field, value in wanted.items() if value})
     overall = EntryMetric.objects.filter(category__isnull=True)
     found = found.prefetch_related(Prefetch("entry__metrics", overall, to_attr="overall"))
@@ -185,20 +186,22 @@ def _listed(request: HttpRequest, shown: Iterable[Submission]) -> Iterator[dict[
 
 
 def _submission(shown: Submission, metric: EntryMetric | None) -> dict[str, Any]:
-    told = ("inputs", "source", "kind", "trials", "state", "visibility", "code_licence")
+    copied = ("inputs", "source", "kind", "trials", "state", "visibility", "code_licence")
     return {
         "id": shown.pk,
         "system": system_out(shown.system),
         "suite": shown.suite_version.suite.slug,
         "suite_version": shown.suite_version.number,
-        **{name: getattr(shown, name) for name in (*told, "created", "scored_at", "published_at")},
+        **{name: getattr(shown, name) for name in (*copied, "created", "scored_at", "published_at")},
         "tests": tests_cell(metric),
         "page": shown.get_absolute_url(),
     }
 
 
 def visible(request: HttpRequest, pk: int) -> Submission:
-    """The submission, if whoever asks may see it; of one that was taken away, why. Raises as for none otherwise."""
+    """Return the submission if the viewer may see it. Raises Http404, or ProblemError with the reason for a withdrawn
+    or hidden one.
+    """
     try:
         return visible_submission(request, pk)
     except Http404:
@@ -211,12 +214,12 @@ def visible(request: HttpRequest, pk: int) -> Submission:
 
 @router.get("/submissions/{int:pk}", response=SubmissionDetail)
 def get_submission(request: HttpRequest, pk: int) -> dict[str, Any]:
-    """One submission: its state, progress and numbers."""
+    """Get one submission: its state, progress and numbers."""
     return submission_out(request, visible(request, pk))
 
 
 def submission_out(request: HttpRequest, shown: Submission) -> dict[str, Any]:
-    """A submission as its page shows it."""
+    """Return a submission as data, with everything on its page."""
     live = current_state(request, shown)
     hidden = bool(live["closed"])
     metric = None if hidden else EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).first()
@@ -244,14 +247,14 @@ def submission_out(request: HttpRequest, shown: Submission) -> dict[str, Any]:
 
 @router.get("/submissions/{int:pk}/answers", response=Page[AnswerOut])
 def list_answers(request: HttpRequest, pk: int, paging: Query[Paging]) -> dict[str, Any]:
-    """Every answer of a submission with its outcome and labels, in the benchmark's order."""
+    """List every answer of a submission with its outcome and labels, in the benchmark's order."""
     shown = visible(request, pk)
     live = current_state(request, shown)
     return paged(request, live["rows"], paging, lambda rows: _answers(shown, rows, hidden=bool(live["closed"])))
 
 
 def _answers(shown: Submission, rows: list[TaskRow], *, hidden: bool) -> Iterator[dict[str, Any]]:
-    """Rows with their labels, which are hidden with the outcomes. Seven queries at most."""
+    """Yield rows with their labels; labels are hidden when outcomes are. At most seven queries."""
     ids = [] if hidden else [row.implementation.pk for row in rows]
     judge = shown_judge(shown.suite_version.suite_id)
     judged = Judgement.objects.filter(config=judge, implementation__in=ids, state=WorkState.DONE)
@@ -267,7 +270,7 @@ def _answers(shown: Submission, rows: list[TaskRow], *, hidden: bool) -> Iterato
         answer = row.implementation
         final = finals.get(answer.pk)
         if final and answer.pk in opened and (final.case is None or final.case.state not in CLOSED):
-            # What may change when the review ends is no final label.
+            # The open review may still change this label, so it is not final.
             final = None
         yield {
             **answer_out(row),
@@ -279,7 +282,7 @@ def _answers(shown: Submission, rows: list[TaskRow], *, hidden: bool) -> Iterato
 
 
 def answer_out(row: TaskRow) -> dict[str, Any]:
-    """An answer with what its test run says, as data."""
+    """Return an answer and its test run as data."""
     answer, run = row.implementation, row.run
     task, category = answer.revision.task, answer.revision.category
     outcome = run.outcome if run else ""
@@ -304,12 +307,12 @@ def answer_out(row: TaskRow) -> dict[str, Any]:
 
 @router.get("/submissions/{int:pk}/bundle", auth=READ, openapi_extra=file_of("application/octet-stream"))
 def get_bundle(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The file as it was sent, for its owner and for maintainers."""
+    """Download the file as submitted; for its owner and maintainers."""
     return bundle_response(request, visible(request, pk))
 
 
 def managed(request: HttpRequest, pk: int) -> Submission:
-    """A submission that whoever asks may act on; for everybody else it cannot be acted on. Raises Http404."""
+    """Return a submission that the requesting user may manage. Raises Http404 for everyone else."""
     shown = visible(request, pk)
     if not may_manage(request.user, shown):
         raise Http404
@@ -318,7 +321,7 @@ def managed(request: HttpRequest, pk: int) -> Submission:
 
 @router.post("/submissions/{int:pk}/cancel", response=SubmissionDetail, auth=SUBMIT)
 def cancel_submission(request: HttpRequest, pk: int) -> dict[str, Any]:
-    """Stop the evaluation, and give the quota back."""
+    """Cancel the evaluation and restore the quota."""
     shown = managed(request, pk)
     submitting.cancel(submission=shown, actor=user_of(request))
     return submission_out(request, shown)
@@ -326,7 +329,7 @@ def cancel_submission(request: HttpRequest, pk: int) -> dict[str, Any]:
 
 @router.post("/submissions/{int:pk}/publish", response=SubmissionDetail, auth=SUBMIT)
 def publish_submission(request: HttpRequest, pk: int, wanted: Publishing) -> dict[str, Any]:
-    """Put a scored submission on the board, with its code."""
+    """Publish a scored submission on the board, with its code."""
     shown = managed(request, pk)
     given = valid(PublishForm(wanted.model_dump()))
     publishing.publish(
@@ -337,7 +340,7 @@ def publish_submission(request: HttpRequest, pk: int, wanted: Publishing) -> dic
 
 @router.post("/submissions/{int:pk}/withdraw", response=SubmissionDetail, auth=SUBMIT)
 def withdraw_submission(request: HttpRequest, pk: int, wanted: Reason) -> dict[str, Any]:
-    """Take a published submission off the board. The reason stands where it was."""
+    """Withdraw a published submission from the board. The reason is shown in its place."""
     shown = managed(request, pk)
     given = valid(WithdrawForm(wanted.model_dump()))
     publishing.withdraw(submission=shown, actor=user_of(request), reason=given["reason"])

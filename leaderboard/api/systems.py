@@ -1,4 +1,4 @@
-"""Who is measured: systems with something published, and what it is."""
+"""Serve systems with their published rows, and runs that others reported."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CategoryOut(Schema):
 
 
 class SystemRunOut(BoardRow):
-    """A published row of a system, with its numbers per category; none while you label an answer of it."""
+    """A published row of a system with its numbers per category; without numbers while you label one of its answers."""
 
     suite: str
     suite_version: int
@@ -57,9 +57,9 @@ class SystemRunOut(BoardRow):
 
 
 class NeighbourOut(Schema):
-    """A row of another system beside the best one of this on a suite version, and the page that compares the two.
+    """Another system's row adjacent to this system's best row on a suite version, and the page that compares them.
 
-    ``place`` says whether it stands ``next above``, ``next below`` or ``level with it``.
+    ``place`` is ``next above``, ``next below`` or ``level with it``.
     """
 
     suite: str
@@ -70,14 +70,14 @@ class NeighbourOut(Schema):
 
 
 class SystemDetail(SystemOut):
-    """A system with everything of it that is published, and what stands beside its best rows."""
+    """A system with all its published rows, and the rows adjacent to its best ones."""
 
     runs: list[SystemRunOut]
     neighbours: list[NeighbourOut]
 
 
 class ReportedRunOut(Schema):
-    """A run that others reported; nothing of it was measured here. ``source`` is where they did."""
+    """A run reported elsewhere and not measured here. ``source`` is where it was reported."""
 
     slug: str
     suite: str
@@ -88,7 +88,7 @@ class ReportedRunOut(Schema):
 
 
 class ReportedResultOut(Schema):
-    """What others reported of one task; null or empty where they say nothing."""
+    """A reported result on one task; values that were not reported are null or empty."""
 
     task: str
     tests_passed: bool | None
@@ -98,28 +98,28 @@ class ReportedResultOut(Schema):
 
 
 class ReportedRunDetail(ReportedRunOut):
-    """A reported run with its numbers and every task."""
+    """A reported run with its numbers and its result on every task."""
 
     row: BoardRow
     results: list[ReportedResultOut]
 
 
 def system_out(system: System) -> dict[str, Any]:
-    """A system as data."""
-    told = ("slug", "name", "backbone", "scaffold", "organisation", "weights", "knowledge_cutoff", "links")
-    return {**{name: getattr(system, name) for name in told}, "page": system.get_absolute_url()}
+    """Return a system as data."""
+    copied = ("slug", "name", "backbone", "scaffold", "organisation", "weights", "knowledge_cutoff", "links")
+    return {**{name: getattr(system, name) for name in copied}, "page": system.get_absolute_url()}
 
 
 @router.get("/systems", response=Page[SystemOut])
 def list_systems(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
-    """Every system of which something is published, by name."""
+    """List every system with published rows, by name."""
     shown = System.objects.filter(pk__in=visible_entries().values("system")).order_by("name", "slug")
     return paged(request, shown, paging, lambda systems: map(system_out, systems))
 
 
 @router.get("/systems/{slug:slug}", response=SystemDetail)
 def get_system(request: HttpRequest, slug: str) -> dict[str, Any]:
-    """One system, and its rows on every suite. Without any it is shown to its owner and to maintainers only."""
+    """Get one system with its rows on every suite. Only its owner and maintainers see a system without rows."""
     system = get_object_or_404(System, slug=slug)
     hidden = closed_submissions(request)
     runs = runs_of_system(system, hidden)
@@ -135,16 +135,16 @@ def get_system(request: HttpRequest, slug: str) -> dict[str, Any]:
 
 @router.get("/reported", response=Page[ReportedRunOut])
 def list_reported_runs(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
-    """Every run that others reported."""
+    """List every reported run."""
     shown = visible_entries().filter(reported_run__isnull=False).select_related("reported_run__suite", "system")
     return paged(request, shown.order_by("reported_run__slug"), paging, lambda entries: map(_reported, entries))
 
 
 @router.get("/reported/{str:slug}", response=ReportedRunDetail)
 def get_reported_run(request: HttpRequest, slug: str) -> dict[str, Any]:
-    """What others reported of one run: its row, and every task."""
+    """Get one reported run: its row, and its result on every task."""
     if not slug.isprintable():
-        # PostgreSQL refuses to look for a NUL.
+        # PostgreSQL refuses NUL characters in queries.
         raise Http404
     entry = get_object_or_404(
         visible_entries().select_related("reported_run__suite", "system", "suite_version"), reported_run__slug=slug

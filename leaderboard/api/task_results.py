@@ -1,4 +1,4 @@
-"""Who solves a task: every public answer to it, and how hard it is."""
+"""Serve every published result on a task, and the task's difficulty."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Sort = Literal[*SORTS, *(f"-{key}" for key in SORTS)]  # type: ignore[valid-type
 
 
 class TaskResultOut(Schema):
-    """A published result on one task: ``outcomes`` by trial where it was measured here, else what was ``reported``.
+    """A published result on one task: ``outcomes`` by trial if measured here, else as ``reported``.
 
-    Labels are those of the board's marks (``A`` abstained, ``M`` mixed). A submission that you are labelling an answer
-    of has only the addresses of its ``answers`` (``hidden_while_you_label``).
+    Labels are the board's marks (``A`` abstained, ``M`` mixed). While you are labelling an answer of a submission, it
+    has only the addresses of its ``answers`` (``hidden_while_you_label``).
     """
 
     key: str
@@ -49,7 +49,7 @@ class TaskResultOut(Schema):
 
 
 class LabelShareOut(Schema):
-    """How many rows have a label, and which percentage of those with any."""
+    """The number of rows with a label, and their percentage of all labelled rows."""
 
     label: str
     rows: int
@@ -57,7 +57,7 @@ class LabelShareOut(Schema):
 
 
 class DifficultyOut(Schema):
-    """What the ranked rows of a version say of a task; null or empty where nobody said anything."""
+    """A task's pass rate and labels among a version's ranked rows; null or empty without data."""
 
     task: str
     suite_version: int | None
@@ -66,8 +66,8 @@ class DifficultyOut(Schema):
     annotators: list[LabelShareOut]
 
 
-class WantedResults(Versioned):
-    """Which results are asked for, in which order. Calibration samples stand last."""
+class ResultsQuery(Versioned):
+    """Select and sort results. Calibration samples are always last."""
 
     sort: Sort = Field(DEFAULT_SORT)  # type: ignore[valid-type]
 
@@ -77,24 +77,24 @@ _TASK = "/suites/{slug:suite}/tasks/{slug:paper}/{int:index}"
 
 @router.get(f"{_TASK}/results", response=Page[TaskResultOut])
 def list_task_results(
-    request: HttpRequest, suite: str, paper: str, index: int, asked: Query[WantedResults], paging: Query[Paging]
+    request: HttpRequest, suite: str, paper: str, index: int, query: Query[ResultsQuery], paging: Query[Paging]
 ) -> dict[str, Any]:
-    """Every published result on one task, on one version of its suite."""
+    """List every published result on one task, on one version of its suite."""
     revision = _open_revision(request, suite, paper, index)
     answered = answered_on(request, revision)
     if answered is None:
         return paged(request, [], paging, lambda shown: shown)
     _, place, entries = answered
     hidden = closed_submissions(request)
-    rows = in_order(entries, place, asked.sort, hidden=hidden)
+    rows = in_order(entries, place, query.sort, hidden=hidden)
     return paged(
         request, rows, paging, lambda part: map(_result, task_answers(part, place, revision.task, hidden=hidden))
     )
 
 
 @router.get(f"{_TASK}/difficulty", response=DifficultyOut)
-def get_difficulty(request: HttpRequest, suite: str, paper: str, index: int, asked: Query[Versioned]) -> dict[str, Any]:
-    """How many of a version's ranked rows pass a task, and which labels they have."""
+def get_difficulty(request: HttpRequest, suite: str, paper: str, index: int, query: Query[Versioned]) -> dict[str, Any]:
+    """Get the share of a version's ranked rows that pass a task, and their labels."""
     revision = _open_revision(request, suite, paper, index)
     answered = answered_on(request, revision)
     difficulty = difficulty_of(answered[2], answered[1], hidden=closed_submissions(request)) if answered else None

@@ -1,4 +1,4 @@
-"""Upload a bundle, see what a worker finds in it, submit or discard it."""
+"""Upload a bundle, read a worker's report on it, submit or discard it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ router = Router(tags=["Uploads"])
 
 
 class Described(Schema):
-    """What stands in for ``submission.json``: needed for an output tree, and for predictions unless they say it."""
+    """Replaces ``submission.json``: needed for an output tree, and for predictions that do not contain these values."""
 
     suite: str = ""
     system: str = ""
@@ -41,8 +41,8 @@ class Described(Schema):
 
 
 class ProblemOut(Schema):
-    """Something found in the file. ``severity``: ``refuse`` keeps it from being submitted, ``bad_answer`` counts as
-    failed, ``remark`` is for information.
+    """A problem in the file. ``severity``: ``refuse`` blocks submission, ``bad_answer`` counts as failed, ``remark`` is
+    for information.
     """
 
     severity: str
@@ -53,8 +53,8 @@ class ProblemOut(Schema):
 
 
 class AnswerFound(Schema):
-    """An answer in the file, and whether it applies to the masked repository. ``set_aside`` counts the edits in it that
-    were left out, such as those of tests; a remark names each.
+    """An answer in the file, and whether it applies to the masked repository. ``set_aside`` counts its ignored edits,
+    such as edits of tests; a remark names each.
     """
 
     task: str
@@ -66,7 +66,7 @@ class AnswerFound(Schema):
 
 
 class UploadBrief(Schema):
-    """A received file. Until it is ``checked``, ``acceptable`` is null."""
+    """A received file. ``acceptable`` is null until it is ``checked``."""
 
     id: int
     name: str
@@ -83,9 +83,9 @@ class UploadBrief(Schema):
 
 
 class UploadOut(UploadBrief):
-    """A received file with what was found in it.
+    """A received file with the report on it.
 
-    ``submission`` is the one that holds the same answers already; they are not submitted twice.
+    ``submission`` is an existing submission of the same answers; they are not submitted twice.
     """
 
     answers: list[AnswerFound]
@@ -94,13 +94,13 @@ class UploadOut(UploadBrief):
 
 
 class Consent(Schema):
-    """With a licence, consent to publish the submission as soon as it is scored, its code under that licence."""
+    """Optional consent: a licence publishes the submission once it is scored, its code under that licence."""
 
     publish_licence: Licence = ""
 
 
 class SubmittedOut(Schema):
-    """The submission. ``created`` is false where the same answers had been submitted before."""
+    """The submission. ``created`` is false if the same answers had been submitted before."""
 
     submission: int
     created: bool
@@ -109,14 +109,14 @@ class SubmittedOut(Schema):
 
 @router.get("/uploads", response=Page[UploadBrief], auth=READ)
 def list_uploads(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
-    """Your files that are not submitted yet. They are kept for a day."""
+    """List your files that are not submitted yet. They are kept for a day."""
     own = Upload.objects.filter(owner=user_of(request)).order_by("-created", "-pk")
     return paged(request, own, paging, lambda shown: map(_brief, shown))
 
 
 @router.post("/uploads", response={201: UploadOut}, auth=SUBMIT)
 def upload_file(request: HttpRequest, file: File[UploadedFile], described: Form[Described]) -> Status[Any]:
-    """Send a bundle, predictions or an output tree. A worker checks it: ask for the upload until it is ``checked``."""
+    """Upload a bundle, predictions or an output tree. A worker checks it: poll the upload until it is ``checked``."""
     user = user_of(request)
     if (file.size or 0) > largest_upload():
         raise too_large()
@@ -128,13 +128,13 @@ def upload_file(request: HttpRequest, file: File[UploadedFile], described: Form[
 
 
 def own_upload(request: HttpRequest, pk: int) -> Upload:
-    """The upload of whoever asks. Raises Http404."""
+    """Return the requesting user's own upload. Raises Http404."""
     return get_object_or_404(Upload, pk=pk, owner=user_of(request))
 
 
 @router.get("/uploads/{int:pk}", response=UploadOut, auth=READ)
 def get_upload(request: HttpRequest, pk: int) -> dict[str, Any]:
-    """One of your files, and what was found in it."""
+    """Get one of your files with the report on it."""
     return upload_out(own_upload(request, pk))
 
 
@@ -147,7 +147,7 @@ def discard_upload(request: HttpRequest, pk: int) -> Status[None]:
 
 @router.post("/uploads/{int:pk}/submit", response={200: SubmittedOut, 201: SubmittedOut}, auth=SUBMIT)
 def submit_upload(request: HttpRequest, pk: int, consent: Consent) -> Status[Any]:
-    """Have a checked file evaluated. Where its suite has changed since the check, it is checked again first (409)."""
+    """Submit a checked file for evaluation. If its suite has changed since the check, it is checked again (409)."""
     submitted = submitting.submit_upload(upload=own_upload(request, pk), publish_licence=consent.publish_licence)
     facts = {"submission": submitted.submission.pk, "page": submitted.submission.get_absolute_url()}
     return Status(201 if submitted.created else 200, {**facts, "created": submitted.created})
@@ -170,7 +170,7 @@ def _brief(upload: Upload) -> dict[str, Any]:
 
 
 def upload_out(upload: Upload) -> dict[str, Any]:
-    """An upload with what was found in it as data."""
+    """Return an upload and the report on it as data."""
     report = upload.report if upload.checked else {}
     existing = submitting.submitted_before(upload) if report else None
     return {

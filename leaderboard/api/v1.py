@@ -1,4 +1,4 @@
-"""The API, version 1: its parts, its description, its addresses."""
+"""Assemble version 1 of the API: its routers, OpenAPI document and addresses."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from ninja.operation import Operation
 
 DESCRIPTION: Final = (
-    "Everything that the public pages show, and what submitters and annotators do, for programs. The rules are the "
-    "pages' own. Tokens, pages, problems and limits are explained at /docs/api/, with a client in one file."
+    "Everything on the public pages, and the work of submitters and annotators, for programs. The rules are those of "
+    "the pages. /docs/api/ explains tokens, paging, problems and limits, and offers a client in one file."
 )
 _ALWAYS: Final = (
     *(Kind.UNREADABLE, Kind.NO_TOKEN, Kind.NOT_ALLOWED, Kind.INVALID, Kind.TOO_MANY_REQUESTS, Kind.SERVER_ERROR),
@@ -52,44 +52,44 @@ _PROBLEM: Final = {"content": {CONTENT_TYPE: {"schema": {"$ref": REF_TEMPLATE.fo
 
 
 class _StrictParser(Parser):
-    """Takes JSON as its standard has it: no NaN, and no half of a character pair, which no database stores."""
+    """Parse standard JSON only: no NaN, and no unpaired surrogate, which no database stores."""
 
     def parse_body(self, request: HttpRequest) -> Any:
-        """The body's data. Whatever is raised here is answered as a body that cannot be read."""
-        data = json.loads(request.body, parse_constant=_refuse)
+        """Return the body's data. Any exception raised here is answered as an unreadable body."""
+        data = json.loads(request.body, parse_constant=_refuse_constant)
         json.dumps(data, ensure_ascii=False).encode()
         return data
 
 
-def _refuse(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise ValueError(constant)
 
 
 class _Document(OpenAPISchema):
-    """The OpenAPI document, with the scope that each operation needs and the problems that it may answer."""
+    """The OpenAPI document, with each operation's scope and possible problems."""
 
     def get_components(self) -> Any:
-        """The schemas, that of problems among them."""
+        """Return the schemas, including that of problems."""
         problem = Problem.model_json_schema(ref_template=REF_TEMPLATE)
         self.add_schema_definitions({**problem.pop("$defs"), Problem.__name__: problem})
         return super().get_components()
 
     def operation_details(self, operation: Operation) -> Any:
-        """Its first sentence sums it up."""
+        """Return the operation's details; the summary is the first sentence of its docstring."""
         details = super().operation_details(operation)
-        # Markdown has one backtick where docstrings have two.
+        # Markdown marks code with one backtick, docstrings with two.
         details["description"] = details["description"].replace("``", "`")
         return details | {"summary": details["description"].partition(". ")[0].partition("\n")[0].rstrip(".")}
 
     def operation_security(self, operation: Operation) -> Any:
-        """The scope that a token needs; none at all where everybody may ask."""
+        """Return the scope that a token needs; public operations also work without a token."""
         (token,) = operation.auth_callbacks
-        assert isinstance(token, Token)  # noqa: S101 - for the type checker: nothing else lets anybody in
+        assert isinstance(token, Token)  # noqa: S101 - for the type checker: every operation uses Token
         self.securitySchemes["token"] = token.openapi_security_schema
         return [{"token": [token.scope.value]}, *([{}] if token.optional else [])]
 
     def responses(self, operation: Operation) -> Any:
-        """What it answers when all is well, and its problems."""
+        """Return the operation's successful responses and its problems."""
         found = super().responses(operation)
         kinds = [*_ALWAYS, *([Kind.NOT_FOUND] if "{" in operation.path else [])]
         kinds += () if operation.methods == ["GET"] else _ACTING
@@ -99,18 +99,18 @@ class _Document(OpenAPISchema):
 
 
 class _Api(NinjaAPI):
-    """Answers every error with a problem, and names its operations after their functions."""
+    """Answer every error with a problem, and name operations after their functions."""
 
     def set_default_exception_handlers(self) -> None:
-        """One for all."""
+        """Handle every exception with :func:`answer_to`."""
         self.add_exception_handler(Exception, answer_to)
 
     def get_openapi_schema(self, *, path_prefix: str | None = None, path_params: Any = None) -> OpenAPISchema:
-        """The document; its addresses are whole paths."""
+        """Return the document, with addresses as full paths."""
         return _Document(self, path_prefix or self.get_root_path(path_params or {}))
 
     def get_openapi_operation_id(self, operation: Operation) -> str:
-        """The function's name."""
+        """Return the function's name."""
         return operation.view_func.__name__
 
 
@@ -147,20 +147,20 @@ for _part in (
 
 @cache
 def described() -> OpenAPISchema:
-    """The OpenAPI document. Code alone decides what is in it, so each process makes it once."""
+    """Return the OpenAPI document. It depends on code only, so each process builds it once."""
     return api.get_openapi_schema()
 
 
 @require_safe
 @conditional_page
 def document(request: HttpRequest) -> HttpResponse:
-    """The OpenAPI document."""
+    """Serve the OpenAPI document."""
     return JsonResponse(described(), json_dumps_params={"indent": 1})
 
 
 @require_safe
 def viewer(request: HttpRequest) -> HttpResponse:
-    """The document as a page on which one can try every operation."""
+    """Show the document as a page on which every operation can be tried."""
     listed = [
         {"method": method.upper(), "address": address, **described, "scope": described["security"][0]["token"][0]}
         for address, methods in described()["paths"].items()
@@ -171,12 +171,12 @@ def viewer(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def root(request: HttpRequest) -> HttpResponse:
-    """Nothing is at the API's own address but the way to the viewer."""
+    """Redirect from the API's root to the viewer."""
     return redirect("api_viewer")
 
 
 def _operations() -> list[URLPattern]:
-    """Every operation's address. Ninja's own last one, of the API itself, serves to find where it is mounted."""
+    """Return every operation's URL pattern. Ninja's root pattern stays: it locates where the API is mounted."""
     patterns = [each for each in api.urls[0] if isinstance(each, URLPattern)]
     return all_answered([*patterns, re_path("", missing, name="missing")])
 

@@ -1,4 +1,4 @@
-"""What a token may do, and what is left of its owner's quota."""
+"""Report a token's scopes and expiry, and its owner's remaining quota."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = Router(tags=["Token"])
 
 
 class Me(Schema):
-    """Whose token this is, what it may do until when, and how many submissions its owner has left today (UTC)."""
+    """A token's owner, scopes and expiry, and the submissions its owner has left today (UTC)."""
 
     username: str
     token: str
@@ -31,7 +31,7 @@ class Me(Schema):
 
 @router.get("/me", response=Me, auth=READ)
 def get_me(request: HttpRequest) -> dict[str, Any]:
-    """The token that was sent, and its owner."""
+    """Get the token sent with the request, and its owner."""
     token, user = request.auth, user_of(request)  # type: ignore[attr-defined]
     reviewer = reviewer_of(user)
     return {

@@ -226,7 +226,7 @@ def no_file(installed: Installed) -> dict[str, str]:
     [
         (wrong_mode, "others can read"),
         (no_token, "Send a token"),
-        (ended_token, "This token is not known, or its time is over."),
+        (ended_token, "This token is unknown or has expired."),
         (no_file, "there is no file /nowhere/token"),
     ],
 )
