@@ -1,4 +1,4 @@
-"""Answer requests for what is hidden from an annotator with a page that says why."""
+"""Show annotators a page with the reason when they request something hidden from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Response = TypeVar("_Response", bound="HttpResponseBase")
 
 
 def closes(view: Callable[..., _Response]) -> Callable[..., _Response | HttpResponse]:
-    """Answer :class:`AnswerClosedError` with a page that says why, and until when (status 403)."""
+    """Answer :class:`AnswerClosedError` with a page that gives the reason and the end of the restriction (403)."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: object, **kwargs: object) -> _Response | HttpResponse:

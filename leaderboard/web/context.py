@@ -1,4 +1,4 @@
-"""What every template may use."""
+"""Add the site's context variables to every template."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """The site's name, its suites for the navigation, what this instance can do, and how many notices wait."""
+    """Return the site's name, the suites for the navigation, this instance's features, and the unread notices."""
     return {
         "SITE_NAME": settings.SITE_NAME,
         "SUITES": Suite.objects.all(),
         "EMAIL_CONFIGURED": settings.EMAIL_CONFIGURED,
         "CONTACT": settings.ENVIRONMENT.contact,
-        # Asked by the header alone, and only of somebody signed in.
+        # Lazy: only the header of signed-in users' pages calls it.
         "unread_notices": partial(unread, request.user) if hasattr(request, "user") else None,
         "UNCONFINED": settings.ENVIRONMENT.sandbox_allow_no_cgroups,
     }

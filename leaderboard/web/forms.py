@@ -1,4 +1,4 @@
-"""The forms of answers' pages and of the maintainers': appeals, submissions, quotas, judges and re-evaluations."""
+"""Define the forms of answer pages and maintainer pages: appeals, visibility, quotas, judges and re-evaluations."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class AppealForm(forms.Form):
         min_length=SHORTEST_EVIDENCE,
         max_length=LONGEST_EVIDENCE,
         label="Evidence",
-        help_text="What is wrong, and what shows it: a passage of the paper, a line of the code, an input that the "
-        "test treats wrongly. Adjudicators read it, and it becomes public when the case is decided.",
+        help_text="What is wrong, and the evidence: a passage of the paper, a line of the code, an input that the "
+        "test handles wrongly. Adjudicators read it; it becomes public when the case is decided.",
         widget=forms.Textarea(attrs={"rows": 5}),
         validators=[refuse_hidden_characters],
     )
 
 
 class MailChoiceForm(forms.Form):
-    """Which notices come by e-mail as well."""
+    """Choose the notices to receive by e-mail as well."""
 
     kinds = forms.MultipleChoiceField(
         label="Notices by e-mail", required=False, choices=NoticeKind, widget=forms.CheckboxSelectMultiple
@@ -60,12 +60,12 @@ class MailChoiceForm(forms.Form):
 
 
 class SubmissionNumberForm(forms.Form):
-    """Names a submission by its number."""
+    """Select a submission by its number."""
 
     submission = forms.IntegerField(label="Submission number", min_value=1, max_value=LARGEST_NUMBER)
 
     def clean_submission(self) -> Submission:
-        """The submission."""
+        """Return the submission."""
         number = self.cleaned_data["submission"]
         found = Submission.objects.filter(pk=number).first()
         if found is None:
@@ -74,13 +74,13 @@ class SubmissionNumberForm(forms.Form):
 
 
 class VisibilityForm(SubmissionNumberForm):
-    """Hiding a submission, or showing it again."""
+    """Hide a submission or show it again."""
 
-    reason = _reason("Public: it stands where the submission was, and in its history.")
+    reason = _reason("Public: shown in the submission's place and in its history.")
 
 
 class QuotaForm(forms.Form):
-    """One person's daily limit."""
+    """Set one account's daily limit."""
 
     username = forms.CharField(label="User name", max_length=150)
     daily = forms.IntegerField(
@@ -93,7 +93,7 @@ class QuotaForm(forms.Form):
     reason = forms.CharField(label="Reason", max_length=LONGEST_REASON)
 
     def clean_username(self) -> User:
-        """The account."""
+        """Return the account."""
         name = self.cleaned_data["username"]
         found = User.objects.filter(username=name).first()
         if found is None:
@@ -102,7 +102,7 @@ class QuotaForm(forms.Form):
 
 
 class SnapshotForm(forms.Form):
-    """Freezes a suite's board."""
+    """Freeze a suite's board."""
 
     title = forms.CharField(
         max_length=120,
@@ -113,7 +113,7 @@ class SnapshotForm(forms.Form):
     note = forms.CharField(
         max_length=LONGEST_REASON,
         label="Why it is frozen",
-        help_text="Public, and like the title never changed: a mistake is put right by a new snapshot.",
+        help_text="Public. Like the title, it can never be changed; a new snapshot corrects a mistake.",
         widget=forms.Textarea(attrs={"rows": 2}),
         validators=[refuse_hidden_characters],
     )
@@ -122,18 +122,18 @@ class SnapshotForm(forms.Form):
         coerce=int,
         empty_value=None,
         label="Supersedes",
-        help_text="An older snapshot that should not be cited any more; its page then leads to this one, and says why.",
+        help_text="An older snapshot that should no longer be cited; its page then links to this one, with the reason.",
     )
 
     def __init__(self, *args: Any, suite: Suite, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        standing = suite.snapshots.filter(superseded_by=None).defer("document")
-        choices = [("", "none"), *((each.number, f"{each.number}: {each.title}") for each in standing)]
+        current = suite.snapshots.filter(superseded_by=None).defer("document")
+        choices = [("", "none"), *((each.number, f"{each.number}: {each.title}") for each in current)]
         cast("forms.TypedChoiceField", self.fields["supersedes"]).choices = choices
 
 
 class AddJudgeForm(forms.Form):
-    """Makes a judge from one of one's own endpoints."""
+    """Create a judge from one of the user's own endpoints."""
 
     endpoint = forms.ModelChoiceField(
         Endpoint.objects.none(),
@@ -150,8 +150,8 @@ class AddJudgeForm(forms.Form):
     vendor = forms.CharField(
         max_length=60,
         label="Vendor",
-        help_text="Whose model it is. Pages disclose where a judged system is of the same one: judges favour their own "
-        "family.",
+        help_text="Whose model it is. Pages disclose when a judged system is from the same vendor, since judges favour "
+        "their own family.",
     )
     votes = forms.IntegerField(
         initial=VOTES,
@@ -165,7 +165,7 @@ class AddJudgeForm(forms.Form):
         min_value=1,
         max_value=MOST_VOTES,
         label="Votes when split",
-        help_text="How many votes there are when the first ones differ. An odd number.",
+        help_text="The total number of votes if the first ones differ. An odd number.",
     )
 
     def __init__(self, data: Any = None, *, owner: User) -> None:
@@ -174,19 +174,19 @@ class AddJudgeForm(forms.Form):
         field.queryset = Endpoint.objects.filter(owner=owner)
 
     def clean(self) -> dict[str, Any]:
-        """Odd numbers can decide; and more votes, not fewer, when split."""
+        """Require odd numbers, which cannot tie, and no fewer votes when split."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
         votes, when_split = given.get("votes"), given.get("votes_when_split")
         for name, number in (("votes", votes), ("votes_when_split", when_split)):
             if number is not None and number % 2 == 0:
-                self.add_error(name, "Give an odd number, so that two labels cannot have equally many.")
+                self.add_error(name, "Give an odd number, so that two labels cannot tie.")
         if votes is not None and when_split is not None and when_split < votes:
-            self.add_error("votes_when_split", f"Give at least as many as there are votes ({votes}).")
+            self.add_error("votes_when_split", f"Give at least the number of votes ({votes}).")
         return given
 
 
 class SuiteForm(forms.Form):
-    """Chooses the suite that a judge is to judge."""
+    """Choose the suite for a judge to judge."""
 
     suite = forms.ModelChoiceField(
         Suite.objects.all(),
@@ -197,28 +197,28 @@ class SuiteForm(forms.Form):
     )
 
     def __init__(self, data: Any = None, *, suites: Iterable[Suite] | None = None) -> None:
-        """Offers ``suites`` (all, unless some are given)."""
+        """Offer ``suites`` (default: all)."""
         super().__init__(data)
         cast("forms.ModelChoiceField[Suite]", self.fields["suite"]).choices = suite_choices(suites)
 
 
 class ShowForm(forms.Form):
-    """Confirms that a suite's board is to show a judge. ``instead_of`` is the one that it showed to the maintainer."""
+    """Confirm showing a judge on a suite's board. ``instead_of`` is the judge that the page showed before."""
 
     suite = forms.ModelChoiceField(Suite.objects.all(), to_field_name="slug", widget=forms.HiddenInput)
     instead_of = forms.CharField(max_length=80, widget=forms.HiddenInput)
-    reason = _reason("Public: it stands with the change on the pages of both judges.")
+    reason = _reason("Public: shown with the change on both judges' pages.")
 
     @classmethod
     def of(cls, suite: Suite, shown: JudgeConfig | None) -> ShowForm:
-        """The form for ``suite``, whose board shows ``shown`` now."""
+        """Return the form for ``suite``, whose board now shows ``shown``."""
         return cls(initial={"suite": suite.slug, "instead_of": shown.slug if shown else NONE_SHOWN})
 
 
 class ChooseForm(forms.Form):
-    """Reads ``?suite=&task=&submission=``: exactly what is given must hold of a submission.
+    """Select submissions by ``?suite=&task=&submission=``; they must match every given value.
 
-    Once valid, ``submissions`` are the scored ones that were chosen.
+    Once valid, ``submissions`` holds the selected ones that are scored.
     """
 
     submissions: QuerySet[Submission]
@@ -239,12 +239,12 @@ class ChooseForm(forms.Form):
         cast("forms.ChoiceField", self.fields["suite"]).choices = [("", "any"), *suite_choices()]
 
     @staticmethod
-    def asked(params: QueryDict) -> bool:
-        """Whether an address chooses anything."""
+    def is_given(params: QueryDict) -> bool:
+        """Return whether the query string selects anything."""
         return any(params.get(name) for name in ChooseForm.base_fields)
 
     def clean(self) -> dict[str, Any]:
-        """Something must be chosen, and be there; the task's name is written out in full."""
+        """Require an existing selection, and complete the task's name."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
         if self.errors:
             return given
@@ -261,7 +261,7 @@ class ChooseForm(forms.Form):
 
 
 class StartForm(forms.Form):
-    """Confirms a plan. ``plan`` is the fingerprint of what was shown."""
+    """Confirm a plan. ``plan`` is the fingerprint of the plan shown."""
 
-    reason = _reason("Public: it stands beside the difference in the history of every submission.")
+    reason = _reason("Public: shown with the difference in every submission's history.")
     plan = forms.CharField(max_length=64, widget=forms.HiddenInput)

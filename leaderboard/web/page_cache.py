@@ -1,4 +1,4 @@
-"""Pages for everybody, rendered once for each version of what they show, with ETag and 304."""
+"""Cache anonymous visitors' pages, one rendering per version of their data, with ETag and 304."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 MOST_QUERY: Final = 500
-"""Characters of a query string; longer ones are rendered and not kept."""
+"""Longest query string, in characters, of a cached page."""
 
 
 def kept_by(
     version: Callable[..., str | None], *, parameters: Collection[str] | None = None
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """Keep what a view answers to visitors without an account as long as ``version`` of the same arguments is the same.
+    """Cache a view's responses to anonymous visitors while ``version``, called with the same arguments, is unchanged.
 
-    For views whose pages hold nothing of one visitor: no form but GET's, no relative time. Nothing is kept where the
-    version is None. ``parameters`` are those of the query string that the view reads (None: any); others are ignored.
+    For views whose pages contain nothing specific to a visitor: only GET forms, no relative times. A version of None
+    disables caching. ``parameters`` are the query parameters that the view reads (None: all); others are ignored.
     """
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -49,7 +49,7 @@ def kept_by(
                 response.headers.setdefault("Cache-Control", "private, no-cache")
                 return response
             zipped = "gzip" in request.headers.get("Accept-Encoding", "")
-            # Pages hold absolute addresses, so scheme and host are part of what is asked.
+            # Pages contain absolute addresses, so scheme and host are part of the key.
             site = request.scheme, request.get_host()
             tag = key_of(known, site, request.path, query, request.headers.get("HX-Request", ""), zipped)[:32]
             unchanged = get_conditional_response(request, etag=quote_etag(tag))
@@ -61,7 +61,7 @@ def kept_by(
                 if response.status_code != HttpResponse.status_code or response.cookies:
                     return response
                 headers = {name: value for name, value in response.items() if name.startswith(("Content-", "HX-"))}
-                # Nothing of one visitor is in it, so that its length tells nothing (BREACH).
+                # The page contains no visitor's data, so its compressed length reveals nothing (BREACH).
                 content = gzip.compress(response.content, 6, mtime=0) if zipped else response.content
                 kept = content, headers | ({"Content-Encoding": "gzip"} if zipped else {})
                 caches[PAGES].set(tag, kept)
@@ -81,7 +81,7 @@ def _with_headers(response: HttpResponse, tag: str) -> HttpResponse:
 
 
 class TextGZipMiddleware(GZipMiddleware):
-    """Compress texts that are made for one request, padded by a random length (BREACH); files have theirs already."""
+    """Compress text responses with random padding against BREACH. Streamed files and other types are left unchanged."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         kind = response.headers.get("Content-Type", "").partition(";")[0]

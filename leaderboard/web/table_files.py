@@ -1,4 +1,4 @@
-"""A page's table as a file: ``?format=csv`` or ``?format=json``."""
+"""Serve a page's table as a file: ``?format=csv`` or ``?format=json``."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 HIDDEN: Final = "hidden_while_you_label"
-"""The last column of a file of rows; true where the viewer labels an answer of the row."""
+"""The last column of a table: true if the viewer is labelling an answer of the row."""
 
 
 def file_asked(request: HttpRequest) -> bool:
-    """Whether the address asks for a file. Raises Http404 for a format that there is not."""
-    asked = request.GET.get("format", "")
-    if asked not in {"", "csv", "json"}:
-        raise Http404("A table is there as format=csv or format=json.")
-    return bool(asked)
+    """Return whether the query string requests a file. Raises Http404 for an unknown format."""
+    wanted = request.GET.get("format", "")
+    if wanted not in {"", "csv", "json"}:
+        raise Http404("Tables can be downloaded with format=csv or format=json.")
+    return bool(wanted)
 
 
 def table_file(
@@ -33,10 +33,10 @@ def table_file(
     rows: Iterable[Sequence[Any]],
     **about: Any,
 ) -> HttpResponse:
-    """Return the table in the format asked for; in JSON with what it is ``about``, and a row as an object.
+    """Return the table in the requested format; JSON has the facts ``about`` it, and rows as objects.
 
-    A last column :data:`HIDDEN` says whether the viewer labels an answer of the row: an empty cell alone can also mean
-    that a number is not known. It is left out where no row is hidden.
+    A last column :data:`HIDDEN` marks rows hidden because the viewer is labelling one of their answers: an empty cell
+    alone can also mean an unknown number. The column is left out if no row is hidden.
     """
     rows = list(rows)
     if columns[-1] == HIDDEN and not any(row[-1] for row in rows):

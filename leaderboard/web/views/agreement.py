@@ -1,4 +1,4 @@
-"""Rater agreement."""
+"""Show rater agreement."""
 
 from __future__ import annotations
 
@@ -29,26 +29,27 @@ if TYPE_CHECKING:
 
 @require_safe
 def agreement(request: HttpRequest, suite: str) -> HttpResponse:
-    """Every pair of raters of a suite, as ``?category=&system=&inputs=&binary=&samples=&first=&second=&cell=`` asks.
+    """Show the agreement of a suite's raters.
 
-    The submissions that are hidden from a viewer who is labelling count nowhere.
+    Query: ``?category=&system=&inputs=&binary=&samples=&first=&second=&cell=``. Submissions hidden from a viewer who is
+    labelling are not counted.
     """
     shown = get_object_or_404(Suite, slug=suite)
     params = request.GET
-    asked = _asked(params)
+    wanted = _wanted(params)
     hidden, named = closed_submissions(request), params.get("cell", "")
     try:
-        report = read_report(suite=shown, asked=asked, hidden=hidden)
-        cell = cell_of(report.pairs, named, suite=shown, asked=asked, hidden=hidden) if named else None
+        report = read_report(suite=shown, asked=wanted, hidden=hidden)
+        cell = cell_of(report.pairs, named, suite=shown, asked=wanted, hidden=hidden) if named else None
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
-    annotators, judges = all_raters(report, asked=asked)
+    annotators, judges = all_raters(report, asked=wanted)
     context = {
         "suite": shown,
         "closed": closed(request, suite=shown),
-        "binary": asked.binary,
-        "samples": asked.samples,
-        "chosen": asked.first or asked.second,
+        "binary": wanted.binary,
+        "samples": wanted.samples,
+        "chosen": wanted.first or wanted.second,
         "all_pairs": query_with(params, first=None, second=None, cell=None),
         "binary_view": query_with(params, binary="1", cell=None),
         "cell": cell,
@@ -72,7 +73,7 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
     return render(request, "leaderboard/agreement.html", context)
 
 
-def _asked(params: QueryDict) -> Asked:
+def _wanted(params: QueryDict) -> Asked:
     return Asked(
         category=params.get("category", ""),
         system=params.get("system", ""),

@@ -1,4 +1,4 @@
-"""The analysis of a suite: every figure on one page, and each one's data and chart at addresses of their own."""
+"""Show a suite's analysis: every figure on one page, and each figure's data and chart for download."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from leaderboard.insight.analysis.figures import Section
 
 LISTED: Final = 15
-"""Rows of a table among all figures."""
+"""Rows of a figure's table on the page of all figures."""
 LISTED_ALONE: Final = 500
-"""Rows of a table on a figure's own page; files have all."""
+"""Rows of a table on the figure's own page; files contain all rows."""
 FORMATS: Final = ("csv", "json", "chart")
 DASH: Final = "\N{EN DASH}"
 MINUS: Final = "\N{MINUS SIGN}"
 
 
 def analysis_version(request: HttpRequest, suite: str | None = None) -> str | None:
-    """The version of what the pages show: that of the suite's boards, and of the reports that jobs compute."""
+    """Return the version of the pages' data: the suite's boards and the reports computed by jobs."""
     boards = data_version(request, suite)
     return boards and f"{boards} {AnalysisReport.objects.aggregate(newest=Max('computed'))['newest']}"
 
@@ -45,7 +45,7 @@ def analysis_version(request: HttpRequest, suite: str | None = None) -> str | No
 @require_safe
 @kept_by(analysis_version)
 def analysis_default(request: HttpRequest) -> HttpResponse:
-    """The first suite's analysis."""
+    """Show the first suite's analysis."""
     suite = Suite.objects.first()
     return render(request, "leaderboard/no_suites.html") if suite is None else _analysis(request, suite)
 
@@ -53,7 +53,7 @@ def analysis_default(request: HttpRequest) -> HttpResponse:
 @require_safe
 @kept_by(analysis_version)
 def analysis(request: HttpRequest, suite: str) -> HttpResponse:
-    """One suite's analysis; ``?figure=`` one of it, with ``?format=`` its data as a file, or its chart."""
+    """Show one suite's analysis, or one ``?figure=`` of it; ``?format=`` returns the figure's data or chart."""
     return _analysis(request, get_object_or_404(Suite, slug=suite))
 
 
@@ -61,20 +61,20 @@ def _analysis(request: HttpRequest, suite: Suite) -> HttpResponse:
     version = asked_version(request, suite)
     if version is None:
         return render(request, "leaderboard/board_empty.html", {"suite": suite})
-    asked, form = request.GET.get("figure", ""), request.GET.get("format", "")
-    if asked and asked not in BY_SLUG:
-        raise Http404(f"There is no figure {asked[:40]!r}. Known: {', '.join(BY_SLUG)}.")
-    if form and not (asked and form in FORMATS):
+    slug, form = request.GET.get("figure", ""), request.GET.get("format", "")
+    if slug and slug not in BY_SLUG:
+        raise Http404(f"There is no figure {slug[:40]!r}. Known: {', '.join(BY_SLUG)}.")
+    if form and not (slug and form in FORMATS):
         raise Http404(f"Name a figure, and one of the formats {', '.join(FORMATS)}.")
     if form:
-        return _file(request, version, BY_SLUG[asked], form)
-    results = SuiteResults(version, most=LISTED_ALONE if asked else MOST_ROWS, hidden=closed_submissions(request))
-    shown = [BY_SLUG[asked]] if asked else SECTIONS
-    listed = LISTED_ALONE if asked else LISTED
+        return _file(request, version, BY_SLUG[slug], form)
+    results = SuiteResults(version, most=LISTED_ALONE if slug else MOST_ROWS, hidden=closed_submissions(request))
+    shown = [BY_SLUG[slug]] if slug else SECTIONS
+    listed = LISTED_ALONE if slug else LISTED
     context = {
         "suite": suite,
         "version": version,
-        "asked": asked,
+        "asked": slug,
         "closed": closed(request),
         "all_figures": query_with(request.GET, figure=None),
         "sections": [_shown(request, section, section.make(results), listed) for section in shown],
@@ -94,7 +94,7 @@ def _shown(request: HttpRequest, section: Section, figure: Figure, listed: int) 
             for address, row in zip(addresses, figure.rows[:listed], strict=True)
         ],
         "known": figure.known or len(figure.rows),
-        # A template would call it, and draw every chart for a page that shows none.
+        # A template would call the chart function, and draw every chart on a page that shows none.
         "drawn": figure.chart is not None,
     }
 
@@ -104,7 +104,7 @@ def _cells(figure: Figure, row: tuple[Cell, ...]) -> list[tuple[Cell, Column]]:
 
 
 def _written(cell: Cell, column: Column) -> str:
-    """A value as the page writes it: as many digits as the column has, and a dash for nothing."""
+    """Format a value for the page: with the column's number of digits, or as a dash if there is none."""
     if cell is None:
         return DASH
     if column.digits is None or not isinstance(cell, int | float):
@@ -116,12 +116,12 @@ def _written(cell: Cell, column: Column) -> str:
 
 
 def _file(request: HttpRequest, version: SuiteVersion, section: Section, form: str) -> HttpResponse:
-    """One figure's data, every row of it, or its chart as the page draws it."""
+    """Return every row of a figure's data, or the chart as the page draws it."""
     most = MOST_ROWS if form == "chart" else None
     figure = section.make(SuiteResults(version, most=most, hidden=closed_submissions(request)))
     if form == "chart":
         if figure.chart is None:
-            raise Http404("There is nothing to draw yet.")
+            raise Http404("This figure has no chart yet.")
         return JsonResponse(figure.chart())
     return table_file(
         request,
@@ -138,5 +138,5 @@ def _file(request: HttpRequest, version: SuiteVersion, section: Section, form: s
 
 
 def _exact(cell: Cell) -> Cell:
-    """A number with more digits than anybody writes, and none of a float's noise."""
+    """Round a number to six digits, which hides a float's representation error and nothing else."""
     return round(cell, 6) if isinstance(cell, float) else cell

@@ -1,4 +1,4 @@
-"""Downloading all public answers of a suite."""
+"""Serve all public answers of a suite as one file."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _AGAIN_SECONDS = "60"
 @require_safe
 @closes
 def answers(request: HttpRequest, suite: str) -> HttpResponseBase:
-    """Every public answer with its outcome and labels; not for somebody who has an answer to label in the hand."""
+    """Download every public answer with its outcome and labels. Closed to annotators who are labelling an answer."""
     found = get_object_or_404(Suite, slug=suite)
-    # Whole: what it holds of one answer cannot be left out of a file that is there already.
+    # The whole file is closed, since no answer can be left out of an existing file.
     require_open(request)
     file = current(found)
     if file is None:
@@ -51,7 +51,7 @@ def answers(request: HttpRequest, suite: str) -> HttpResponseBase:
 
 
 def _not_yet(request: HttpRequest, suite: Suite) -> HttpResponse:
-    """A worker is writing it. Raises Http404 where nothing is published."""
+    """Answer that a worker is writing the file. Raises Http404 if nothing is published."""
     if not visible_entries().filter(suite_version__suite=suite).exists():
         raise Http404("Nothing is published on this suite yet, so there are no answers to download.")
     response = render(

@@ -1,4 +1,4 @@
-"""Public pages about disputed answers: the list, one case, what others reported; and appeals."""
+"""Show disputed answers: the list of cases, one case, reported disagreements; and receive appeals."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ PAGE_SIZE = 25
 @never_cache
 @require_safe
 def cases(request: HttpRequest) -> HttpResponse:
-    """Closed cases and reported disagreements, as ``?what=&suite=&category=&reason=&source=&page=`` asks."""
+    """List closed cases and reported disagreements. Query: ``?what=&suite=&category=&reason=&source=&page=``."""
     hidden = closed_submissions(request)
-    # What is hidden is left out before anything is filtered: filters must not tell what a row would not.
+    # Hidden submissions are excluded before filtering, so that no filter reveals them.
     found = CaseFilter(request.GET, queryset=public_cases().exclude(implementation__submission__in=hidden))
     own = found.qs.order_by("-closed", "-pk")
     reported = found.reported.order_by("run__suite__position", "run__slug", "task__paper__folder_name", "task__index")
-    # One list of both: what was decided here, newest first, then what others reported.
+    # One list: cases decided here, newest first, then reported disagreements.
     decided = own.count()
     page = Paginator(range(decided + reported.count()), PAGE_SIZE).get_page(request.GET.get("page"))
     first, end = max(page.start_index() - 1, 0), page.end_index()
@@ -65,7 +65,7 @@ def cases(request: HttpRequest) -> HttpResponse:
 @require_safe
 @closes
 def case(request: HttpRequest, pk: int) -> HttpResponse:
-    """One closed case. An open one has no page, for nobody: a maintainer may label too."""
+    """Show one closed case. Open cases have no page, not even for maintainers, who may be annotators too."""
     found = public_cases().select_related(
         "decision__adjudicator",
         "decision__guideline",
@@ -93,9 +93,9 @@ def case(request: HttpRequest, pk: int) -> HttpResponse:
 @never_cache
 @require_safe
 def reported_case(request: HttpRequest, run: str, paper: str, index: int) -> HttpResponse:
-    """What others reported of one answer that this site has not seen."""
+    """Show the reported results of one answer, whose code this site does not have."""
     if not run.isprintable():
-        # PostgreSQL refuses to look for a NUL.
+        # PostgreSQL refuses NUL characters in queries.
         raise Http404
     shown = visible_entries().filter(reported_run__isnull=False).values("reported_run")
     found = ReportedResult.objects.select_related("run__suite", "task__suite").filter(
@@ -119,7 +119,7 @@ def reported_case(request: HttpRequest, run: str, paper: str, index: int) -> Htt
 @action("implementation")
 @closes
 def appeal(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
-    """Have an answer's label looked at again. A refused appeal comes back on the answer's page, as it was typed."""
+    """Appeal against an answer's label. A refused appeal is shown on the answer's page, filled as typed."""
     shown = visible_submission(request, pk)
     answer = open_answer(request, shown, paper, index, trial)
     if not may_appeal(request.user, answer):
@@ -133,7 +133,7 @@ def appeal(request: HttpRequest, pk: int, paper: str, index: int, trial: int) ->
         request,
         act,
         back=f"{answer.get_absolute_url()}#review",
-        done="Your appeal is in: the answer is reviewed with what you wrote.",
+        done="Your appeal is received. The answer will be reviewed with your evidence.",
         form=form,
         again=lambda: answer_page(request, shown, answer, appeal=form, status=HTTPStatus.UNPROCESSABLE_ENTITY),
     )

@@ -1,4 +1,4 @@
-"""What is asked: suites, their kits, tasks and their papers."""
+"""Show suites, their tasks and papers, and serve task kits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PAGE_SIZE = 50
 
 @require_safe
 def suites(request: HttpRequest) -> HttpResponse:
-    """All suites."""
+    """List all suites."""
     listed = [
         {"suite": suite, "title": title, "version": suite.versions.first(), "tasks": suite.tasks.count()}
         for suite, title in titles_told_apart(Suite.objects.all())
@@ -46,7 +46,7 @@ def suites(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def suite(request: HttpRequest, suite: str) -> HttpResponse:
-    """One suite: what it is, its versions, its tasks by category, its kit."""
+    """Show one suite: its description, versions, tasks by category, and kit."""
     shown = get_object_or_404(Suite, slug=suite)
     version = asked_version(request, shown)
     revisions = list(revisions_of(version)) if version else []
@@ -75,13 +75,13 @@ def suite(request: HttpRequest, suite: str) -> HttpResponse:
 
 @require_safe
 def kit(request: HttpRequest, suite: str) -> HttpResponseBase:
-    """The task kit of a version, as a zip file."""
+    """Download a version's task kit as a zip file."""
     return kit_response(request, suite)
 
 
 @require_safe
 def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpResponse:
-    """One task: how hard it is, every answer, its paper, instruction, masked code, protocol, audit."""
+    """Show one task: difficulty, every answer, paper, instruction, masked code, protocol and audit."""
     revision, is_current = asked_revision(request, suite, paper, index)
     context = {
         **_answers(request, revision),
@@ -100,7 +100,7 @@ def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpRespon
 
 
 def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
-    """Every answer to a task on the shown version (else on the newest that has it), a page of them."""
+    """Return a page of the answers to a task on the shown version, or on the newest that has it."""
     task, answered = revision.task, answered_on(request, revision)
     if answered is None or closed(request, task=task):
         version = answered[0] if answered else None
@@ -121,13 +121,13 @@ def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
 
 @require_safe
 def task_paper(request: HttpRequest, suite: str, paper: str, index: int) -> FileResponse:
-    """The paper as the kit holds it: a PDF shown in place, or the paper's text as JSON."""
+    """Serve the paper as the kit contains it: a PDF shown inline, or the paper's text as JSON."""
     revision, _ = asked_revision(request, suite, paper, index)
     return paper_response(revision)
 
 
 def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:
-    """Why tasks cannot be run, and for how many each reason holds, the most frequent first."""
+    """Return the reasons why tasks cannot be run with their number of tasks, most frequent first."""
     reasons = Counter(
         reason
         for revision in revisions
@@ -138,7 +138,9 @@ def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:
 
 
 def _auditing(revisions: Iterable[TaskRevision]) -> dict[str, Any] | None:
-    """How far the audit is that has to end before answers are taken; None when they are, or no task is runnable."""
+    """Return the progress of the audit that must finish before answers are accepted; None if they are accepted, or no
+    task is runnable.
+    """
     audited = sum(revision.audit_state != AuditState.UNAUDITED for revision in revisions)
     waiting = [each for each in revisions if each.runnable and each.audit_state == AuditState.UNAUDITED]
     obstacles = {each.audit["obstacle"] for each in waiting if each.audit.get("obstacle")}

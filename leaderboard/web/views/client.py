@@ -1,4 +1,4 @@
-"""The command line client, one file, with this site's address filled in."""
+"""Serve the one-file command line client with this site's address filled in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EMPTY_SITE: Final = 'SITE = ""\n'
 @require_safe
 @conditional_page
 def client(request: HttpRequest) -> HttpResponse:
-    """The file as text."""
+    """Return the client as text."""
     source = FILE.read_text(encoding="utf-8")
     filled = source.replace(EMPTY_SITE, f'SITE = "{request.scheme}://{request.get_host()}"\n', 1)
     response = HttpResponse(filled, content_type="text/plain; charset=utf-8")

@@ -1,4 +1,4 @@
-"""Comparing two to four systems, and two answers to one task."""
+"""Compare two to four systems, and two answers to one task."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 @require_safe
 @kept_by(data_version)
 def compare(request: HttpRequest, suite: str) -> HttpResponse:
-    """Two to four rows of a board, named by ``?row=``: what tells each pair apart, and every task."""
-    # Resampling needs numpy, which no other public page does.
+    """Compare two to four rows of a board, named by ``?row=``: each pair's difference, and every task."""
+    # Imported here: resampling needs numpy, which no other public page needs.
     from leaderboard.insight.comparing import FEWEST, MOST, compared, offered, rows_named, task_lines
 
     shown = get_object_or_404(Suite, slug=suite)
@@ -53,7 +53,7 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
     if file_asked(request):
         return _file(request, rows, tasks, pairs)
     choices = dict(offered(version, hidden))
-    # Calibration samples and rows far down the board are not offered; those compared stay chosen.
+    # Calibration samples and low-ranked rows are not offered, but those being compared stay selected.
     choices |= {row.key: row.title_with_inputs for row in rows if row.key not in choices}
     context = {
         "suite": shown,
@@ -77,7 +77,7 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
 @require_safe
 @closes
 def compare_task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpResponse:
-    """The code of two published answers to one task side by side: the first trial of ``?row=s12&row=s15``."""
+    """Show the code of two published answers to one task side by side: the first trials of ``?row=s12&row=s15``."""
     from leaderboard.insight.comparing import rows_named
 
     shown = get_object_or_404(Suite, slug=suite)
@@ -101,7 +101,7 @@ def compare_task(request: HttpRequest, suite: str, paper: str, index: int) -> Ht
 
 
 def _answer(request: HttpRequest, row: BoardRow, paper: str, index: int) -> Implementation:
-    """A row's answer to a task. Raises Http404, and what :func:`require_open` raises."""
+    """Return a row's answer to a task. Raises Http404, and what :func:`require_open` raises."""
     answer = get_object_or_404(
         Implementation.objects.select_related("submission", "revision__task__paper", "revision__task__suite"),
         submission=row.submission,

@@ -1,6 +1,6 @@
-"""The documentation in ``docs/`` as pages of the site: Markdown for people, the same files as in the repository.
+"""Render the Markdown files of ``docs/`` as pages of the site.
 
-Its folders ``design/`` and ``decisions/`` are for readers of the repository: the site lists and serves none of them.
+The folders ``design/`` and ``decisions/`` are for readers of the repository; the site neither lists nor serves them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ _ORDER: Final = (
     "architecture",
     "development",
 )
-_PAGES_OF_THEIR_OWN: Final = {"index": "docs", "about": "about"}
+# The files with a URL of their own: slug to URL name.
+_URL_NAMES: Final = {"index": "docs", "about": "about"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +64,13 @@ class Page:
 
 
 def page_slugs() -> list[str]:
-    """The pages in their fixed order; files that the order does not know come last, by name."""
-    found = {path.stem for path in FOLDER.glob("*.md")} - _PAGES_OF_THEIR_OWN.keys()
+    """Return the pages' slugs in their fixed order; files without a place in it follow by name."""
+    found = {path.stem for path in FOLDER.glob("*.md")} - _URL_NAMES.keys()
     return [slug for slug in _ORDER if slug in found] + sorted(found - set(_ORDER))
 
 
 def stored_page(slug: str) -> Page | None:
-    """The page of ``docs/<slug>.md``; None when there is no such file. ``slug`` must be a plain slug."""
+    """Return the page of ``docs/<slug>.md``, or None if there is no such file. ``slug`` must be a plain slug."""
     file = FOLDER / f"{slug}.md"
     if not file.is_file():
         return None
@@ -77,8 +78,8 @@ def stored_page(slug: str) -> Page | None:
 
 
 def address_of(slug: str) -> str:
-    """Where the page of ``docs/<slug>.md`` is on the site."""
-    name = _PAGES_OF_THEIR_OWN.get(slug)
+    """Return the site address of ``docs/<slug>.md``."""
+    name = _URL_NAMES.get(slug)
     return reverse(name) if name else reverse("docs_page", args=[slug])
 
 
@@ -88,7 +89,7 @@ def _rendered(file: Path, modified: int) -> Page:  # noqa: ARG001 - part of the 
 
 
 def page_of(markdown: str, *, slug: str) -> Page:
-    """Markdown as a page: headings with anchors, code with colours, links between files as links between pages."""
+    """Render Markdown as a page: anchors on headings, highlighted code, links between files as links between pages."""
     rendered = markdown_rules.render(markdown, rewrite=_rewrite_addresses)
     return Page(slug, rendered.title or slug, rendered.body)
 
@@ -99,14 +100,14 @@ def _rewrite_addresses(token: Token) -> None:
         if address:
             token.attrSet("href", address)
         else:
-            # A file that the site does not serve: its name stays as text.
+            # The site does not serve this file, so its name stays as plain text.
             token.attrs.pop("href", None)
     elif token.type == "image":
         token.attrSet("src", _image_address(str(token.attrGet("src") or "")))
 
 
 def _site_address(target: str) -> str:
-    """The address on the site of what a file in docs/ links to; empty when the site does not have it."""
+    """Return the site address of a link in a docs/ file; empty if the site does not serve the target."""
     parts = urlsplit(target)
     if parts.scheme or parts.netloc or target.startswith(("#", "/")):
         return target
@@ -123,13 +124,13 @@ def _image_address(source: str) -> str:
 
 @require_safe
 def docs(request: HttpRequest) -> HttpResponse:
-    """The documentation's first page."""
+    """Show the documentation's first page."""
     return _shown(request, "index", "leaderboard/docs.html")
 
 
 @require_safe
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """One page of the documentation."""
+    """Show one page of the documentation."""
     if slug not in page_slugs():
         raise Http404(f"There is no page “{slug}” in the documentation.")
     return _shown(request, slug, "leaderboard/docs.html")
@@ -137,13 +138,13 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def about(request: HttpRequest) -> HttpResponse:
-    """What is measured, how, and by whom."""
+    """Show what is measured, how, and by whom."""
     return _shown(request, "about", "leaderboard/about.html")
 
 
 @require_safe
 def image(request: HttpRequest, name: str) -> FileResponse:  # noqa: ARG001 - Django's signature
-    """An image of the documentation."""
+    """Serve an image of the documentation."""
     images = {path.name: path for path in (FOLDER / "images").glob("*")}
     file = images.get(name)
     if file is None or file.suffix not in IMAGE_TYPES:

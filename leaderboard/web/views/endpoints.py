@@ -1,6 +1,6 @@
-"""The pages of model endpoints: one's list, registering, changing, testing, and what becomes of the key.
+"""Let users register, change, test and delete their model endpoints and keys.
 
-An endpoint is its owner's alone: for all other accounts, maintainers' too, none of these addresses exist.
+Only its owner sees an endpoint: for all other accounts, maintainers included, these addresses do not exist.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SHOWN_RUNS = 25
 @login_required
 @require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
-    """Everything one has registered."""
+    """List the user's endpoints."""
     rows = list(domain.visible_to(request.user).annotate(runs=Count("generations")))
     context = {"rows": rows, "most": domain.MOST_ENDPOINTS, "full": len(rows) >= domain.MOST_ENDPOINTS}
     return render(request, "leaderboard/endpoints.html", context)
@@ -51,7 +51,7 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def endpoint_form(request: HttpRequest, pk: int | None = None) -> HttpResponse:
-    """Register one, where ``?preset=`` fills in what is known of a provider; or change what is said of ``pk``."""
+    """Register an endpoint (``?preset=`` fills in a provider's known values), or change endpoint ``pk``."""
     shown = None if pk is None else own_endpoint(request, pk)
     chosen = preset(request.GET.get("preset", ""))
     if request.method == "POST":
@@ -72,7 +72,9 @@ def endpoint_form(request: HttpRequest, pk: int | None = None) -> HttpResponse:
             done = "Saved." if shown else "Registered. Test the connection before you start a run."
             messages.success(request, done)
             if key_erased:
-                messages.warning(request, "The address has changed, so the key was deleted: it was given to another.")
+                messages.warning(
+                    request, "The address has changed, so the key was deleted: it was meant for the old address."
+                )
             return redirect(stored)
     context = {"form": form, "endpoint": shown, "presets": () if shown else PRESETS, "chosen": chosen}
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
@@ -83,7 +85,7 @@ def endpoint_form(request: HttpRequest, pk: int | None = None) -> HttpResponse:
 @login_required
 @require_safe
 def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
-    """One endpoint: what it is, whether it answers, its key's state, and the runs on it."""
+    """Show one endpoint: its settings, connection test, key's state, and runs."""
     shown = own_endpoint(request, pk)
     runs = Generation.objects.filter(endpoint=shown).select_related(
         "submission__system", "submission__suite_version__suite"
@@ -98,7 +100,7 @@ def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _facts(endpoint: Endpoint) -> list[tuple[str, str]]:
-    """What was said of an endpoint beside address, model and key, as label and text."""
+    """Return an endpoint's settings other than address, model and key, as label and text."""
     limits = [
         "" if endpoint.run_tokens is None else f"{endpoint.run_tokens:,} tokens",
         "" if endpoint.run_dollars is None else f"US $ {money(endpoint.run_dollars)}",
@@ -126,7 +128,7 @@ def _facts(endpoint: Endpoint) -> list[tuple[str, str]]:
 @never_cache
 @require_safe
 def endpoint_progress(request: HttpRequest, pk: int) -> HttpResponse:
-    """What a test of the connection came to; nothing is sent while it is under way."""
+    """Show the result of a connection test; 204 while it is running."""
     shown = own_endpoint(request, pk)
     if shown.check_state == EndpointCheck.WAITING:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
@@ -135,7 +137,7 @@ def endpoint_progress(request: HttpRequest, pk: int) -> HttpResponse:
 
 @action("endpoint")
 def endpoint_check(request: HttpRequest, pk: int) -> HttpResponse:
-    """Queue one tiny call."""
+    """Queue a connection test, which makes one small call."""
     shown = own_endpoint(request, pk)
     return perform(request, lambda: request_check(endpoint=shown), back=shown)
 

@@ -1,4 +1,4 @@
-"""The pages of a run on an endpoint: its order and estimate, its progress, and every call that was made for it."""
+"""Start a run on an endpoint, show its progress, and show every call it made."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_new(request: HttpRequest, pk: int) -> HttpResponse:
-    """``?suite=`` chooses what is run. A POST shows what it would cost, and, confirmed, starts what was shown."""
+    """Order a run on ``?suite=``. A POST estimates its cost; a confirmed POST starts the run as estimated."""
     endpoint = own_endpoint(request, pk)
     versions = open_versions()
     slug = request.POST.get("suite") or request.GET.get("suite", "")
@@ -58,8 +58,8 @@ def run_new(request: HttpRequest, pk: int) -> HttpResponse:
             try:
                 if "start" in request.POST and form.seen_estimate() is not None:
                     made = generating.start(owner=user, endpoint=endpoint, order=form.order())
-                    messages.success(request, "Started: the model is being asked.")
-                    # A fragment of its own, or browsers keep the form's.
+                    messages.success(request, "Started: the model is answering the tasks.")
+                    # Without a fragment here, browsers keep the form's.
                     return redirect(f"{made.get_absolute_url()}#asking")
                 estimated = _estimated(endpoint, form)
             except SubmissionError as error:
@@ -80,7 +80,7 @@ def run_new(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _estimated(endpoint: Endpoint, form: RunForm) -> dict[str, Any]:
-    """What the order would cost, and that signed, so that it comes back when the run is started."""
+    """Return the cost estimate of an order, and its signed form, which the start of the run must send back."""
     estimate = estimating.estimate(endpoint=endpoint, order=form.order())
     is_agent = form.cleaned_data["scaffold"] == Scaffold.AGENT
     return {"estimate": estimate, "signed": form.signed(estimate), "is_agent": is_agent}
@@ -90,7 +90,7 @@ def _estimated(endpoint: Endpoint, form: RunForm) -> dict[str, Any]:
 @require_safe
 @closes
 def generation_progress(request: HttpRequest, pk: int) -> HttpResponse:
-    """The part of a submission's page that changes while the model is asked. ``?seen=`` is what the browser shows."""
+    """Return the part of a submission's page that changes during a run; 204 if the browser shows it (``?seen=``)."""
     shown = visible_submission(request, pk)
     require_open(request, submission=shown)
     context = generations.generation_context(request.user, shown)
@@ -103,7 +103,7 @@ def generation_progress(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _managed(request: HttpRequest, pk: int) -> Generation:
-    """The run of a submission that whoever asks may manage. Raises Http404."""
+    """Return the run of a submission that the requesting user may manage. Raises Http404."""
     shown = visible_submission(request, pk)
     generation = generations.generation_of(shown)
     if generation is None or not may_manage(request.user, shown):
@@ -113,20 +113,20 @@ def _managed(request: HttpRequest, pk: int) -> Generation:
 
 @action("submission")
 def generation_pause(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask nothing more for now."""
+    """Pause the run."""
     act = partial(generating.pause, generation=_managed(request, pk), actor=user_of(request))
     back = reverse("submission", args=[pk])
-    return perform(request, act, back=back, done="Paused. What was answered is kept and is not asked again.")
+    return perform(request, act, back=back, done="Paused. Answers received so far are kept.")
 
 
 @action("submission")
 def generation_resume(request: HttpRequest, pk: int) -> HttpResponse:
-    """Go on; for its owner with the limits that stand in the form."""
+    """Resume the run; its owner may change its limits."""
     generation, actor = _managed(request, pk), user_of(request)
     form = LimitsForm(request.POST)
 
     def resume() -> None:
-        # A maintainer lets it go on as it is; whose account pays raises the limits.
+        # A maintainer cannot raise the limits: the owner's provider account pays.
         limits = form.limits() if generation.submission.owner_id == actor.pk else {}
         generating.resume(generation=generation, actor=actor, **limits)
 
@@ -135,11 +135,11 @@ def generation_resume(request: HttpRequest, pk: int) -> HttpResponse:
         return render(request, "leaderboard/generation_resume.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
     back = reverse("submission", args=[pk])
-    return perform(request, resume, back=back, done="It goes on.", form=form, again=again)
+    return perform(request, resume, back=back, done="The run continues.", form=form, again=again)
 
 
 def _code_visible(request: HttpRequest, pk: int) -> Submission:
-    """The submission, if whoever asks may see its code: prompts and answers are as open as that. Raises Http404."""
+    """Return the submission if the viewer may see its code, which prompts and answers contain. Raises Http404."""
     shown = visible_submission(request, pk)
     if not may_see_code(request.user, shown):
         raise Http404
@@ -150,7 +150,7 @@ def _code_visible(request: HttpRequest, pk: int) -> Submission:
 @require_safe
 @closes
 def answer_calls(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
-    """Every call that was made for one answer."""
+    """List every call made for one answer."""
     shown = _code_visible(request, pk)
     answer = get_object_or_404(
         Implementation.objects.select_related("revision__task__paper", "request"),
@@ -175,14 +175,14 @@ def answer_calls(request: HttpRequest, pk: int, paper: str, index: int, trial: i
 @require_safe
 @closes
 def model_call(request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """One call: what was sent and what came back. ``?raw=request`` and ``?raw=response`` give either as a file."""
+    """Show one call's request and response. ``?raw=request`` and ``?raw=response`` return either as a file."""
     shown = _code_visible(request, pk)
     call = get_object_or_404(
         ModelCall.objects.select_related("answer_request__implementation__revision__task__paper"),
         pk=number,
         answer_request__implementation__submission=shown,
     )
-    assert call.answer_request is not None  # noqa: S101 - for the type checker: the filter has seen to it
+    assert call.answer_request is not None  # noqa: S101 - for the type checker: the filter ensures it
     answer = call.answer_request.implementation
     require_open(request, submission=shown)
     raw = request.GET.get("raw", "")
@@ -209,7 +209,7 @@ def model_call(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 
 
 def _raw(call: ModelCall, name: str) -> HttpResponse:
-    """A body as a file: never as a page of this site, whatever is in it."""
+    """Return a body as a download, which no browser renders as a page of this site."""
     body = json.dumps(getattr(call, name), ensure_ascii=False)
     response = HttpResponse(body, content_type="application/octet-stream")
     response["Content-Disposition"] = f'attachment; filename="call-{call.pk}-{name}.json"'

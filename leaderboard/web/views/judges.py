@@ -1,4 +1,4 @@
-"""Judges: their pages and health, and, for maintainers, adding them and choosing the shown one."""
+"""Show judges and their health; let maintainers add judges and choose the one that a board shows."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 @require_safe
 def judges(request: HttpRequest) -> HttpResponse:
-    """All judges, with the newest health check of each."""
+    """List all judges with their newest health checks."""
     return render(request, "leaderboard/judges.html", {"judges": list_judges(closed_submissions(request))})
 
 
 @require_safe
 def judge(request: HttpRequest, slug: str) -> HttpResponse:
-    """One judge: everything about it that cannot change, how it judged, and its health checks."""
+    """Show one judge: its immutable configuration, its labels, and its health checks."""
     config = get_object_or_404(JudgeConfig, slug=slug)
     maintains = request.user.is_staff
     waiting = list(suites_to_judge(config)) if maintains and config.active else []
@@ -62,9 +62,9 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @closes
 def judge_differences(request: HttpRequest, slug: str) -> HttpResponse:
-    """``?suite=``: what would change on its board if it showed this judge. Published answers only, so it is public.
+    """Show how the board of ``?suite=`` would change if it showed this judge. Public: only published answers count.
 
-    Closed to whoever is labelling one of them.
+    Closed to annotators who are labelling one of these answers.
     """
     config = get_object_or_404(JudgeConfig, slug=slug)
     return _differences(request, config, asked_suite(request, config))
@@ -98,7 +98,7 @@ def _differences(
 @maintainers_only
 @require_safe
 def judge_form(request: HttpRequest) -> HttpResponse:
-    """The form that makes a judge from an endpoint."""
+    """Show the form that creates a judge from an endpoint."""
     return _form_page(request, AddJudgeForm(owner=user_of(request)))
 
 
@@ -111,7 +111,7 @@ def _form_page(request: HttpRequest, form: AddJudgeForm, *, status: int = 200) -
 @action("judge_form")
 @maintainers_only
 def judge_add(request: HttpRequest) -> HttpResponse:
-    """Make a judge; the same configuration again is the judge that there is."""
+    """Create a judge; the same configuration again returns the existing judge."""
     form = AddJudgeForm(request.POST, owner=user_of(request))
     if form.is_valid():
         try:
@@ -119,7 +119,7 @@ def judge_add(request: HttpRequest) -> HttpResponse:
         except SubmissionError as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, f"{added.name} can judge now. Have a suite judged by it, and check its health.")
+            messages.success(request, f"{added.name} can judge now. Let it judge a suite, and check its health.")
             return redirect(added)
     return _form_page(request, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
@@ -130,17 +130,17 @@ def judge_retire(request: HttpRequest, slug: str) -> HttpResponse:
     """Retire a judge; its votes stay."""
     config = get_object_or_404(JudgeConfig, slug=slug)
     act = partial(configs.retire, config=config, actor=user_of(request))
-    return perform(request, act, back=config, done=f"{config.name} is retired. What it said stays.")
+    return perform(request, act, back=config, done=f"{config.name} is retired. Its labels stay.")
 
 
 @action("judge")
 @maintainers_only
 def judge_plan(request: HttpRequest, slug: str) -> HttpResponse:
-    """Have a suite judged in the background; what is judged already is not judged again."""
+    """Queue a suite's answers for judging; those already judged are not judged again."""
     config = get_object_or_404(JudgeConfig, slug=slug)
     form = SuiteForm(request.POST)
     if not form.is_valid():
-        messages.warning(request, "Choose a suite that there is.")
+        messages.warning(request, "Choose an existing suite.")
         return redirect(config)
     suite = form.cleaned_data["suite"]
 
@@ -156,19 +156,19 @@ def judge_plan(request: HttpRequest, slug: str) -> HttpResponse:
 @maintainers_only
 @closes
 def judge_show(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show this judge on a suite's board. If meanwhile the board shows another one, that is shown instead."""
+    """Show this judge on a suite's board. If the board's judge has changed meanwhile, show the differences again."""
     config = get_object_or_404(JudgeConfig, slug=slug)
     form = ShowForm(request.POST)
     suite = Suite.objects.filter(slug=request.POST.get("suite", "")).first()
 
     def show() -> str:
-        assert suite is not None  # noqa: S101 - for the type checker: the form has found it
+        assert suite is not None  # noqa: S101 - for the type checker: the form ensures it
         now = shown_judge(suite.pk)
         if form.cleaned_data["instead_of"] != (now.slug if now else NONE_SHOWN):
-            raise WrongStateError("The board shows another judge by now. Look at the differences again, then confirm.")
+            raise WrongStateError("The board now shows another judge. Check the differences again, then confirm.")
         rows = show_judge(suite=suite, config=config, actor=user_of(request), reason=form.cleaned_data["reason"])
         return (
-            f"The board of {suite.title} shows {config.name} now, in {rows} row{'s' if rows != 1 else ''}. "
+            f"The board of {suite.title} now shows {config.name} in {rows} row{'s' if rows != 1 else ''}. "
             "A row that is not counted yet names the judge whose labels it shows."
         )
 

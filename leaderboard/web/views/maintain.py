@@ -1,4 +1,4 @@
-"""The maintainers' page: held submissions, the queue, hiding, quotas, and who did what."""
+"""Show the maintainers' page (held submissions, queue, hiding, quotas, audit log) and carry out its actions."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ EVENTS_A_PAGE = 50
 @maintainers_only
 @require_safe
 def maintain(request: HttpRequest) -> HttpResponse:
-    """Everything on one page."""
+    """Show the maintainers' page."""
     return _page(request)
 
 
 def _acting(name: str, form_class: type[forms.Form], act: Callable[[dict[str, Any], User], str]) -> View:
-    """A view that acts on what a form says, or shows the page with the form and what is wrong."""
+    """Return a view that acts on a valid form, or shows the page with the form's errors."""
 
     @action("maintain")
     @maintainers_only
@@ -88,7 +88,7 @@ maintain_quota = _acting("quota", QuotaForm, _set_limit)
 
 
 def _page(request: HttpRequest, *, status: int = 200, **bound: Any) -> HttpResponse:
-    """``bound`` are forms with errors: ``retry``, ``hide``, ``unhide``, ``quota``."""
+    """Render the page; ``bound`` are forms with errors: ``retry``, ``hide``, ``unhide``, ``quota``."""
     listed = Submission.objects.select_related("system", "owner", "suite_version__suite")
     held = list(listed.filter(state=SubmissionState.HELD))
     in_full = held_in_full(submission.pk for submission in held)

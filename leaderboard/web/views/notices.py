@@ -1,4 +1,4 @@
-"""Notices: their list, opening one, and which of them come by e-mail."""
+"""List and open a user's notices, and choose which are also sent by e-mail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PAGE_SIZE = 25
 @login_required
 @require_safe
 def notices(request: HttpRequest) -> HttpResponse:
-    """One's notices, newest first."""
+    """List the user's notices, newest first."""
     page = Paginator(reading.listed(user_of(request)), PAGE_SIZE).get_page(request.GET.get("page"))
     context = {"page": page, "kept_days": KEPT.days, "kinds": NoticeKind.labels}
     return render(request, "leaderboard/notices.html", context)
@@ -44,7 +44,7 @@ def notices(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def notice(request: HttpRequest, pk: int) -> HttpResponse:
-    """Open a notice: mark it as read and go to what it is about."""
+    """Open a notice: mark it as read and redirect to its subject."""
     user = user_of(request)
     found = get_object_or_404(reading.listed(user), pk=pk)
     if request.method == "GET":
@@ -54,7 +54,7 @@ def notice(request: HttpRequest, pk: int) -> HttpResponse:
 
 @action("notices")
 def notices_read(request: HttpRequest) -> HttpResponse:
-    """Mark all of one's notices as read."""
+    """Mark all of the user's notices as read."""
     read = partial(reading.mark_read, Notice.objects.filter(recipient=user_of(request)))
     return perform(request, lambda: read() and "All notices are marked as read.", back="notices")
 
@@ -63,7 +63,7 @@ def notices_read(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def notice_settings(request: HttpRequest) -> HttpResponse:
-    """Which notices one gets by e-mail as well."""
+    """Choose the notices to receive by e-mail as well."""
     user = user_of(request)
     offered = mailing.is_offered()
     data = request.POST if request.method == "POST" and offered else None
@@ -82,10 +82,10 @@ def notice_settings(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def notice_off(request: HttpRequest, token: str) -> HttpResponse:
-    """End e-mails of one kind by the link in one of them, whoever is signed in."""
+    """Stop e-mails of one kind by the link in one of them, whichever account is signed in."""
     found = mailing.read_off_token(token)
     if found is None:
-        raise Http404("This link is damaged. Your choices are on your account's page of notices.")
+        raise Http404("This link is damaged. You can choose your e-mails on your account's notices page.")
     user, kind = found
     if request.method == "POST":
         mailing.turn_off(user=user, kind=kind)

@@ -1,4 +1,4 @@
-"""Pictures of pages (OpenGraph), for whoever links to them: PNG of 1200 by 630, of what is public only."""
+"""Draw the OpenGraph preview pictures of pages: PNG, 1200 by 630 pixels, of public data only."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from leaderboard.sharing.pictures.cards import Card
 
 MOST_DRAWN: Final = 60
-"""New pictures a minute for one address: each takes a tenth of a second, and comparisons are countless."""
+"""New pictures per minute and IP address: each takes a tenth of a second, and comparisons are countless."""
 DRAWN: Final[Kept[bytes]] = Kept(100)
-"""Pictures by what they show, some 40 kB each: whatever a request says besides, nothing is drawn twice."""
+"""Pictures by content, about 40 kB each: requests that differ only elsewhere share a picture."""
 
 
 def _every_board(_request: HttpRequest, **_: object) -> str | None:
@@ -54,7 +54,7 @@ def _every_board(_request: HttpRequest, **_: object) -> str | None:
 @require_safe
 @kept_by(data_version, parameters=["version"])
 def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
-    """The best rows of a suite's board."""
+    """Draw the best rows of a suite's board."""
     shown = get_object_or_404(Suite, slug=suite)
     version = asked_version(request, shown)
     if version is None:
@@ -72,10 +72,10 @@ def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
 @closes
 @kept_by(data_version, parameters=[])
 def snapshot_picture(request: HttpRequest, suite: str, number: int) -> HttpResponse:
-    """The best rows of a frozen board that are still public."""
+    """Draw the best rows of a frozen board that are still public."""
     shown = asked_snapshot(request, suite, number)
-    away = {each.key for each in gone_since(shown)}
-    rows = [row for row in rows_of(shown.document) if row.key not in away and not row.calibration]
+    removed = {each.key for each in gone_since(shown)}
+    rows = [row for row in rows_of(shown.document) if row.key not in removed and not row.calibration]
     title, tasks = f"{shown.suite.title}, snapshot {shown.number}", len(shown.document["tasks"])
     day = f"Frozen {shown.created.day} {shown.created:%B %Y}: {shown.title}"
     return _picture(request, board_card(title, rows, number=len(rows), tasks=tasks, subtitle=day))
@@ -84,7 +84,7 @@ def snapshot_picture(request: HttpRequest, suite: str, number: int) -> HttpRespo
 @require_safe
 @kept_by(_every_board, parameters=[])
 def system_picture(request: HttpRequest, slug: str) -> HttpResponse:
-    """A system's published rows."""
+    """Draw a system's published rows."""
     system = get_object_or_404(System, slug=slug)
     runs = [run for run in runs_of_system(system, closed_submissions(request)) if not run.row.calibration]
     if not runs:
@@ -96,8 +96,8 @@ def system_picture(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @kept_by(data_version, parameters=["version", "row"])
 def compare_picture(request: HttpRequest, suite: str) -> HttpResponse:
-    """Two to four rows of a board, as the comparison's page shows them."""
-    # Resampling needs numpy.
+    """Draw two to four rows of a board, as the comparison page shows them."""
+    # Imported here: resampling needs numpy.
     from leaderboard.insight.comparing import FEWEST, MOST, compared, rows_named
 
     version = asked_version(request, get_object_or_404(Suite, slug=suite))
@@ -111,20 +111,20 @@ def compare_picture(request: HttpRequest, suite: str) -> HttpResponse:
 
 
 def _counted(request: HttpRequest, card: Callable[[], Card]) -> HttpResponse:
-    """The picture, unless this address had too many made in this minute. Kept ones do not count.
+    """Return the picture, or 429 if this IP address had too many drawn in this minute. Cached ones do not count.
 
-    Not for the pictures that boards themselves name: there is one of each, and no visitor may keep others from it.
+    Pictures that board pages link are not limited: there is one of each, and one visitor must not block it for others.
     """
     made = rate_limits.count(f"pictures:{client_address(request)}", limit=MOST_DRAWN, period=rate_limits.MINUTE)
     if made.times > MOST_DRAWN:
-        said = "Too many pictures were drawn for your address in this minute. Ask again in the next."
+        text = "Too many pictures were drawn for your address in this minute. Try again in the next."
         headers = {"Retry-After": str(made.seconds)}
-        return HttpResponse(said, status=HTTPStatus.TOO_MANY_REQUESTS, headers=headers, content_type="text/plain")
+        return HttpResponse(text, status=HTTPStatus.TOO_MANY_REQUESTS, headers=headers, content_type="text/plain")
     return _picture(request, card())
 
 
 def _picture(request: HttpRequest, card: Card) -> HttpResponse:
-    """The card as a picture. The site in its corner has no port: any number would be a new picture."""
+    """Draw the card, or reuse its picture. The site in its corner has no port: each port would be a new picture."""
     site = urlsplit(f"//{request.get_host()}").hostname or ""
     key = hashlib.sha256(repr((build(), card, site)).encode()).hexdigest()
     content = DRAWN.get_many([key]).get(key)

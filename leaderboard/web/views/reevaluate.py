@@ -1,4 +1,4 @@
-"""The maintainers' page of re-evaluations: the plan, its confirmation, what is under way, and what came of it."""
+"""Let maintainers plan, start, retry and stop re-evaluations, and show their progress and results."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ SHOWN_PLANS = 100
 @maintainers_only
 @require_safe
 def reevaluate(request: HttpRequest) -> HttpResponse:
-    """``?suite=``, ``?task=`` and ``?submission=`` choose what is planned; without them nothing is."""
-    choice = ChooseForm(request.GET if ChooseForm.asked(request.GET) else None)
+    """Show the plan for ``?suite=``, ``?task=`` and ``?submission=``; without them, no plan."""
+    choice = ChooseForm(request.GET if ChooseForm.is_given(request.GET) else None)
     return _page(request, choice)
 
 
 @action("reevaluate")
 @maintainers_only
 def reevaluate_start(request: HttpRequest) -> HttpResponse:
-    """Start the plan that was shown. Where it has changed since, show the new one, with what was typed."""
+    """Start the plan shown. If it has changed since, show the new one with the form as typed."""
     choice, form = ChooseForm(request.POST), StartForm(request.POST)
     if not choice.is_valid():
         return _page(request, choice, start=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     plans = _plan(choice)
     if form.is_valid() and form.cleaned_data["plan"] != planning.fingerprint(plans):
-        form.add_error(None, "The plan has changed since it was shown. Look at it again, then confirm it.")
+        form.add_error(None, "The plan has changed since it was shown. Check it again, then confirm it.")
     if not form.is_valid():
         return _page(request, choice, plans=plans, start=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     started, refused = 0, []
@@ -67,11 +67,11 @@ def reevaluate_start(request: HttpRequest) -> HttpResponse:
     return redirect("reevaluate")
 
 
-def _here(pk: int) -> str:  # noqa: ARG001 - the form of every re-evaluation is on the same page
+def _page_address(pk: int) -> str:  # noqa: ARG001 - the form of every re-evaluation is on the same page
     return reverse("reevaluate")
 
 
-@action(_here)
+@action(_page_address)
 @maintainers_only
 def reevaluate_retry(request: HttpRequest, pk: int) -> HttpResponse:
     """Queue the held runs of a held re-evaluation again."""
@@ -84,13 +84,13 @@ def reevaluate_retry(request: HttpRequest, pk: int) -> HttpResponse:
     return perform(request, retry, back="reevaluate")
 
 
-@action(_here)
+@action(_page_address)
 @maintainers_only
 def reevaluate_stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stop one; everything stays as it was."""
+    """Stop a re-evaluation; the submission keeps its results."""
     found = get_object_or_404(Reevaluation.objects.select_related("submission"), pk=pk)
     act = partial(reevaluating.cancel, reevaluation=found, actor=user_of(request))
-    done = f"Submission {found.submission_id} keeps the results that it has."
+    done = f"Submission {found.submission_id} keeps its results."
     return perform(request, act, back="reevaluate", done=done)
 
 

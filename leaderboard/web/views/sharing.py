@@ -1,4 +1,4 @@
-"""What others embed or subscribe to: a system's badge, and new rows as an Atom feed."""
+"""Serve what others embed or subscribe to: a system's badge, and a board's new rows as an Atom feed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from leaderboard.board.row import TestsCell
     from leaderboard.models import Entry
 
-    _Rows: TypeAlias = Feed[Entry, "AskedFeed"]
+    _Rows: TypeAlias = Feed[Entry, "FeedRequest"]
 else:
     _Rows = Feed
 
@@ -37,9 +37,9 @@ _CHARACTER: Final = 6.4
 
 @require_safe
 def badge(request: HttpRequest, slug: str) -> HttpResponse:
-    """A system's unit tests with their interval as SVG, on the newest version of ``?suite=``, with all inputs.
+    """Draw a system's pass rate with its interval as SVG: newest version of ``?suite=``, all inputs.
 
-    Without a suite, on the first one that has a row of the system.
+    Without ``?suite=``, the first suite that has a row of the system.
     """
     system = get_object_or_404(System, slug=slug)
     rows = visible_entries().filter(system=system, kind=Kind.RANKED, inputs=Inputs.FULL)
@@ -54,7 +54,7 @@ def badge(request: HttpRequest, slug: str) -> HttpResponse:
     if entry is None or cell is None:
         raise Http404("No unit tests of this system are published there.")
     label = entry.suite_version.suite.title
-    value = "hidden while you label" if entry.submission_id in closed_submissions(request) else _standing(cell)
+    value = "hidden while you label" if entry.submission_id in closed_submissions(request) else _pass_rate(cell)
     left, right = (round(len(text) * _CHARACTER) + 14 for text in (label, value))
     context = {
         "label": label,
@@ -64,51 +64,51 @@ def badge(request: HttpRequest, slug: str) -> HttpResponse:
         "middles": (left / 2, left + right / 2),
     }
     response = render(request, "leaderboard/badge.svg", context, content_type="image/svg+xml")
-    # What an annotator sees is hers alone; caches keep what everybody sees.
+    # A signed-in annotator's badge may hide numbers, so only anonymous visitors' badges are cached publicly.
     response["Cache-Control"] = "private, no-cache" if request.user.is_authenticated else "public, max-age=300"
     return response
 
 
-def _standing(cell: TestsCell) -> str:
-    """Unit tests with their interval, or as passed of all where they are few."""
+def _pass_rate(cell: TestsCell) -> str:
+    """Format the pass rate with its interval, or as passed of all if there are few tasks."""
     if cell.few:
         return f"{cell.passed:g}/{cell.tasks}"
     interval = "" if cell.low is None or cell.high is None else f" [{cell.low:.1f}, {cell.high:.1f}]"
     return f"{cell.percent:.1f} %{interval}"
 
 
-class AskedFeed(NamedTuple):
-    """A suite, and the submissions that are ``hidden`` from the viewer of its feed."""
+class FeedRequest(NamedTuple):
+    """The suite of a feed, and the submissions ``hidden`` from the viewer."""
 
     suite: Suite
     hidden: frozenset[int]
 
 
 class NewRows(_Rows):
-    """The newest rows of a suite's board that this site measured, without what is hidden from the viewer."""
+    """The newest rows of a suite's board that were measured here, without those hidden from the viewer."""
 
     feed_type = Atom1Feed
 
-    def get_object(self, request: HttpRequest, suite: str) -> AskedFeed:
-        """The suite, and what is hidden from the viewer."""
-        return AskedFeed(get_object_or_404(Suite, slug=suite), closed_submissions(request))
+    def get_object(self, request: HttpRequest, suite: str) -> FeedRequest:
+        """Return the suite, and the submissions hidden from the viewer."""
+        return FeedRequest(get_object_or_404(Suite, slug=suite), closed_submissions(request))
 
-    def title(self, asked: AskedFeed) -> str:
-        """Its board's name."""
-        return f"{asked.suite.title} board"
+    def title(self, feed: FeedRequest) -> str:
+        """Return the board's name."""
+        return f"{feed.suite.title} board"
 
-    def subtitle(self, asked: AskedFeed) -> str:
-        """What is in it."""
-        return f"New rows of the {asked.suite.title} board"
+    def subtitle(self, feed: FeedRequest) -> str:
+        """Describe the feed's contents."""
+        return f"New rows of the {feed.suite.title} board"
 
-    def link(self, asked: AskedFeed) -> str:
-        """The board."""
-        return reverse("board", args=[asked.suite.slug])
+    def link(self, feed: FeedRequest) -> str:
+        """Return the board's address."""
+        return reverse("board", args=[feed.suite.slug])
 
-    def items(self, asked: AskedFeed) -> list[Entry]:
-        """The newest rows, with what :meth:`item_title` says of each."""
-        rows = visible_entries(asked.hidden).filter(
-            suite_version__suite=asked.suite, kind=Kind.RANKED, date__isnull=False
+    def items(self, feed: FeedRequest) -> list[Entry]:
+        """Return the newest rows, with everything that the other methods read."""
+        rows = visible_entries(feed.hidden).filter(
+            suite_version__suite=feed.suite, kind=Kind.RANKED, date__isnull=False
         )
         return list(
             rows.select_related("system", "suite_version", "submission", "reported_run")
@@ -117,16 +117,16 @@ class NewRows(_Rows):
         )
 
     def item_title(self, item: Entry) -> str:
-        """The system, and how many tasks it passes."""
+        """Return the system's name and the number of tasks it passes."""
         cell = tests_cell(next((metric for metric in item.metrics.all() if metric.category_id is None), None))
         return f"{item.system.name}: {cell.passed:g} of {cell.tasks} tasks" if cell else item.system.name
 
     def item_description(self, item: Entry) -> str:
-        """What it was given, and on which version."""
+        """Return the system's inputs and the suite version."""
         return f"Given {Inputs(item.inputs).label}; version {item.suite_version.number} of the suite."
 
     def item_updateddate(self, item: Entry) -> datetime:
-        """When it was published."""
+        """Return the time of publication."""
         assert item.date is not None  # noqa: S101 - filtered above, for the type checker
         return item.date
 

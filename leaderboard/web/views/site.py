@@ -1,4 +1,4 @@
-"""What belongs to the site itself: errors, a forgotten password, the icon, robots.txt and the list of public pages."""
+"""Serve the site's own pages: server errors, password reset, favicon, robots.txt and the site map."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from allauth.account.views import password_reset as password_reset_by_letter
+from allauth.account.views import password_reset as password_reset_by_email
 from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 _SECRET: Final = re.compile(r"password|token|key", re.IGNORECASE)
 MOST_OF_A_KIND: Final = 10_000
-"""A site map may list 50,000 pages."""
+"""Pages of one kind in the site map, which may list at most 50,000 pages."""
 
-# Accounts and what needs one, what acts, and every filter of a page that computes.
+# Account pages, pages that need an account, actions, and every filter of a page that computes statistics.
 PRIVATE: Final = (
     *("/accounts/", "/endpoints/", "/judges/new/", "/maintain/", "/my/", "/submit/", "/reviews/join/"),
     *("/reviews/label/", "/reviews/people/", "/reviews/profile/", "/agreement/*?", "/board/*?", "/cases/?"),
@@ -41,7 +41,7 @@ PRIVATE: Final = (
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's page, or with status 507 one that says that the disk is full and repeats what was typed."""
+    """Return Django's error page, or, if the disk is full, a page with status 507 that repeats the typed values."""
     if not means_full(sys.exc_info()[1]):
         return defaults.server_error(request)
     typed = [(name, value) for name, value in request.POST.items() if value and not _SECRET.search(name)]
@@ -49,22 +49,22 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def password_reset(request: HttpRequest) -> HttpResponseBase:
-    """Send a reset letter; without an e-mail server say whom to ask, and send nothing. All else is allauth's."""
+    """Send a reset e-mail; without an e-mail server, explain that an operator resets passwords."""
     if settings.EMAIL_CONFIGURED:
-        response: HttpResponseBase = password_reset_by_letter(request)
+        response: HttpResponseBase = password_reset_by_email(request)
         return response
     return render(request, "account/password_reset_by_operator.html")
 
 
 @require_safe
 def favicon(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """The icon, for browsers that ignore the page's link to it."""
+    """Redirect to the icon, for browsers that ignore the page's link to it."""
     return redirect(static("img/favicon.svg"))
 
 
 @require_safe
 def robots(request: HttpRequest) -> HttpResponse:
-    """All public pages may be read and kept by search engines."""
+    """Allow search engines to index all public pages."""
     closed = "".join(f"Disallow: {path}\n" for path in PRIVATE)
     text = f"User-agent: *\n{closed}\nSitemap: {request.build_absolute_uri(reverse('sitemap'))}\n"
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
@@ -72,7 +72,7 @@ def robots(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def sitemap(request: HttpRequest) -> HttpResponse:
-    """The public pages as sitemaps.org has it."""
+    """Return the site map of public pages (sitemaps.org)."""
     addresses = [request.build_absolute_uri(path) for path in _paths()]
     return render(request, "leaderboard/sitemap.xml", {"addresses": addresses}, content_type="application/xml")
 

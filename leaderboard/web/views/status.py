@@ -1,4 +1,4 @@
-"""Whether this instance is up, evaluates, and with what; and whom to tell when it can be broken."""
+"""Report this instance's health, its evaluation environments, and its contact for security reports."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SECURITY_TXT_VALID = timedelta(days=180)
 @cache_control(private=True, max_age=SECONDS)
 @require_safe
 def status(request: HttpRequest) -> HttpResponse:
-    """For everybody; maintainers see reasons and images as well."""
+    """Show the status page; maintainers also see reasons and images."""
     return render(request, "leaderboard/status.html", {"status": current_status()})
 
 
 @cache_control(public=True, max_age=SECONDS)
 @require_safe
 def status_json(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """The public part as JSON, the same for everybody; 503 while the database does not answer."""
+    """Return the public status as JSON, the same for all visitors; 503 while the database does not answer."""
     try:
         data = as_data(current_status())
     except DatabaseError as error:
@@ -49,14 +49,14 @@ def status_json(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django'
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """Answer that the process is up; asks nothing of database or queue."""
+    """Answer that the process is up, without checking database or queue."""
     return JsonResponse({"process": "up"})
 
 
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """200 when database and queue answer, else 503 that names which does not."""
+    """Answer 200 if database and queue are reachable, else 503 naming the one that is not."""
     parts = {
         "database": "reachable" if _database_answers() else "unreachable",
         "queue": "reachable" if _queue_answers() else "unreachable",
@@ -67,7 +67,7 @@ def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's sig
 
 @require_safe
 def security_txt(request: HttpRequest) -> HttpResponse:
-    """Where to report a hole in this instance (RFC 9116); 404 where its operator has named no place."""
+    """Return the contact for vulnerability reports (RFC 9116); 404 if the operator has configured none."""
     contact = settings.ENVIRONMENT.security_contact
     if not contact:
         raise Http404("This instance names no contact for security reports.")

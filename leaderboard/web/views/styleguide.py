@@ -1,4 +1,4 @@
-"""What the site's pages are made of, side by side, for whoever changes them: served while DEBUG is on."""
+"""Show the site's design elements side by side for developers; served only with DEBUG."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MARKS: Final[Marks] = {
 
 
 class ExampleForm(forms.Form):
-    """One field of each kind."""
+    """A form with one field of each kind."""
 
     text = forms.CharField(label="A line of text", help_text="What it is for, in a sentence.")
     wrong = forms.IntegerField(label="A number that is wrong", max_value=10)
@@ -55,7 +55,7 @@ class ExampleForm(forms.Form):
 
 @require_safe
 def styleguide(request: HttpRequest) -> HttpResponse:
-    """Type, colours, controls, and the states in which a row, a list or a page can be."""
+    """Show type, colours, controls, and the possible states of rows, lists and pages."""
     if not settings.DEBUG:
         raise Http404
     columns = asked_columns(request.GET, without={"date"})
@@ -75,7 +75,7 @@ def _rows() -> list[BoardRow]:
     full = {"tests": tests, "judge": labels, "human": labels, "rank": (1, 3), "cost": 1.25, "marks": _MARKS}
     return [
         _row("An ordinary row", **full),
-        _row("A system whose name is so long that it cannot stand in one line of any table " * 2, **full),
+        _row("A system whose name is so long that it does not fit on one line of any table " * 2, **full),
         _row("Several trials", **full | {"trials": 3, "trial_passes": (5, 6, 7)}),
         _row("Few tasks", tests=TestsCell(percent=50, low=9.5, high=90.5, passed=1, tasks=2), marks=_MARKS),
         _row("Totals only, with a remark", tests=tests, reported=True, remarks=("Unit tests: a remark.",)),

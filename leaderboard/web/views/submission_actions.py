@@ -1,4 +1,4 @@
-"""What an owner (or a maintainer) does to a submission. Wrong forms come back on the page, filled as they were."""
+"""Let owners and maintainers publish, withdraw, cancel and correct a submission."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Form = TypeVar("Form", bound="forms.Form")
 
 
 def _acting(name: str, form_class: type[Form], act: Callable[[Submission, User, Form], None], *, done: str) -> View:
-    """A view that acts on what a form says, or shows the submission's page with the form and what is wrong.
+    """Return a view that acts on a valid form, or shows the submission's page with the form's errors.
 
-    For everybody who may not act it does not exist: the page offers them nothing.
+    For users who may not act, the view raises Http404; their page offers no forms.
     """
 
     @action("submission")
@@ -71,7 +71,7 @@ submission_withdraw = _acting(
     "withdraw",
     WithdrawForm,
     _withdraw,
-    done="Withdrawn: it is no longer on the board, and your reason stands in its place.",
+    done="Withdrawn: it is no longer on the board. Your reason is shown in its place.",
 )
 submission_cancel = _acting(
     "cancel",
@@ -80,5 +80,5 @@ submission_cancel = _acting(
     done="Cancelled: nothing more is evaluated, and it does not count against your quota.",
 )
 submission_correct = _acting(
-    "correct", CorrectForm, _correct, done="Corrected. Old and new values stand in the history below."
+    "correct", CorrectForm, _correct, done="Corrected. The history below shows old and new values."
 )

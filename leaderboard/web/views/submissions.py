@@ -1,4 +1,4 @@
-"""The pages of a submission: what was sent, how far it is, every answer's outcome, and every answer."""
+"""Show submissions: a submission's progress and outcomes, one answer, and a user's own list."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ if TYPE_CHECKING:
 
 PAGE_SIZE = 25
 LONGEST_DIFF = 400_000
-"""Characters of the changed files before and after, up to which they are compared; beyond, the difference is plain."""
+"""Most characters of the changed files, before and after, for a side-by-side comparison; beyond it, a plain diff."""
 
 
 @never_cache
 @require_safe
 def submission(request: HttpRequest, pk: int) -> HttpResponse:
-    """One submission. Where a published one was taken away, that and the reason."""
+    """Show one submission; for one that was withdrawn or hidden, show the reason."""
     try:
         shown = visible_submission(request, pk)
     except Http404:
@@ -76,7 +76,7 @@ def submission(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def submission_page(request: HttpRequest, shown: Submission, *, status: int = 200, **bound: Any) -> HttpResponse:
-    """The page of ``shown``; ``bound`` are forms with errors: ``publish``, ``withdraw``, ``cancel``, ``correct``."""
+    """Render the page of ``shown``; ``bound``: its forms with errors (publish, withdraw, cancel, correct)."""
     manages = may_manage(request.user, shown)
     live = live_context(request, shown)
     context = (
@@ -94,7 +94,7 @@ def submission_page(request: HttpRequest, shown: Submission, *, status: int = 20
 @never_cache
 @require_safe
 def submission_progress(request: HttpRequest, pk: int) -> HttpResponse:
-    """The part of the page that changes. ``?seen=`` is what the browser shows; nothing is sent while that holds."""
+    """Return the part of the page that changes during evaluation; 204 if the browser shows it (``?seen=``)."""
     shown = visible_submission(request, pk)
     context = live_context(request, shown)
     if request.GET.get("seen") == context["fingerprint"]:
@@ -105,7 +105,7 @@ def submission_progress(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
-    """Return what changes while a submission is evaluated, with the forms of what may be done now."""
+    """Return the context that changes during evaluation, with a form for each possible action."""
     state = current_state(request, shown)
     forms = {"publish": PublishForm, "withdraw": WithdrawForm, "cancel": CancelForm}
     return state | {act: form() if act in state["may"] else None for act, form in forms.items()}
@@ -114,7 +114,7 @@ def live_context(request: HttpRequest, shown: Submission) -> dict[str, Any]:
 @require_safe
 @closes
 def implementation(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
-    """One answer: its outcome, cases, log, differences, and how it was measured."""
+    """Show one answer: its outcome, test cases, log, diff, and how it was measured."""
     shown = visible_submission(request, pk)
     return answer_page(request, shown, open_answer(request, shown, paper, index, trial))
 
@@ -127,13 +127,13 @@ def answer_page(
     appeal: AppealForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """The page of an answer; ``appeal`` is that form with errors."""
+    """Render an answer's page; ``appeal`` is the appeal form with errors."""
     runs = list(shown_runs(answer))
     run = wanted_run(request, runs)
     public, private = case_rows(run)
     previous, following = _neighbours(shown, answer)
     sees_code = may_see_code(request.user, shown)
-    asked = request_of(answer)
+    model_request = request_of(answer)
     judges, review = list(Judgement.objects.of_answer(answer)), review_of(answer)
     receipt = shown_receipt(request, answer, run=run, judges=judges, review=review)
     folds = request.GET.get("docstrings") != "shown"
@@ -148,8 +148,10 @@ def answer_page(
         "answer": answer,
         "revision": answer.revision,
         "task": answer.revision.task,
-        "row": answer_row(answer, run, asked),
-        "without_answer": without_answer(asked) if shown.source == Source.ENDPOINT and not answer.attempted else "",
+        "row": answer_row(answer, run, model_request),
+        "without_answer": without_answer(model_request)
+        if shown.source == Source.ENDPOINT and not answer.attempted
+        else "",
         "run": run,
         "tested": run is not None and run.outcome not in WITHOUT_TEST,
         "environment": short_digest(run.environment_digest) if run else "",
@@ -159,7 +161,7 @@ def answer_page(
         "public_cases": public,
         "private_cases": private,
         "sees_code": sees_code,
-        "asked": asked if sees_code else None,
+        "asked": model_request if sees_code else None,
         "reference_is_shipped": reference_is_shipped(answer.revision),
         "similarity": shown_similarity(answer) if sees_code else None,
         "files": _difference(answer, folds=folds) if sees_code else [],
@@ -175,13 +177,13 @@ def answer_page(
 
 
 def _beside_golden(answer: Implementation, *, folds: bool) -> Comparison | None:
-    """The golden function beside the goal as answered, where everybody may see it; None where there are not both."""
+    """Compare the golden function with the answer's goal; None unless the golden function is public and both exist."""
     golden = shown_golden(answer.revision) if reference_is_shipped(answer.revision) and answer.goal_source else ""
     return side_by_side(golden, shown_candidate(answer), fold_docstrings=folds) if golden else None
 
 
 def _difference(answer: Implementation, *, folds: bool) -> list[dict[str, Any]]:
-    """Each changed file beside the masked one; empty where these are not here or too long to compare."""
+    """Compare each changed file with the masked one; empty if the masked files are missing or too long to compare."""
     new = answer.files or {}
     paths = sorted({*new, *answer.deleted})
     try:
@@ -207,7 +209,7 @@ def _difference(answer: Implementation, *, folds: bool) -> list[dict[str, Any]]:
 
 
 def _neighbours(shown: Submission, answer: Implementation) -> tuple[Implementation | None, Implementation | None]:
-    """The answers before and after ``answer`` in the benchmark's order."""
+    """Return the answers before and after ``answer`` in the benchmark's order."""
     answers = list(
         shown.implementations.select_related("revision__task__paper").only(
             "submission_id", "trial", "revision__task__slug", "revision__task__index", "revision__task__paper__slug"
@@ -220,14 +222,14 @@ def _neighbours(shown: Submission, answer: Implementation) -> tuple[Implementati
 @require_safe
 @closes
 def submission_bundle(request: HttpRequest, pk: int) -> FileResponse:
-    """The bundle as it was sent, for its owner and for maintainers."""
+    """Download the bundle as submitted; for its owner and maintainers."""
     return bundle_response(request, visible_submission(request, pk))
 
 
 @login_required
 @require_safe
 def my_submissions(request: HttpRequest) -> HttpResponse:
-    """What the signed-in person sent, and what waits to be submitted."""
+    """List the user's submissions, and uploads not yet submitted."""
     user = user_of(request)
     sort = asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
     found = OwnSubmissionFilter(request.GET, queryset=own_submissions(user=user, sort=sort))

@@ -1,4 +1,4 @@
-"""Who is measured: systems, and runs that others reported."""
+"""Show systems with their published rows, and runs that others reported."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _SHOWN: Final = {
 
 
 class SuiteRuns(NamedTuple):
-    """A system's rows on one suite version, newest first, and what stands beside the best of them on the board.
+    """A system's rows on one suite version, newest first, and the board's rows adjacent to the best of them.
 
-    ``runs`` are rows as HTML needs them: the row, its marks, its numbers by category.
+    ``runs`` hold, for each row: the row, its marks, and its numbers by category.
     """
 
     version: SuiteVersion
@@ -59,13 +59,13 @@ class SuiteRuns(NamedTuple):
 
 @require_safe
 def system(request: HttpRequest, slug: str) -> HttpResponse:
-    """One system: all its published rows. A system without any is shown to its owner and to maintainers only."""
+    """Show one system with all its published rows. Only its owner and maintainers see a system without rows."""
     shown = get_object_or_404(System, slug=slug)
     hidden = closed_submissions(request)
     runs = runs_of_system(shown, hidden)
     is_own = request.user.is_authenticated and (request.user.is_staff or shown.owner_id == request.user.pk)
     if not runs and not is_own:
-        # As for a system that does not exist: its name is not public before something of it is.
+        # The same answer as for an unknown system: its name is not public before its first published row.
         raise Http404
     by_version = [
         list(group)
@@ -103,9 +103,9 @@ def _on_suite(runs: list[SystemRun], tasks: list[MatrixTask], neighbours: Mappin
 
 @require_safe
 def reported_run(request: HttpRequest, slug: str) -> HttpResponse:
-    """What others reported of one run: totals, per task, remarks, and how judge and annotators agree."""
+    """Show one reported run: totals, results per task, remarks, and the agreement of judge and annotators."""
     if not slug.isprintable():
-        # PostgreSQL refuses to look for a NUL.
+        # PostgreSQL refuses NUL characters in queries.
         raise Http404
     run = get_object_or_404(ReportedRun.objects.select_related("suite", "system"), slug=slug)
     entry = visible_entries().filter(reported_run=run).select_related("system", "suite_version").first()

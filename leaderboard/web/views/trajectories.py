@@ -1,4 +1,4 @@
-"""What agents did: the trajectory of one answer, and charts of actions."""
+"""Show agents' work: the trajectory of one answer, and charts of actions."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 @require_safe
 @closes
 def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> HttpResponse:
-    """The steps of one answer's agent; ``?action=`` shows those of one kind only."""
+    """Show the steps of one answer's agent; ``?action=`` filters them by kind."""
     answer = answer_with_code(request, visible_submission(request, pk), paper, index, trial)
     stored = get_object_or_404(Trajectory, implementation=answer)
-    asked = request.GET.get("action", "")
-    if asked and asked not in set(Action):
+    chosen = request.GET.get("action", "")
+    if chosen and chosen not in set(Action):
         raise Http404("There is no such action.")
     data = stored.steps
     problem = ""
@@ -40,9 +40,9 @@ def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int
     except TrajectoryError as error:
         whole, problem = AgentRun(source=stored.source), str(error)
     counts = whole.counts()
-    chips = [{"title": f"All {len(whole.steps)}", "query": query_with(request.GET, action=None), "active": not asked}]
+    chips = [{"title": f"All {len(whole.steps)}", "query": query_with(request.GET, action=None), "active": not chosen}]
     chips += [
-        {"title": f"{each} {counts[each]}", "query": query_with(request.GET, action=each), "active": each == asked}
+        {"title": f"{each} {counts[each]}", "query": query_with(request.GET, action=each), "active": each == chosen}
         for each in Action
         if counts.get(each)
     ]
@@ -55,7 +55,7 @@ def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int
         "stored": stored,
         "trajectory": whole,
         "problem": problem,
-        "steps": [(number, step) for number, step in numbered if not asked or step.action == asked],
+        "steps": [(number, step) for number, step in numbered if not chosen or step.action == chosen],
         "chips": chips,
     }
     return render(request, "leaderboard/trajectory.html", context)
@@ -65,7 +65,7 @@ def trajectory(request: HttpRequest, pk: int, paper: str, index: int, trial: int
 @require_safe
 @closes
 def trajectory_file(request: HttpRequest, pk: int, paper: str, index: int, trial: int) -> FileResponse:
-    """The file as it came with the answer. Raises Http404 where there is none, or it is lost."""
+    """Download the trajectory file submitted with the answer. Raises Http404 if there is none, or it is lost."""
     answer = answer_with_code(request, visible_submission(request, pk), paper, index, trial)
     if not answer.trajectory:
         raise Http404("No trajectory came with this answer.")
@@ -87,7 +87,7 @@ def trajectory_file(request: HttpRequest, pk: int, paper: str, index: int, trial
 @require_safe
 @closes
 def submission_actions(request: HttpRequest, pk: int) -> HttpResponse:
-    """What the agent of one submission did, in numbers. Numbers hold no code, so they are shown with the outcomes."""
+    """Show counts of one submission's agent actions. They contain no code, so they are as public as the outcomes."""
     submission = visible_submission(request, pk)
     require_open(request, submission=submission)
     context = {
@@ -102,7 +102,7 @@ def submission_actions(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def board_actions(request: HttpRequest, suite: str) -> HttpResponse:
-    """How the agents of a board worked: everything published on the suite version that has trajectories."""
+    """Show counts of agent actions over all published trajectories of a suite version."""
     found = get_object_or_404(Suite, slug=suite)
     version = asked_version(request, found)
     if version is None:

@@ -184,7 +184,7 @@ class TestActing:
         assert (refused.status_code, JudgeConfig.objects.count()) == (422, 0)
         assert "You have no such endpoint." in refused.content.decode()
         refused = client.post(reverse("judge_add"), {**typed, "votes": 4, "votes_when_split": 3})
-        for text in ("Give an odd number", "Give at least as many as there are votes (4).", 'value="Careful"'):
+        for text in ("Give an odd number", "Give at least the number of votes (4).", 'value="Careful"'):
             assert text in refused.content.decode()
         response = client.post(reverse("judge_add"), typed)
         made = JudgeConfig.objects.get()
@@ -197,7 +197,7 @@ class TestActing:
         client.force_login(maintainer)
         address = reverse("judge_plan", args=[config.slug])
         for given, text in (
-            ("none", "Choose a suite that there is."),
+            ("none", "Choose an existing suite."),
             (suite.slug, f"1 answer waits for New on {suite.title}."),
             (suite.slug, f"Nothing new waits for New on {suite.title}."),
         ):
@@ -207,7 +207,7 @@ class TestActing:
     def test_retiring(self, client: Client, maintainer: User) -> None:
         config = JudgeFactory(name="Old")
         client.force_login(maintainer)
-        for text in ("Old is retired. What it said stays.", "This judge is retired already."):
+        for text in ("Old is retired. Its labels stay.", "This judge is retired already."):
             response = client.post(reverse("judge_retire", args=[config.slug]), follow=True)
             assert text in response.content.decode()
 
@@ -309,7 +309,7 @@ def test_showing_it_changes_the_board(client: Client, version: SuiteVersion, two
     typed = {"suite": "lmr-mini", "instead_of": two_judges[0].slug, "reason": "Healthier."}
     for changes, text in (
         ({"reason": ""}, "This field is required."),
-        ({"instead_of": "none"}, "The board shows another judge by now."),
+        ({"instead_of": "none"}, "The board now shows another judge."),
     ):
         refused = client.post(action, {**typed, **changes})
         assert (refused.status_code, text in refused.content.decode()) == (422, True)
@@ -317,7 +317,7 @@ def test_showing_it_changes_the_board(client: Client, version: SuiteVersion, two
         assert ShownJudge.objects.get().config == two_judges[0]
     response = client.post(action, typed, follow=True)
     assert response.redirect_chain == [("/board/lmr-mini/", 302)]
-    assert "shows New Judge now, in 1 row." in response.content.decode()
+    assert "now shows New Judge in 1 row." in response.content.decode()
     assert ShownJudge.objects.get().config == two_judges[1]
     page = client.get(two_judges[0].get_absolute_url()).content.decode()
     assert f"<code>{two_judges[0].slug}</code> to <code>{two_judges[1].slug}</code>, by carol: Healthier." in page

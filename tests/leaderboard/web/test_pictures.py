@@ -233,7 +233,7 @@ class TestPages:
         refused = client.get(pairs[2])
         assert refused["Retry-After"] == "60"
         assert (
-            refused.content == b"Too many pictures were drawn for your address in this minute. Ask again in the next."
+            refused.content == b"Too many pictures were drawn for your address in this minute. Try again in the next."
         )
         # One that was drawn before is still there, and so is what the boards' own pages name.
         own = ["/board/small/picture.png", "/board/small/snapshots/1/picture.png"]
