@@ -153,7 +153,9 @@ def _known(error: Exception) -> ProblemError | None:
     if isinstance(error, SubmissionError):
         return _refused(error)
     if isinstance(error, AnswerClosedError):
-        return ProblemError(Kind.BLIND, "You are labelling an answer of this. Lock your label or skip it to see more.")
+        return ProblemError(
+            Kind.BLIND, "You are labelling one of these answers. Lock your label or skip the item to see more."
+        )
     if isinstance(error, ValidationError):
         return invalid((_field(each["loc"]), each["msg"]) for each in error.errors)
     if isinstance(error, Http404):

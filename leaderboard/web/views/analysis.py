@@ -90,7 +90,7 @@ def _shown(request: HttpRequest, section: Section, figure: Figure, listed: int) 
         "files": {form: query_with(request.GET, figure=section.slug, format=form) for form in FORMATS},
         "alone": query_with(request.GET, figure=section.slug),
         "rows": [
-            (address, [(_written(cell, column), column.digits is not None) for cell, column in _cells(figure, row)])
+            (address, [(_formatted(cell, column), column.digits is not None) for cell, column in _cells(figure, row)])
             for address, row in zip(addresses, figure.rows[:listed], strict=True)
         ],
         "known": figure.known or len(figure.rows),
@@ -103,7 +103,7 @@ def _cells(figure: Figure, row: tuple[Cell, ...]) -> list[tuple[Cell, Column]]:
     return list(zip(row, figure.columns, strict=True))
 
 
-def _written(cell: Cell, column: Column) -> str:
+def _formatted(cell: Cell, column: Column) -> str:
     """Format a value for the page: with the column's number of digits, or as a dash if there is none."""
     if cell is None:
         return DASH
@@ -127,7 +127,7 @@ def _file(request: HttpRequest, version: SuiteVersion, section: Section, form: s
         request,
         name=f"{version.suite.slug}-v{version.number}-{section.slug}",
         columns=[column.key for column in figure.columns],
-        rows=(tuple(map(_exact, row)) for row in figure.rows),
+        rows=(tuple(map(_rounded, row)) for row in figure.rows),
         suite=version.suite.slug,
         version=version.number,
         figure=section.slug,
@@ -137,6 +137,6 @@ def _file(request: HttpRequest, version: SuiteVersion, section: Section, form: s
     )
 
 
-def _exact(cell: Cell) -> Cell:
+def _rounded(cell: Cell) -> Cell:
     """Round a number to six digits, which hides a float's representation error and nothing else."""
     return round(cell, 6) if isinstance(cell, float) else cell

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from django.http.response import HttpResponseBase
 
-_AGAIN_SECONDS = "60"
+_RETRY_AFTER_SECONDS = "60"
 
 
 @require_safe
@@ -57,6 +57,6 @@ def _not_yet(request: HttpRequest, suite: Suite) -> HttpResponse:
     response = render(
         request, "leaderboard/answers_waiting.html", {"suite": suite}, status=HTTPStatus.SERVICE_UNAVAILABLE
     )
-    response.headers["Retry-After"] = _AGAIN_SECONDS
+    response.headers["Retry-After"] = _RETRY_AFTER_SECONDS
     response.headers["Cache-Control"] = "no-store"
     return response

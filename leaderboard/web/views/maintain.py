@@ -41,7 +41,7 @@ def maintain(request: HttpRequest) -> HttpResponse:
     return _page(request)
 
 
-def _acting(name: str, form_class: type[forms.Form], act: Callable[[dict[str, Any], User], str]) -> View:
+def _form_view(name: str, form_class: type[forms.Form], act: Callable[[dict[str, Any], User], str]) -> View:
     """Return a view that acts on a valid form, or shows the page with the form's errors."""
 
     @action("maintain")
@@ -81,10 +81,10 @@ def _set_limit(given: dict[str, Any], actor: User) -> str:
     return f"{person.username} may submit {quotas.limit(person)} times a day."
 
 
-maintain_retry = _acting("retry", SubmissionNumberForm, _retry)
-maintain_hide = _acting("hide", VisibilityForm, _hide)
-maintain_unhide = _acting("unhide", VisibilityForm, _unhide)
-maintain_quota = _acting("quota", QuotaForm, _set_limit)
+maintain_retry = _form_view("retry", SubmissionNumberForm, _retry)
+maintain_hide = _form_view("hide", VisibilityForm, _hide)
+maintain_unhide = _form_view("unhide", VisibilityForm, _unhide)
+maintain_quota = _form_view("quota", QuotaForm, _set_limit)
 
 
 def _page(request: HttpRequest, *, status: int = 200, **bound: Any) -> HttpResponse:

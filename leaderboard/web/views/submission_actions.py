@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Form = TypeVar("Form", bound="forms.Form")
 
 
-def _acting(name: str, form_class: type[Form], act: Callable[[Submission, User, Form], None], *, done: str) -> View:
+def _form_view(name: str, form_class: type[Form], act: Callable[[Submission, User, Form], None], *, done: str) -> View:
     """Return a view that acts on a valid form, or shows the submission's page with the form's errors.
 
     For users who may not act, the view raises Http404; their page offers no forms.
@@ -66,19 +66,19 @@ def _correct(shown: Submission, actor: User, form: CorrectForm) -> None:
     publishing.correct_system(submission=shown, actor=actor, changes=form.changes(), reason=reason)
 
 
-submission_publish = _acting("publish", PublishForm, _publish, done="Published: it is on the board now.")
-submission_withdraw = _acting(
+submission_publish = _form_view("publish", PublishForm, _publish, done="Published: it is on the board now.")
+submission_withdraw = _form_view(
     "withdraw",
     WithdrawForm,
     _withdraw,
     done="Withdrawn: it is no longer on the board. Your reason is shown in its place.",
 )
-submission_cancel = _acting(
+submission_cancel = _form_view(
     "cancel",
     CancelForm,
     _cancel,
     done="Cancelled: nothing more is evaluated, and it does not count against your quota.",
 )
-submission_correct = _acting(
+submission_correct = _form_view(
     "correct", CorrectForm, _correct, done="Corrected. The history below shows old and new values."
 )
