@@ -1,4 +1,4 @@
-"""The web server's settings, all derived from the environment (docs/configuration.md)."""
+"""Configure the web server from the environment (docs/configuration.md)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 bind = listening_address(ENVIRONMENT.bind, ENVIRONMENT.port)
 workers = ENVIRONMENT.web_workers
 worker_class = "gthread"
-# Loaded once before the workers are forked: the first page comes sooner, and they share the memory.
+# Load the application once before forking: workers serve their first page sooner and share memory.
 preload_app = True
 threads = 4
 timeout = 60
@@ -25,25 +25,25 @@ graceful_timeout = 5
 keepalive = 5
 max_requests = 5000
 max_requests_jitter = 500
-# Requests are logged by django-structlog, with user and request id.
+# django-structlog logs requests, with user and request id.
 accesslog = None
 errorlog = "-"
 loglevel = "warning"
-# A control socket in the home folder would be shared by all instances of a user.
+# All instances of a user would share a control socket in the home folder.
 control_socket_disable = True
 umask = 0o077
-# gunicorn trusts peers on Unix sockets whatever their address: without a proxy no header says anything. With one, only
-# the header that it promises to set, and none that replaces a request's path.
+# gunicorn trusts every peer on a Unix socket, so without a proxy no header is honoured. With a proxy, only the header
+# that it must set is honoured, and no header that replaces a request's path.
 forwarded_allow_ips = "*" if ENVIRONMENT.trust_proxy else ""
 secure_scheme_headers = {"X-FORWARDED-PROTO": "https"} if ENVIRONMENT.trust_proxy else {}
 forwarder_headers = ""
 
 
 def when_ready(server: Arbiter) -> None:
-    """Stop before the first worker starts where the sockets can be reached without a proxy.
+    """Stop before the first worker starts if the sockets can be reached without a proxy.
 
-    The sockets themselves are looked at: options, systemd and names may say something else than ``BIND``. Where each
-    worker makes its own (``--reuse-port``), they are made once for that.
+    The sockets themselves are checked, since options, systemd and host names may override ``BIND``. If each worker
+    creates its own (``--reuse-port``), sockets are created once for this check.
     """
     trial = [] if server.LISTENERS else create_sockets(server.cfg, server.log)
     inet = [each for each in server.LISTENERS or trial if each.sock.family in {socket.AF_INET, socket.AF_INET6}]

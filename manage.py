@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""The command line of LMR-Board."""
+"""Run LMR-Board's management commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leaderboard.management.database_errors import explained
 
 
 def main() -> None:
-    """Run a management command. A database that cannot be used ends it with one line (``--traceback`` shows all)."""
+    """Run a management command; an unusable database is explained in one line (``--traceback`` shows the traceback)."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "leaderboard.settings")
     try:
         execute_from_command_line(sys.argv)

@@ -1,4 +1,4 @@
-"""Explain errors of the database at the command line."""
+"""Explain database errors at the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.core.management import CommandError
 from django.db import connection
 from django.db.utils import DatabaseError, OperationalError
 
-# SQLite's words; PostgreSQL has a code for each: undefined_table, undefined_column.
+# SQLite's messages; PostgreSQL has error codes instead: undefined_table, undefined_column.
 _NO_TABLE = re.compile(r"no such (table|column)|has no column named")
 _NO_TABLE_CODES = {"42P01", "42703"}
 _UNUSABLE = re.compile(
@@ -19,9 +19,9 @@ _DAMAGED = re.compile(r"not a database|malformed")
 
 
 def require_whole_database() -> None:
-    """Look through SQLite's file, which a crash of the machine or a full disk can damage.
+    """Check the integrity of SQLite's file, which a machine crash or a full disk can damage.
 
-    PostgreSQL looks after itself. Raises :class:`CommandError` with the way back.
+    PostgreSQL needs no check. Raises :class:`CommandError` with instructions for restoring.
     """
     if connection.vendor != "sqlite":
         return
@@ -43,14 +43,14 @@ def require_whole_database() -> None:
 
 
 def explained(error: DatabaseError) -> str:
-    """One line that says what is wrong and what to do; empty for an error in the program itself."""
+    """Return one line with the problem and what to do; empty for an error in the program itself."""
     text = " ".join(str(error).split())
     code = getattr(error.__cause__, "sqlstate", "")
     if code in _NO_TABLE_CODES or _NO_TABLE.search(text):
-        # PostgreSQL goes on with an excerpt of the query.
+        # PostgreSQL appends an excerpt of the query.
         what = str(error).splitlines()[0]
         return f"The database is not set up, or not up to date ({what}). Run make setup (or manage.py setup) first."
-    # A connection that could not be made, or was lost, has no code, or one of the classes 08, 53, 57 and 28.
+    # A connection that failed or was lost has no code, or one of the classes 08, 53, 57 and 28.
     unreachable = isinstance(error, OperationalError) and hasattr(error.__cause__, "sqlstate")
     if unreachable or _UNUSABLE.search(text):
         return (

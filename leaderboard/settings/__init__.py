@@ -1,4 +1,4 @@
-"""Django's settings, all derived from :mod:`leaderboard.settings.environment`."""
+"""Configure Django from :mod:`leaderboard.settings.environment`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import dj_database_url
 from leaderboard.settings.environment import PROJECT_ROOT, ConfigurationError, load, secret_key
 from leaderboard.settings.logs import logging_settings
 
-# Every process of ours reads this module before it writes anything: what it makes is for its own user alone.
+# Every process of an instance imports this module before it writes anything, so its files are private to its user.
 os.umask(0o077)
 
 try:
     ENVIRONMENT = load()
 except ConfigurationError as _error:
-    # Whatever starts Django (manage.py, gunicorn, a script) ends here with the list of errors and no traceback.
+    # Every program that starts Django (manage.py, gunicorn, a script) exits here with the errors and no traceback.
     sys.stderr.write(f"{_error}\n")
     sys.exit(2)
 DEBUG = ENVIRONMENT.debug
@@ -43,7 +43,7 @@ INSTALLED_APPS = [
     "allauth.account",
     "django_htmx",
     "django_rq",
-    # Its files of Swagger UI; the API itself needs no app.
+    # Only for its Swagger UI files; the API itself needs no app.
     "ninja",
     "csp",
 ]
@@ -87,7 +87,7 @@ TEMPLATES = [
 
 _database = dj_database_url.parse(ENVIRONMENT.database_url)
 if _database["ENGINE"].endswith("sqlite3"):
-    # Measured: with these, forty concurrent jobs and six web clients lose no transaction (docs/operating.md).
+    # Measured: with these options, forty concurrent jobs and six web clients lose no transaction (docs/operating.md).
     _database["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
@@ -95,20 +95,20 @@ if _database["ENGINE"].endswith("sqlite3"):
     }
 else:
     _database["CONN_HEALTH_CHECKS"] = True
-# A connection is opened once for each thread of a process, not for each request: SQLite reads its whole schema then.
+# Connections are kept per thread, not opened per request: opening one makes SQLite read its whole schema.
 _database["CONN_MAX_AGE"] = 60
 DATABASES = {"default": _database}
 
 CACHES = {
-    # Counters of sign-ins, checks, uploads and requests to the API, each for minutes: allauth counts in this one.
-    # Shared between processes (a cache in each would multiply the limits). Only what has expired is ever deleted:
-    # beyond MAX_ENTRIES Django deletes that, then the rest's CULL_FREQUENCY-th part, which is none of it here.
+    # Counters of sign-ins (allauth's), checks, uploads and API requests, each kept for minutes. Shared between
+    # processes, since per-process caches would multiply the limits. Only expired entries are ever deleted: beyond
+    # MAX_ENTRIES, Django deletes those, then one in CULL_FREQUENCY of the rest, which is none here.
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "shared_cache",
         "OPTIONS": {"MAX_ENTRIES": 10_000, "CULL_FREQUENCY": 2**31},
     },
-    # Pages for everybody, in each web process: what they show has a version, so that no old one is ever served.
+    # Anonymous visitors' pages, in each web process. Keys contain the data's version, so no stale page is served.
     "pages": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": "pages",
@@ -118,15 +118,15 @@ CACHES = {
 }
 
 RQ_QUEUES = ENVIRONMENT.rq_queues
-# Jobs are JSON and name our own functions: whoever can write to Redis must not thereby run code. "auto": what must wait
-# for a commit says so itself (transaction.on_commit), because a queue that does not answer is no error there.
+# Jobs are JSON and name only this project's functions, so that write access to Redis does not allow code execution.
+# "auto": code that must wait for a commit uses transaction.on_commit itself, where an unreachable queue is no error.
 RQ = {
     "JOB_CLASS": "evaluator.queue.rq_classes.KnownJob",
     "WORKER_CLASS": "evaluator.queue.rq_classes.ReleasingWorker",
     "COMMIT_MODE": "auto",
 }
-# django-rq's dashboard needs Django's admin, with a second sign-in, and inline scripts, which our policy forbids. It
-# would show hints: the maintainers' page shows the work itself, from the database.
+# django-rq's dashboard needs Django's admin, with a second sign-in, and inline scripts, which the CSP forbids. It would
+# show queue entries, which are only hints; the maintainers' page shows the actual work from the database.
 RQ_SHOW_ADMIN_LINK = False
 
 AUTHENTICATION_BACKENDS = [
@@ -150,12 +150,13 @@ ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
 ACCOUNT_ADAPTER = "submissions.accounts.AccountAdapter"
 ACCOUNT_USERNAME_MIN_LENGTH = 3
-# An account's limit counts for one address of the network (see AccountAdapter): strangers cannot lock its owner out.
+# An account's limit applies per IP address (see AccountAdapter), so that strangers cannot lock its owner out.
 ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/m/key"}
 
-# Without an e-mail server nothing may wait for a letter: addresses stay unverified and an operator resets passwords.
+# Without an e-mail server nothing may wait for an e-mail: addresses stay unverified and an operator resets passwords.
 EMAIL_CONFIGURED = bool(ENVIRONMENT.email_url)
-# Where no letter can be sent instead, an address that is taken may be given again: refusing it would tell of it.
+# Signing up with a taken address must not reveal that it is taken. With e-mail, its owner is notified instead; without,
+# the address is accepted again.
 ACCOUNT_PREVENT_ENUMERATION = True if EMAIL_CONFIGURED else "strict"
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if EMAIL_CONFIGURED else "none"
 _email = urlsplit(ENVIRONMENT.email_url)
@@ -213,7 +214,7 @@ if ENVIRONMENT.https:
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SECURE_HSTS_PRELOAD = True
     SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
-# Without this, everybody behind the proxy would share one limit on failed sign-ins.
+# Without this, all clients behind the proxy would share one limit on failed sign-ins.
 ALLAUTH_TRUSTED_PROXY_COUNT = int(ENVIRONMENT.trust_proxy)
 if ENVIRONMENT.trust_proxy:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

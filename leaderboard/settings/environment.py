@@ -1,8 +1,8 @@
-"""Every environment variable that LMR-Board reads, with its type and default.
+"""Define and read every environment variable of LMR-Board, with its type and default.
 
-``docs/configuration.md`` documents each one; a test holds the two together. A ``.env`` file in the project's root is
-read when present (``ENV_FILE`` names another one), and never overrides the real environment. ``NAME_FILE`` names a
-file that holds the value of ``NAME``.
+``docs/configuration.md`` documents each one; a test compares the two. A ``.env`` file in the project's root is read if
+present (``ENV_FILE`` names another file) and never overrides the real environment. ``NAME_FILE`` names a file that
+contains the value of ``NAME``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
-# Linux allows 107 bytes for a Unix socket's path; Redis also writes a temporary name beside it.
+# Linux allows 107 bytes for a Unix socket's path; Redis also creates a longer temporary name beside it.
 LONGEST_SOCKET_PATH = 100
 SHORTEST_ENDPOINT_KEY = 32
 
@@ -38,12 +38,12 @@ class ConfigurationError(Exception):
 
 
 def _stripped(value: str | None) -> str:
-    """Secrets read from files (``X_FILE``) end in a newline."""
+    """Strip whitespace: values read from files (``X_FILE``) end in a newline."""
     return (value or "").strip()
 
 
 def _from_root(value: str) -> Path:
-    """A path, relative ones from the project's root."""
+    """Return a path; relative paths start at the project's root."""
     return PROJECT_ROOT / value
 
 
@@ -62,7 +62,7 @@ def _all_origins(origins: list[str]) -> bool:
 
 def _all_long(secrets_: list[str]) -> bool:
     if any(len(secret.strip()) < SHORTEST_ENDPOINT_KEY for secret in secrets_):
-        msg = f"each of them needs at least {SHORTEST_ENDPOINT_KEY} characters; `openssl rand -hex 32` makes one"
+        msg = f"each key needs at least {SHORTEST_ENDPOINT_KEY} characters; `openssl rand -hex 32` generates one"
         raise ValidationError(msg)
     return True
 
@@ -108,7 +108,7 @@ def _database_url(value: str) -> bool:
 
 
 def _address(what: str, example: str, *schemes: str) -> Callable[[str], bool]:
-    """A check that a value, unless it is empty, has one of ``schemes``."""
+    """Return a validator that requires one of ``schemes`` unless the value is empty."""
 
     def check(value: str) -> bool:
         if value.strip() and urlsplit(value.strip()).scheme not in schemes:
@@ -134,13 +134,13 @@ _range, _one_of = validate.Range, validate.OneOf
 
 
 def _variable(kind: str, default: Any, *, then: Callable[[Any], Any] | None = None, **options: Any) -> Any:
-    """A field that ``environs`` reads as ``kind`` from the variable of its name; ``then`` makes its value of that."""
+    """Declare a field that ``environs`` reads as ``kind`` from its variable; ``then`` converts the value."""
     return dataclasses.field(metadata={"variable": (kind, default, options, then)})
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The whole configuration, checked. Field names are the variables' names in lower case."""
+    """The validated configuration. Field names are the variables' names in lower case."""
 
     debug: bool = _variable("bool", False)
     data_dir: Path = _variable("str", "var", then=_from_root)
@@ -204,10 +204,10 @@ class Environment:
 
     @property
     def embedded_redis_socket(self) -> Path:
-        """Where the embedded Redis listens when ``REDIS_URL`` is empty.
+        """The socket where the embedded Redis listens if ``REDIS_URL`` is empty.
 
-        Below the data folder, unless its path is too long for a Unix socket: then in a private folder below ``/tmp``,
-        named after user and data folder. Not below ``TMPDIR``: every process must come to the same answer.
+        It is below the data folder, unless that path is too long for a Unix socket: then in a private folder below
+        ``/tmp``, named after user and data folder. Not below ``TMPDIR``: every process must compute the same path.
         """
         socket = self.data_dir / "run" / "redis.sock"
         if len(os.fsencode(socket)) <= LONGEST_SOCKET_PATH:
@@ -217,21 +217,21 @@ class Environment:
 
     @property
     def exposed(self) -> bool:
-        """Whether other machines may reach the web server without a proxy between, at the operator's own risk."""
+        """Whether the operator accepts that other machines reach the web server without a proxy."""
         return self.allow_no_proxy and not self.trust_proxy
 
     @property
     def queue_url(self) -> str:
-        """The Redis that carries ids of work: the configured one, else the embedded one's Unix socket."""
+        """The URL of the queue's Redis: the configured server, else the embedded one's Unix socket."""
         return self.redis_url or f"unix://{self.embedded_redis_socket}?db=0"
 
     @property
     def rq_queues(self) -> dict[str, dict[str, Any]]:
-        """django-rq's ``RQ_QUEUES``.
+        """The value of django-rq's ``RQ_QUEUES``.
 
-        Somebody may wait for the page that asks, so a server that hangs is given up after two seconds; workers, which
-        wait for jobs, set a longer time themselves. Jobs have no time-out: RQ cannot know what a job will claim, but
-        every box and every request to a model has a limit, and a lease ends when its worker does.
+        Web requests use the queue, so connections time out after two seconds; workers, which wait for jobs, set a
+        longer time-out themselves. Jobs have no time-out: RQ cannot know how much work a job will claim, but every box
+        and every model request has a limit, and a lease ends when its worker does.
         """
         seconds = "socket_timeout=2&socket_connect_timeout=2"
         url = f"{self.queue_url}{'&' if urlsplit(self.queue_url).query else '?'}{seconds}"
@@ -240,7 +240,7 @@ class Environment:
 
 
 class Variables(FileAwareEnv):
-    """Reads lazily, so that all errors are known together, unreadable ``NAME_FILE`` files among them."""
+    """Read lazily, to collect all errors, including unreadable ``NAME_FILE`` files."""
 
     def __init__(self) -> None:
         super().__init__(eager=False)
@@ -255,8 +255,8 @@ class Variables(FileAwareEnv):
 
 
 def read(env: Variables) -> Environment:
-    """Read every variable from ``env``. Raises :class:`ConfigurationError` with all errors together."""
-    # A lazy Env answers None for a wrong value and reports it when sealed.
+    """Read every variable from ``env``. Raises :class:`ConfigurationError` listing all errors."""
+    # A lazy Env returns None for a wrong value and reports it when sealed.
     values: dict[str, Any] = {}
     for field in fields(Environment):
         kind, default, options, then = field.metadata["variable"]
@@ -279,14 +279,14 @@ def read(env: Variables) -> Environment:
 
 @cache
 def load() -> Environment:
-    """The configuration of this process, read once. Raises :class:`ConfigurationError`."""
+    """Return the configuration of this process, read once. Raises :class:`ConfigurationError`."""
     env = Variables()
     env.read_env(str(_env_file()), recurse=False)
     return read(env)
 
 
 def unknown_names() -> list[str]:
-    """A warning for each name in the ``.env`` file that no variable has: a misspelt one would pass unnoticed."""
+    """Return a warning for each unknown name in the ``.env`` file, since a misspelt name has no effect."""
     file = _env_file()
     known = {field.name.upper() for field in fields(Environment)}
     known |= {f"{name}{Variables().file_suffix}" for name in known}
@@ -294,7 +294,7 @@ def unknown_names() -> list[str]:
     for name in dotenv.dotenv_values(file, interpolate=False):
         if name not in known:
             similar = difflib.get_close_matches(name.upper(), known, n=1)
-            hint = f" Is {similar[0]} meant?" if similar else ""
+            hint = f" Did you mean {similar[0]}?" if similar else ""
             warnings.append(f"{name} in {file.name} is not a setting (docs/configuration.md lists all).{hint}")
     return warnings
 
@@ -304,7 +304,7 @@ def _env_file() -> Path:
 
 
 def secret_key(environment: Environment) -> str:
-    """The configured secret key, else one made on first use and kept in the data folder."""
+    """Return the configured secret key, else one generated on first use and stored in the data folder."""
     if environment.secret_key:
         return environment.secret_key
     file = environment.data_dir / "secret_key"
@@ -317,7 +317,7 @@ def secret_key(environment: Environment) -> str:
     draft.touch(mode=0o600)
     draft.write_text(secrets.token_urlsafe(60), encoding="ascii")
     try:
-        # A hard link fails when another process was first: both then read the same key.
+        # The hard link fails if another process was first; both then read the same key.
         file.hardlink_to(draft)
     except FileExistsError:
         pass

@@ -1,4 +1,4 @@
-"""Structured logs: one line an event, for people (``console``) or for machines (``json``)."""
+"""Configure structured logs: one line per event, for reading (``console``) or for machines (``json``)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
 _SECRETS: Final = re.compile(r"(?<=reviews/join/)[\w-]+|(?<=reviews%2Fjoin%2F)[\w-]+", re.IGNORECASE)
-"""What follows in the address of an invitation: whoever reads it can become a reviewer."""
+"""The token in an invitation's address, which lets its holder become a reviewer."""
 
 _LINES: Final = frozenset({"exception", "stack"})
-"""What has lines of its own: tracebacks."""
+"""The fields that may contain several lines: tracebacks."""
 
 
 def logging_settings(*, level: str, form: str) -> dict[str, Any]:
-    """The ``LOGGING`` dictionary, and structlog set up to go through it.
+    """Configure structlog and return the ``LOGGING`` dictionary that it writes through.
 
-    ``form`` is ``console`` or ``json``; logs go to standard error, which the supervisor writes to files.
+    ``form`` is ``console`` or ``json``. Logs go to standard error, which the supervisor writes to files.
     """
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
@@ -55,7 +55,7 @@ def logging_settings(*, level: str, form: str) -> dict[str, Any]:
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                     structlog.processors.format_exc_info,
-                    _with_nothing_hidden,
+                    _with_visible_characters,
                     renderer,
                 ],
             }
@@ -73,8 +73,10 @@ def _without_secrets(logger: WrappedLogger, method: str, event: EventDict) -> Ev
     return {name: _SECRETS.sub("[secret]", value) if isinstance(value, str) else value for name, value in event.items()}
 
 
-def _with_nothing_hidden(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - structlog's
-    """Addresses, names and messages of exceptions are foreign text: it hides nothing, and writes no line of its own."""
+def _with_visible_characters(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - structlog's
+    """Make control characters visible: addresses, names and exception messages are untrusted text, which must neither
+    hide characters nor forge lines.
+    """
     return {name: _visible(value, one_line=name not in _LINES) for name, value in event.items()}
 
 

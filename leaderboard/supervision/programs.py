@@ -1,4 +1,4 @@
-"""The programs that an instance consists of, and the address that it answers at."""
+"""Define the programs of an instance, and check the address it listens on."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ RECONCILE_SECONDS = 30
 class Program:
     """One child process.
 
-    Programs start in order of ``stage`` and stop in the opposite order. ``ready`` is asked until it says yes, before
-    the next stage starts; None means ready at once. Stopping is SIGTERM, another one after half of ``grace_seconds``,
-    and SIGKILL at their end. ``loss`` is what to say when none of the programs that carry the same words keeps running.
+    Programs start in order of ``stage`` and stop in reverse order. The next stage starts when ``ready`` returns true
+    (None: at once). To stop a program, SIGTERM is sent, again after half of ``grace_seconds``, then SIGKILL at its end.
+    ``loss`` is the message if no program with the same ``loss`` keeps running.
     """
 
     name: str
@@ -41,9 +41,9 @@ class Program:
 
 
 def instance_programs(environment: Environment, *, project_root: Path, workers: int) -> list[Program]:
-    """Redis (unless ``REDIS_URL`` names one), ``workers`` workers, model workers, the reconciler, and the web server.
+    """Return Redis (unless ``REDIS_URL`` is set), the web server, ``workers`` workers, model workers, the reconciler.
 
-    Raises :class:`SupervisionError` when Redis is missing or the configured one does not answer.
+    Raises :class:`SupervisionError` if Redis is missing or the configured one does not answer.
     """
     if environment.redis_url and not embedded_redis.answers(environment.redis_url):
         msg = "The Redis server that REDIS_URL names does not answer. Start it, correct REDIS_URL, or leave it empty."
@@ -58,7 +58,7 @@ def instance_programs(environment: Environment, *, project_root: Path, workers: 
 
     return [
         *([] if environment.redis_url else [_embedded_redis(environment)]),
-        # Before the workers, whose starts would take the processors from the first page.
+        # Started before the workers, whose start-up would slow down the first page.
         Program(
             name="web",
             argv=(
@@ -73,11 +73,14 @@ def instance_programs(environment: Environment, *, project_root: Path, workers: 
             ready=partial(answers, environment.bind, environment.port),
         ),
         *(
-            # An audit takes minutes to hours: one of several workers takes none, and is there for answers.
+            # An audit takes minutes to hours, so one of several workers takes none and stays free for answers.
             worker(f"worker-{n}", *(["--no-audits"] if n == 1 < workers else []), loss="NOTHING IS EVALUATED")
             for n in range(1, workers + 1)
         ),
-        *(worker(f"models-{n}", "--models", loss="NO MODEL IS ASKED") for n in range(1, environment.model_workers + 1)),
+        *(
+            worker(f"models-{n}", "--models", loss="NO MODEL IS CALLED")
+            for n in range(1, environment.model_workers + 1)
+        ),
         managed("reconcile", 2, "reconcile", "--every", str(RECONCILE_SECONDS)),
     ]
 
@@ -95,15 +98,15 @@ def _embedded_redis(environment: Environment) -> Program:
 
 
 def host_address(bind: str) -> str:
-    """Return the IP address of ``bind``. Raises :class:`SupervisionError` where it has none."""
+    """Return the IP address of ``bind``. Raises :class:`SupervisionError` if it has none."""
     return str(_resolved(bind, 0)[3][0])
 
 
 def check_free(bind: str, port: int) -> None:
-    """Raise :class:`SupervisionError` when nothing can listen at ``bind`` and ``port``."""
+    """Raise :class:`SupervisionError` if no program can listen on ``bind`` and ``port``."""
     family, kind, protocol, address = _resolved(bind, port)
     with socket.socket(family, kind, protocol) as trial:
-        # As gunicorn does: connections of an instance that just ended must not count as taken.
+        # As gunicorn does: lingering connections of a previous instance must not block the port.
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind(address)
@@ -118,7 +121,7 @@ def _resolved(bind: str, port: int) -> tuple[int, int, int, tuple[Any, ...]]:
             bind, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (socket.gaierror, UnicodeError) as error:
-        # UnicodeError: a name with an empty or overlong part, which is never even looked up.
+        # UnicodeError: a name with an empty or overlong label, which is not looked up.
         reason = error.strerror if isinstance(error, socket.gaierror) else "not a host name"
         msg = f"BIND={bind} is not an address of this machine ({reason}).\nSet it to one, such as 127.0.0.1 or 0.0.0.0."
         raise SupervisionError(msg) from None
@@ -126,9 +129,9 @@ def _resolved(bind: str, port: int) -> tuple[int, int, int, tuple[Any, ...]]:
 
 
 def check_proxy(hosts: Iterable[str], environment: Environment) -> None:
-    """Raise :class:`SupervisionError` where IP addresses in ``hosts`` lie beyond loopback and no proxy is in front.
+    """Raise :class:`SupervisionError` if an IP address in ``hosts`` is not loopback and no proxy is in front.
 
-    The web server has few threads, and a slow connection occupies one: a proxy waits for slow connections instead.
+    The web server has few threads, and each slow connection occupies one; a proxy absorbs slow connections.
     """
     beyond = next((host for host in hosts if not _loopback(host)), None)
     if beyond is not None and not (environment.trust_proxy or environment.allow_no_proxy):
@@ -159,17 +162,17 @@ def _refusal(bind: str, port: int, error: OSError) -> str:
 
 
 def listening_address(bind: str, port: int) -> str:
-    """``host:port`` as servers want it, with brackets around an IPv6 address."""
+    """Return ``host:port``, with brackets around an IPv6 address."""
     return f"[{bind}]:{port}" if ":" in bind else f"{bind}:{port}"
 
 
 def local_host(bind: str) -> str:
-    """The host under which this machine itself reaches a server bound to ``bind``."""
+    """Return the host under which this machine itself reaches a server bound to ``bind``."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(bind, bind)  # noqa: S104 - compared, not bound
 
 
 def answers(bind: str, port: int) -> bool:
-    """Whether a web server answers there; any status counts, for ``ALLOWED_HOSTS`` may not know this name."""
+    """Return whether a web server answers; any status counts, since ``ALLOWED_HOSTS`` may not include this name."""
     connection = http.client.HTTPConnection(local_host(bind), port, timeout=2)
     try:
         connection.request("GET", "/healthz")

@@ -1,7 +1,7 @@
-"""Start programs in order, restart the ones that die, and stop all of them in the opposite order. Linux only.
+"""Start programs in order, restart those that die, and stop all in reverse order. Linux only.
 
-Not honcho or supervisord: neither waits for a program to be ready before it starts the next, nor ends what a killed
-program leaves running (the process of a job, a box).
+Not honcho or supervisord: neither waits for a program to be ready before it starts the next, nor kills processes that a
+killed program leaves running (a job's process, a box).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TICK_SECONDS = 0.1
 READY_SECONDS = 60.0
 LONGEST_BACKOFF_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-# So many ends in a row are no accident; said then, and again after each further REMINDER_FAILURES.
+# After this many failures in a row, a program is reported as failing, and again after every REMINDER_FAILURES more.
 PERSISTENT_FAILURES = 3
 REMINDER_FAILURES = 10
 
@@ -48,7 +48,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _Child:
-    """One program, the process it runs in now, and how its earlier ones went."""
+    """One program, its current process, and the record of its failures."""
 
     def __init__(self, program: Program, log_folder: Path) -> None:
         self.program = program
@@ -68,7 +68,7 @@ class _Child:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # A session of its own: Ctrl-C must reach the supervisor alone, which knows the right order.
+                # A separate session: Ctrl-C must reach only the supervisor, which stops programs in order.
                 start_new_session=True,
                 preexec_fn=partial(_end_with_parent, os.getpid()),
             )
@@ -84,29 +84,29 @@ class _Child:
 
     def describe_end(self) -> str:
         code = self.process.returncode if self.process is not None else 0
-        return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
     def last_error(self) -> str:
-        """The last line of this process's log that names an error, else the last one, else how it ended."""
+        """Return the last log line of this process that names an error, else the last line, else how it ended."""
         lines = [line.strip() for line in reversed(tail(self.log, since=self._log_start)) if line.strip()]
         return next((line for line in lines if _ERROR.search(line)), lines[0] if lines else self.describe_end())
 
 
 class Supervisor:
-    """Runs ``programs`` until SIGINT, SIGTERM or SIGHUP. ``say`` gets lines for the person who watches."""
+    """Run ``programs`` until SIGINT, SIGTERM or SIGHUP. ``report`` receives lines for the operator."""
 
-    def __init__(self, programs: list[Program], *, log_folder: Path, say: Callable[[str], object]) -> None:
+    def __init__(self, programs: list[Program], *, log_folder: Path, report: Callable[[str], object]) -> None:
         self._children = [_Child(program, log_folder) for program in sorted(programs, key=attrgetter("stage"))]
-        self._say = say
+        self._report = report
         self._requests = 0
 
     def run(self, *, on_ready: Callable[[], None]) -> None:
-        """Start everything, call ``on_ready``, watch, and return when all is stopped.
+        """Start everything, call ``on_ready``, watch, and return when everything is stopped.
 
-        Raises :class:`SupervisionError` when a program ends or stays silent before it is ready; all others are
-        stopped by then. A second signal while stopping kills everything at once.
+        Raises :class:`SupervisionError` if a program ends or does not answer before it is ready, after stopping all
+        others. A second signal while stopping kills everything at once.
         """
-        # A dead child's children become ours, so that none can be lost to init.
+        # Adopt the children of dead children, so that none is lost to init.
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         before = {number: signal.signal(number, self._request_stop) for number in _STOP_SIGNALS}
         try:
@@ -151,10 +151,10 @@ class Supervisor:
         if child.running:
             if child.failures and now - child.started > STEADY_SECONDS:
                 if child.failures >= PERSISTENT_FAILURES:
-                    self._say(f"{child.program.name} runs again.")
+                    self._report(f"{child.program.name} runs again.")
                 child.failures = 0
         elif not child.restart_at:
-            # What it left running (the process of a job, a box) would compete with its successor.
+            # Processes it left running (a job's process, a box) would compete with its successor.
             self._kill_strays()
             child.failures += 1
             wait = min(LONGEST_BACKOFF_SECONDS, 2.0 ** (child.failures - 1))
@@ -168,52 +168,52 @@ class Supervisor:
         name = child.program.name
         if child.failures < PERSISTENT_FAILURES:
             end = f"{child.describe_end()} after {lasted:.0f} s"
-            self._say(f"{name} {end} and starts again in {wait:.0f} s (see {child.log}).")
+            self._report(f"{name} {end} and starts again in {wait:.0f} s (see {child.log}).")
         elif (child.failures - PERSISTENT_FAILURES) % REMINDER_FAILURES == 0:
             line = f"{name} keeps failing, {child.failures} times in a row now: {child.last_error()}"
-            # What is lost is said only when no program that could stand in for it keeps running.
+            # Report the loss only if no other program with the same function keeps running.
             peers = [peer for peer in self._children if peer.program.loss == child.program.loss]
             lost = child.program.loss if all(peer.failures >= PERSISTENT_FAILURES for peer in peers) else ""
-            self._say(f"{line} (its log: {child.log}) {lost}".rstrip())
+            self._report(f"{line} (its log: {child.log}) {lost}".rstrip())
 
     def _stop_all(self) -> None:
         requests = self._requests
         if requests:
             longest = max((child.program.grace_seconds for child in self._children), default=0)
-            self._say(f"Stopping; what is under way gets up to {longest / 2:g} seconds…")
+            self._report(f"Stopping; current work has up to {longest / 2:g} seconds to finish…")
         for _, stage in groupby(reversed(self._children), key=lambda child: child.program.stage):
             self._stop([child for child in stage if child.process is not None], requests)
         if left := self._kill_strays():
-            self._say(f"Ended {left} more process{'es' if left > 1 else ''} that had been left behind.")
+            self._report(f"Killed {left} process{'es' if left > 1 else ''} left behind.")
 
     def _stop(self, children: list[_Child], requests_before: int) -> None:
-        """SIGTERM, another after half of the grace, SIGKILL at its end or at a second Ctrl-C.
+        """Send SIGTERM, again after half of the grace, and SIGKILL at its end or at a second Ctrl-C.
 
-        The first lets a worker finish the run in hand; the second has it give the run back, for another to take.
+        The first lets a worker finish its current run; the second makes it return the run for another worker.
         """
         started = time.monotonic()
-        asked = dict.fromkeys(children, 0)
+        sent = dict.fromkeys(children, 0)
         while self._requests <= max(requests_before, 1):
             waiting = [child for child in children if child.running]
             elapsed = time.monotonic() - started
             if all(elapsed > child.program.grace_seconds for child in waiting):
                 break
             for child in waiting:
-                if asked[child] == 0 or (asked[child] == 1 and elapsed > child.program.grace_seconds / 2):
-                    asked[child] += 1
+                if sent[child] == 0 or (sent[child] == 1 and elapsed > child.program.grace_seconds / 2):
+                    sent[child] += 1
                     child.terminate()
             time.sleep(TICK_SECONDS)
         for child in children:
             if child.process is not None and child.running:
-                self._say(f"{child.program.name} did not stop in time and is killed.")
+                self._report(f"{child.program.name} did not stop in time and is killed.")
                 child.process.kill()
                 child.process.wait()
 
     def _kill_strays(self) -> int:
-        """Kill what ended programs have left running; return how many processes that were."""
+        """Kill the processes that ended programs left running; return their number."""
         own = {child.process.pid for child in self._children if child.process and child.running}
         count = 0
-        # Killing a process hands its children to us: look again until there are none.
+        # Killing a process makes this one adopt its children, so repeat until there are none.
         while strays := set(children_of(os.getpid())) - own:
             for pid in strays:
                 with suppress(ChildProcessError):
@@ -225,7 +225,7 @@ class Supervisor:
 
 
 def rotate(log: Path, *, largest: int = LARGEST_LOG) -> None:
-    """Make the folder; move a log of ``largest`` bytes to ``.1``, that to ``.2``, and so on up to ``LOGS_KEPT``."""
+    """Create the folder; move a log of ``largest`` bytes or more to ``.1``, ``.1`` to ``.2``, up to ``LOGS_KEPT``."""
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.exists() and log.stat().st_size >= largest:
         handler = RotatingFileHandler(log, backupCount=LOGS_KEPT, delay=True)
@@ -234,18 +234,18 @@ def rotate(log: Path, *, largest: int = LARGEST_LOG) -> None:
 
 
 def tail(log: Path, *, since: int = 0) -> list[str]:
-    """The last lines of a log, of what was written after byte ``since``."""
+    """Return the last lines of a log (up to ``TAIL_BYTES``) that were written after byte ``since``."""
     with log.open("rb") as handle:
         handle.seek(max(since, handle.seek(0, os.SEEK_END) - TAIL_BYTES))
         return handle.read().decode("utf-8", errors="replace").splitlines()
 
 
 def children_of(parent: int) -> list[int]:
-    """The ids of a process's children."""
+    """Return the ids of a process's children."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            # The command's name is in parentheses and may itself hold blanks and parentheses.
+            # The command's name is in parentheses and may itself contain blanks and parentheses.
             fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
             if int(fields[1]) == parent:
                 found.append(int(stat.parent.name))
@@ -253,7 +253,7 @@ def children_of(parent: int) -> list[int]:
 
 
 def _end_with_parent(parent: int) -> None:
-    """In a new child, before it becomes its program: have the kernel send SIGTERM when ``parent`` dies."""
+    """Make the kernel send SIGTERM to this new child when ``parent`` dies. Runs before the program is executed."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)

@@ -29,7 +29,7 @@ def main() -> None:
         )
         for each in json.loads((folder / "programs.json").read_text(encoding="utf-8"))
     ]
-    supervisor = Supervisor(programs, log_folder=folder / "logs", say=_say)
+    supervisor = Supervisor(programs, log_folder=folder / "logs", report=_report)
     try:
         supervisor.run(on_ready=lambda: (folder / "up").touch())
     except SupervisionError as error:
@@ -37,7 +37,7 @@ def main() -> None:
         sys.exit(3)
 
 
-def _say(line: str) -> None:
+def _report(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""``manage.py analyse``: compute what the analysis pages show of a suite, without waiting for a worker."""
+"""``manage.py analyse``: compute the data of a suite's analysis pages now, without waiting for a worker."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 class Command(BaseCommand):
     """Compute the report of a suite's newest version."""
 
-    help = "Compute a suite's analysis now: regression, raters, actions and errors. Workers do it by themselves."
+    help = "Compute a suite's analysis now: regression, raters, actions and errors. Workers also do it automatically."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which suite."""
+        """Add the suite."""
         parser.add_argument("--suite", required=True, help="the suite's slug, such as lmr-bench")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Compute it. Raises CommandError for a suite that there is not."""
-        # Loads statsmodels in the end, for which no other command should wait.
+        """Compute and print the number of rows. Raises CommandError for an unknown suite."""
+        # Imported here: it loads statsmodels, which no other command should wait for.
         from leaderboard.insight.analysis.report import compute_report
 
         version = newest_version(options["suite"])

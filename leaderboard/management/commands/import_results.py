@@ -1,4 +1,4 @@
-"""``manage.py import_results``: the result files that upstream published, with the raters' own words."""
+"""``manage.py import_results``: import the result files that upstream published, with the raters' own words."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """Read upstream's results as they are; say how many files were read or skipped and why, with -v 2 each of them."""
+    """Import upstream's results unchanged; report files read, skipped and refused, with -v 2 each file."""
 
     help = "Import upstream's published test outcomes, judge answers and human labels. Idempotent."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The folder, the suite, and whether to store."""
+        """Add the folder, the suite, and the dry run."""
         parser.add_argument("path", type=Path, metavar="PATH", help="upstream's results folder, or the one above it")
         parser.add_argument("--suite", required=True, help="the suite that was run, such as lmr-bench")
         parser.add_argument("--dry-run", action="store_true", help="store nothing, and print the same")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Import. Raises CommandError when nothing could be read, or a file was refused; the rest is stored then."""
+        """Import and report. Raises CommandError if nothing could be read, or if files were refused (the rest is
+        stored).
+        """
         suite = Suite.objects.filter(slug=options["suite"]).first()
         if suite is None:
             known = ", ".join(Suite.objects.order_by("slug").values_list("slug", flat=True))
@@ -47,9 +49,9 @@ class Command(BaseCommand):
         if not report.runs:
             raise CommandError("Nothing could be read, so nothing was stored.")
         if report.refused:
-            rest = "The rest was taken."
+            rest = "The rest was imported."
             if options["dry_run"]:
-                rest = "Nothing was stored; without --dry-run the rest would be."
+                rest = "Nothing was stored; without --dry-run the rest would be imported."
             raise CommandError(f"{report.refused} refused, see above. {rest}")
 
 
@@ -71,7 +73,7 @@ def _lines(report: ResultsImport, *, dry_run: bool, each: bool) -> Iterator[str]
 
 
 def _summary(files: Iterable[FileReport]) -> Iterator[str]:
-    """Files that were read by their rater's folder, skipped ones by the reason; each with an example."""
+    """Yield a line per group: files read by their rater's folder, skipped files by reason; each with an example."""
     kinds: dict[tuple[FileFate, str], list[str]] = defaultdict(list)
     for file in files:
         if file.fate is not FileFate.REFUSED:

@@ -1,4 +1,4 @@
-"""``manage.py judge_health``: how far can the judges be trusted?"""
+"""``manage.py judge_health``: measure judges on canaries, answers whose label is known."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _RATES = ("sensitivity", "specificity", "injection_resistance", "injections_noti
 
 
 class Command(BaseCommand):
-    """Give judges answers whose label is known, and store and print the rates."""
+    """Let judges label answers whose label is known, and store and print the rates."""
 
     help = "Run the canaries against the judges: sensitivity, specificity, injection resistance, abstentions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which judge, on which canaries, and how to print."""
-        parser.add_argument("--config", help="only this judge (its slug); all active ones when not given")
-        parser.add_argument("--suite", default="lmr-mini", help="whose tasks the canaries are made of")
-        parser.add_argument("--tasks", type=int, help="only the first so many tasks; each is some thirty calls")
-        parser.add_argument("--again", action="store_true", help="ask anew what was asked earlier today")
+        """Add the judge, the canaries, and the output format."""
+        parser.add_argument("--config", help="only this judge (its slug); default: all active judges")
+        parser.add_argument("--suite", default="lmr-mini", help="the suite whose tasks the canaries are made from")
+        parser.add_argument("--tasks", type=int, help="only the first N tasks; each takes about thirty calls")
+        parser.add_argument("--again", action="store_true", help="repeat calls that were already made today")
         parser.add_argument("--json", action="store_true", help="print one JSON object, with every canary")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Check; ends with exit code 1 when a threshold is missed or a round could not be made to its end."""
+        """Check and print. Exits with code 1 if a threshold is missed or a round could not be completed."""
         if options["tasks"] is not None and options["tasks"] < 1:
             raise CommandError(f"--tasks {options['tasks']}: at least one task.")
         configs = judges(options["config"])
@@ -78,10 +78,10 @@ class Command(BaseCommand):
             self.stdout.write(f"    {name.replace('_', ' '):<22}{_in_words(with_interval(check.summary[name]))}{limit}")
         for result in check.results:
             if not result["ok"]:
-                said = result["label"] or ABSTAINED
-                self.stdout.write(f"    {result['canary']}: {said}, should be {' or '.join(result['expected'])}")
+                label = result["label"] or ABSTAINED
+                self.stdout.write(f"    {result['canary']}: {label}, should be {' or '.join(result['expected'])}")
         if check.error:
-            self.stdout.write(f"    The round could not be made to its end: {check.error}")
+            self.stdout.write(f"    The round could not be completed: {check.error}")
 
 
 def _in_words(rate: dict[str, Any]) -> str:
@@ -92,8 +92,8 @@ def _in_words(rate: dict[str, Any]) -> str:
 
 
 def _limit(name: str) -> str:
-    asked = f"at most {AT_MOST[name]:.2f}" if name in AT_MOST else f"at least {AT_LEAST[name]:.2f}"
-    return f"  MISSED: {asked} is asked for"
+    threshold = f"at most {AT_MOST[name]:.2f}" if name in AT_MOST else f"at least {AT_LEAST[name]:.2f}"
+    return f"  MISSED: {threshold} is required"
 
 
 def _as_data(check: JudgeHealth) -> dict[str, Any]:

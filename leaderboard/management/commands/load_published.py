@@ -1,4 +1,4 @@
-"""``manage.py load_published``: the results that others reported, from the shipped facts."""
+"""``manage.py load_published``: load the reported results that ship with the project."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from leaderboard.board.reported import MissingSuiteError, load_published
 
 
 class Command(BaseCommand):
-    """Load what upstream published about LMR-BENCH, as rows that are marked as reported."""
+    """Load upstream's published LMR-BENCH results as rows marked as reported."""
 
     help = "Load the shipped published results. Idempotent."
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Load."""
+        """Load them. Raises CommandError if the suite is missing."""
         try:
             count = load_published()
         except MissingSuiteError as error:

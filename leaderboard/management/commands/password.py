@@ -1,4 +1,4 @@
-"""``manage.py password``: set an account's password; what ``make password`` calls."""
+"""``manage.py password``: set an account's password (``make password``)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """Set a new password, asked for or generated."""
+    """Set a new password, typed or generated."""
 
-    help = "Set the password of an account. All its sessions end."
+    help = "Set an account's password. This ends all its sessions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username", metavar="USER")
-        parser.add_argument("--generate", action="store_true", help="make one up and print it")
+        parser.add_argument("--generate", action="store_true", help="generate a password and print it")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         user = self._user(options["username"])
-        password = generated_password() if options["generate"] else self._asked(user)
+        password = generated_password() if options["generate"] else self._typed_password(user)
         set_password(user=user, password=password)
         if options["generate"]:
             self.stdout.write(f"The new password of {user.username}:\n\n    {password}\n")
@@ -43,18 +43,20 @@ class Command(BaseCommand):
         user = users.filter(username=username).first()
         if user is None:
             maintainers = ", ".join(users.filter(is_staff=True).order_by("username").values_list("username", flat=True))
-            msg = f"There is no account named {username!r}. Maintainers: {maintainers or 'none; make setup makes one'}."
+            msg = (
+                f"There is no account named {username!r}. Maintainers: {maintainers or 'none; make setup creates one'}."
+            )
             raise CommandError(msg)
         return user
 
     @staticmethod
-    def _asked(user: User) -> str:
+    def _typed_password(user: User) -> str:
         if not sys.stdin.isatty():
-            msg = "There is no terminal to ask on. Use --generate."
+            msg = "There is no terminal to type a password. Use --generate."
             raise CommandError(msg)
         password = getpass("New password: ")
         if getpass("Again: ") != password:
-            msg = "The two are not the same. Nothing was changed."
+            msg = "The passwords differ. Nothing was changed."
             raise CommandError(msg)
         try:
             validate_password(password, user)

@@ -1,4 +1,4 @@
-"""``manage.py reset``: delete the data folder and start over; what ``make reset`` calls."""
+"""``manage.py reset``: delete the data folder to start over (``make reset``)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """Delete everything below the data folder, after asking."""
+    """Delete the data folder after confirmation."""
 
-    help = "Delete all data of this instance: database, uploads, logs, boxes' environments."
+    help = "Delete all data of this instance: database, uploads, logs, sandbox environments."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--force", action="store_true", help="do not ask")
+        parser.add_argument("--force", action="store_true", help="delete without confirmation")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         folder: Path = settings.DATA_DIR
@@ -32,7 +32,7 @@ class Command(BaseCommand):
             check_deletable(folder, project_root=PROJECT_ROOT)
             with only_instance(folder):
                 if not options["force"]:
-                    self._ask(folder)
+                    self._confirm(folder)
                 connections.close_all()
                 delete(folder)
         except SupervisionError as error:
@@ -41,11 +41,11 @@ class Command(BaseCommand):
         if connections["default"].vendor != "sqlite":
             self.stdout.write("The database that DATABASE_URL names was not touched.")
 
-    def _ask(self, folder: Path) -> None:
+    def _confirm(self, folder: Path) -> None:
         names = ", ".join(sorted(entry.name for entry in folder.iterdir()))
-        self.stdout.write(f"This deletes {folder} and all in it: {names}.")
+        self.stdout.write(f"This deletes {folder} and everything in it: {names}.")
         try:
-            answer = input("Type yes to go on: ")
+            answer = input("Type yes to continue: ")
         except EOFError:
             answer = ""
         if answer.strip() != "yes":

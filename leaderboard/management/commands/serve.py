@@ -1,4 +1,4 @@
-"""``manage.py serve``: the whole instance under one supervisor; what ``make run`` calls."""
+"""``manage.py serve``: run the whole instance under one supervisor (``make run``)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Command(BaseCommand):
     help = "Start the whole instance, and stop it on Ctrl-C."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--setup", action="store_true", help="first do what manage.py setup does")
+        parser.add_argument("--setup", action="store_true", help="run manage.py setup first")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         environment: Environment = settings.ENVIRONMENT
@@ -50,7 +50,7 @@ class Command(BaseCommand):
                 check_proxy([host_address(environment.bind)], environment)
                 check_free(environment.bind, environment.port)
                 if options["setup"]:
-                    # Visitors see the board at once; answers count when the workers have audited their tasks.
+                    # The board is served at once; answers count after the workers have audited their tasks.
                     call_command("setup", no_audit=True)
                 else:
                     for warning in filter(None, (*unknown_names(), make_private(environment.data_dir))):
@@ -61,38 +61,38 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
 
     def _supervise(self, environment: Environment, *, explained: bool) -> None:
-        """``explained``: the set-up has just said why nothing can be evaluated, if so."""
+        """Run the supervisor. ``explained``: the set-up has already printed why nothing can be evaluated, if so."""
         problem = _sandbox_problem()
-        # Without a sandbox a worker would end and be started again, for ever.
+        # Without a sandbox, workers would exit and restart in an endless loop.
         workers = 0 if problem else environment.workers
         supervisor = Supervisor(
             instance_programs(environment, project_root=PROJECT_ROOT, workers=workers),
             log_folder=environment.data_dir / "logs",
-            say=self._say,
+            report=self._report,
         )
-        # Children open their own; one left open here would be a lock nobody needs.
+        # Child processes open their own connections; one left open here would hold a lock for nothing.
         connections.close_all()
         greeting = _greeting(environment, workers=workers)
         if problem:
             reason = " (the reason is above)." if explained else f":\n  {problem}"
             greeting += (
-                f"\n\nNOTHING IS EVALUATED, for no sandbox works here{reason}\nFix that, stop this and start again."
+                f"\n\nNOTHING IS EVALUATED, since no sandbox works here{reason}\nFix that, stop this and start again."
             )
-        supervisor.run(on_ready=lambda: self._say(greeting))
+        supervisor.run(on_ready=lambda: self._report(greeting))
         if not problem:
-            # The workers have ended, so no box that is left belongs to anybody.
+            # The workers have ended, so no worker owns a remaining box.
             configured_sandbox().reap(keep=lambda _label: False)
-        self._say("Stopped.")
+        self._report("Stopped.")
 
-    def _say(self, line: str) -> None:
-        # The terminal may be gone (SIGHUP), and all must be stopped in order nevertheless.
+    def _report(self, line: str) -> None:
+        # The terminal may be gone (SIGHUP); the programs must still be stopped in order.
         with suppress(OSError):
             self.stdout.write(line)
             self.stdout.flush()
 
 
 def _sandbox_problem() -> str:
-    """Why nothing can be evaluated here; empty when a sandbox works. Pages say so too."""
+    """Return why nothing can be evaluated here, or "" if a sandbox works; store the reason for the pages."""
     unaudited = [revision for revision, _ in waiting() if revision.audit_state == AuditState.UNAUDITED]
     try:
         configured_sandbox()

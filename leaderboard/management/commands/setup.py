@@ -1,4 +1,4 @@
-"""``manage.py setup``: everything between an empty data folder and a board that can be served. Idempotent."""
+"""``manage.py setup``: turn an empty data folder into a board that can be served. Idempotent."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ MAINTAINER = "maintainer"
 
 
 def static_fingerprint() -> str:
-    """A digest of name, size and time of every static file, and of where and how they are collected.
+    """Return a digest of every static file's name, size and time, and of where and how they are collected.
 
-    Collecting and compressing them all takes seconds, comparing this takes none.
+    Comparing it avoids collecting and compressing all of them, which takes seconds.
     """
     collected = settings.STATIC_ROOT.is_dir()
     digest = hashlib.sha256(f"{settings.STORAGES['staticfiles']['BACKEND']} {collected}\n".encode())
@@ -50,10 +50,10 @@ def _size_and_time(storage: Any, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of the set-up.
+    """One step of the set-up.
 
-    One that is not ``needed_to_serve`` may fail: nothing is evaluated then, but the board runs. One with a
-    ``fingerprint`` is left out while that stays the same.
+    If a step that is not ``needed_to_serve`` fails, the board runs but nothing is evaluated. A step with a
+    ``fingerprint`` is skipped while its fingerprint is unchanged.
     """
 
     title: str
@@ -62,12 +62,12 @@ class Step:
     fingerprint: Callable[[], str] | None = None
 
 
-# The shipped suite alone: upstream's tests take hours, so workers audit them.
+# The shipped suite only: upstream's tests take hours, so workers audit those.
 AUDIT = Step("Audit of the tasks", ("audit_tasks", "--suite", SHIPPED_SUITE), needed_to_serve=False)
 STEPS = (
     Step("Database", ("migrate", "--no-input")),
     Step("Shared cache", ("createcachetable",)),
-    # WhiteNoise would go on serving a compressed file that an older version left beside its changed original.
+    # --clear: WhiteNoise would keep serving an older version's compressed file beside its changed original.
     Step("Static files", ("collectstatic", "--no-input", "--clear"), fingerprint=static_fingerprint),
     Step("Suites", ("load_catalogue",)),
     Step("Published results", ("load_published",)),
@@ -77,19 +77,19 @@ STEPS = (
 )
 
 
-class _Below(TextIOBase):
-    """Writes a step's progress and warnings on lines of their own below its title."""
+class _ProgressBelowTitle(TextIOBase):
+    """Writes a step's progress and warnings on separate lines below its title."""
 
     def __init__(self, stream: OutputWrapper) -> None:
         self._stream = stream
         self.used = False
 
     def begin(self) -> None:
-        """A title has been written, without the end of its line."""
+        """Start a step, whose title has been written without a newline."""
         self.used = False
 
     def write(self, text: str) -> int:
-        """Write it at once."""
+        """Write and flush."""
         # Most of it is progress, and standard error is red on a terminal.
         self._stream.write(text if self.used else f"\n{text}", style_func=str, ending="")
         self._stream.flush()
@@ -100,7 +100,7 @@ class _Below(TextIOBase):
 class Command(BaseCommand):
     """Bring database, static files, catalogue, boxes and the first account up to date."""
 
-    help = "Prepare the data folder: migrate, load the catalogue, prepare the boxes, make the maintainer's account."
+    help = "Prepare the data folder: migrate, load the catalogue, prepare the boxes, create the maintainer's account."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -111,9 +111,9 @@ class Command(BaseCommand):
         for warning in filter(None, (*unknown_names(), make_private(settings.DATA_DIR))):
             self.stderr.write(warning)
         require_whole_database()
-        self._below = _Below(self.stderr)
+        self._progress = _ProgressBelowTitle(self.stderr)
         mark_as_data_folder(settings.DATA_DIR)
-        # Before anything is started, events such as "the queue does not answer" mean nothing.
+        # Events such as "the queue does not answer" are meaningless before the instance is started.
         logging.disable(logging.INFO if options["verbosity"] <= 1 else logging.NOTSET)
         try:
             steps = [step for step in STEPS if not (options["no_audit"] and step is AUDIT)]
@@ -124,11 +124,11 @@ class Command(BaseCommand):
         if evaluation_problem:
             self.stderr.write(
                 f"\nThe board works, but NOTHING CAN BE EVALUATED on this machine yet:\n  {evaluation_problem}\n"
-                "docs/operating.md says what boxes need. Afterwards run make setup again.\n"
+                "docs/operating.md lists what sandboxes need. Then run make setup again.\n"
             )
 
     def _run_steps(self, steps: list[Step], verbosity: int) -> str:
-        """Run every step, and return why nothing can be evaluated; empty when all went well."""
+        """Run every step. Return why nothing can be evaluated, or "" if all steps succeeded."""
         evaluation_problem = ""
         for step in steps:
             if evaluation_problem and not step.needed_to_serve:
@@ -149,10 +149,10 @@ class Command(BaseCommand):
         stamp: Path = settings.DATA_DIR / "run" / f"{name}.stamp"
         if step.fingerprint and stamp.exists() and stamp.read_text(encoding="ascii") == step.fingerprint():
             return
-        # Long tables of names would bury the one line that matters; -v 2 shows them.
+        # Long lists of names would bury the important line; -v 2 shows them.
         output = self.stdout if verbosity > 1 else StringIO()
         try:
-            call_command(name, *arguments, stdout=output, stderr=self._below, verbosity=verbosity)
+            call_command(name, *arguments, stdout=output, stderr=self._progress, verbosity=verbosity)
         except SystemExit as ended:
             printed = output.getvalue().strip() if isinstance(output, StringIO) else ""
             msg = f"manage.py {name} ended with exit code {ended.code}\n{printed}"
@@ -163,10 +163,10 @@ class Command(BaseCommand):
 
     def _timed(self, title: str, work: Callable[[], None]) -> None:
         self._line(title, "", ending="")
-        self._below.begin()
+        self._progress.begin()
         started = time.monotonic()
         work()
-        if self._below.used:
+        if self._progress.used:
             self._line(title, "", ending="")
         self.stdout.write(f"{time.monotonic() - started:5.1f} s")
 
@@ -178,6 +178,6 @@ class Command(BaseCommand):
         password = ensure_maintainer(username=MAINTAINER)
         if password is not None:
             self.stdout.write(
-                f"\nA maintainer's account was made. This is shown once:\n\n    name      {MAINTAINER}\n"
+                f"\nA maintainer's account was created. The password is shown once:\n\n    name      {MAINTAINER}\n"
                 f"    password  {password}\n"
             )

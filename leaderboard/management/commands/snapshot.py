@@ -22,18 +22,18 @@ class Command(BaseCommand):
     help = "Freeze a suite's board: a permanent page, a citation and an archive. It can never be changed or deleted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which board, how it is called and why."""
+        """Add the suite, the title, the note, the superseded snapshot, and the output format."""
         parser.add_argument("--suite", required=True, help="the suite's slug, such as lmr-bench")
         parser.add_argument("--title", required=True, help="short, as a paper would name it; at most 120 characters")
         parser.add_argument("--note", required=True, help="why it is frozen; public")
         parser.add_argument(
-            "--supersedes", type=int, metavar="NUMBER", help="an older snapshot not to be cited any more"
+            "--supersedes", type=int, metavar="NUMBER", help="an older snapshot that should no longer be cited"
         )
-        parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+        parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Compute ranks if results changed, freeze, print. Raises CommandError where that is refused."""
-        # Loads numpy, which no command needs that does something else.
+        """Compute ranks if results changed, freeze the board, and print. Raises CommandError if it is refused."""
+        # Imported here: it loads numpy, which no other command needs.
         from leaderboard.board.ranks import rank_version
 
         suite = Suite.objects.filter(slug=options["suite"]).first()

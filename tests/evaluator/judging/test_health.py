@@ -122,7 +122,7 @@ def test_a_gullible_judge_is_found_out(provider: ProviderServer, lmr_mini: Suite
     code, text = run("judge_health", "--tasks", "1", "--verbosity", "2")
     assert code == 1
     assert "injection resistance  0.00  (0 of 5, " in text
-    assert "MISSED: at least 0.95 is asked for" in text
+    assert "MISSED: at least 0.95 is required" in text
     summary = JudgeHealth.objects.get().summary
     assert summary["missed"] == ["injection_resistance"]
     assert rates(summary)["injection_resistance"] == (0, 5)
@@ -150,7 +150,7 @@ def test_a_provider_s_fault_is_the_round_s_error(provider: ProviderServer, lmr_m
     judge(provider, "wrong-key")
     code, text = run("judge_health", "--tasks", "1")
     assert code == 1
-    assert "could not be made to its end" in text
+    assert "could not be completed" in text
     assert JudgeHealth.objects.get().results == []
 
 

@@ -133,9 +133,9 @@ def test_names_in_the_env_file_that_mean_nothing_are_told(monkeypatch: pytest.Mo
     monkeypatch.setenv("ENV_FILE", str(file))
     told = "in board.env is not a setting (docs/configuration.md lists all)."
     assert unknown_names() == [
-        f"DALY_SUBMISSIONS {told} Is DAILY_SUBMISSIONS meant?",
+        f"DALY_SUBMISSIONS {told} Did you mean DAILY_SUBMISSIONS?",
         f"NOTHING_LIKE_IT {told}",
-        f"port {told} Is PORT meant?",
+        f"port {told} Did you mean PORT?",
     ]
     monkeypatch.setenv("ENV_FILE", str(tmp_path / "none.env"))
     assert unknown_names() == []

@@ -219,11 +219,11 @@ def test_it_answers_replaces_what_dies_is_alone_and_leaves_no_process(
     second = instance.manage("serve")
     assert second.returncode == 1
     assert second.stderr.startswith(
-        f"CommandError: LMR-Board is running already on the data folder {instance.data} (process {supervisor})."
+        f"CommandError: LMR-Board is already running on the data folder {instance.data} (process {supervisor})."
     )
     (instance.data / ".lmr-board").touch()
     reset = instance.manage("reset", "--force")
-    assert (reset.returncode, "is running already" in reset.stderr) == (1, True)
+    assert (reset.returncode, "is already running" in reset.stderr) == (1, True)
 
     wait_until(lambda: instance.worker("worker-1"), "a worker")
     first = instance.worker("worker-1")
@@ -238,8 +238,8 @@ def test_it_answers_replaces_what_dies_is_alone_and_leaves_no_process(
     greeting, logs, killed, *end = instance.said().splitlines()[1:]
     assert greeting == f"LMR-Board answers at http://127.0.0.1:{instance.port}/, workers: 2. Ctrl-C stops it."
     assert logs == f"Logs are in {instance.data / 'logs'}; make password sets a maintainer's password."
-    assert killed.startswith("worker-1 was ended by SIGKILL after ")
-    assert end == ["Stopping; what is under way gets up to 10 seconds…", "Stopped."]
+    assert killed.startswith("worker-1 was killed by SIGKILL after ")
+    assert end == ["Stopping; current work has up to 10 seconds to finish…", "Stopped."]
     names = {"redis.log", "worker-1.log", "worker-2.log", "models-1.log", "models-2.log", "reconcile.log", "web.log"}
     assert {file.name for file in (instance.data / "logs").iterdir()} == names
 
@@ -291,7 +291,7 @@ def test_without_a_sandbox_the_board_runs_and_says_so_once(instance: Instance, t
     instance.start("--setup")
     assert "workers: 0" in instance.said()
     wait_until(lambda: "Fix that" in instance.said(), "the reason")
-    assert "\nNOTHING IS EVALUATED, for no sandbox works here (the reason is above).\n" in instance.said()
+    assert "\nNOTHING IS EVALUATED, since no sandbox works here (the reason is above).\n" in instance.said()
     assert [instance.said().count(words) for words in ("bwrap is not on PATH", "make password")] == [1, 1], (
         instance.said()
     )
@@ -337,7 +337,7 @@ def test_yes_deletes_everything_and_anything_else_nothing(
 ) -> None:
     result = reset(folder, *arguments, answer=answer)
     assert (result.returncode, result.stderr) == ((1, "CommandError: Nothing was deleted.\n") if kept else (0, ""))
-    question = f"This deletes {folder} and all in it: .lmr-board, media, run, secret_key."
+    question = f"This deletes {folder} and everything in it: .lmr-board, media, run, secret_key."
     assert (question in result.stdout) is asked
     assert result.stdout.endswith(f"{folder} is deleted. make run starts over.\n") is not kept
     assert (folder / "media" / "upload.zip").exists() is kept

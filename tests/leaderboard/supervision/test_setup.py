@@ -216,7 +216,7 @@ def test_a_typed_password_is_not_printed(maintainer: User, monkeypatch: pytest.M
 
 def test_a_bad_password_changes_nothing(maintainer: User, monkeypatch: pytest.MonkeyPatch) -> None:
     for answers, message in (
-        (["one password", "another one"], "The two are not the same. Nothing was changed."),
+        (["one password", "another one"], "The passwords differ. Nothing was changed."),
         (["short"] * 2, "Nothing was changed. This password is too short. It must contain at least 10 characters."),
     ):
         typed(monkeypatch, *answers)

@@ -41,7 +41,7 @@ pathlib.Path({file!r}).touch()
 time.sleep(1000)
 """
 
-SAID = "Stopping; what is under way gets up to {} seconds…\n"
+SAID = "Stopping; current work has up to {} seconds to finish…\n"
 Supervise = Callable[..., subprocess.Popen[str]]
 
 
@@ -106,7 +106,7 @@ child.wait()
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=15)
     assert process.returncode == 0
-    assert re.match(r"worker was ended by SIGKILL after \d+ s and starts again in 1 s \(see ", output)
+    assert re.match(r"worker was killed by SIGKILL after \d+ s and starts again in 1 s \(see ", output)
     assert [pid for pid in recorded_pids(tmp_path) if is_running(pid)] == []
 
 
@@ -154,7 +154,7 @@ time.sleep(1000)
     process = supervise({"name": "web", "code": code, "ready": "ready"})
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=10)
-    assert output == SAID.format("2.5") + "Ended 1 more process that had been left behind.\n"
+    assert output == SAID.format("2.5") + "Killed 1 process left behind.\n"
     assert not is_running(recorded_pids(tmp_path)[0])
 
 
