@@ -1,4 +1,4 @@
-"""How pages write an audit's numbers, and which tasks it leaves out of all others."""
+"""Format an audit's numbers and the tasks it leaves out."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _BILLION = 1e9
 
 @register.filter
 def share(value: float) -> str:
-    """A share from 0 to 1 as a whole percentage, rounded down; ``less than 1 %`` for what is not nothing."""
+    """Format a share from 0 to 1 as a whole percentage, rounded down; ``less than 1 %`` if small but not 0."""
     return "less than 1 %" if 0 < value < 1 / 100 else percent(value)
 
 
 @register.filter
 def failing(trivial: list[dict[str, str]]) -> list[str]:
-    """The names of the trivial answers that did not pass, as they must not."""
+    """Return the names of the trivial answers that, correctly, did not pass."""
     return [each["answer"] for each in trivial if each["outcome"] != Outcome.PASSED.value]
 
 
 @register.filter
 def tiny(probability: float) -> str:
-    """A probability as odds: ``1 in 1,024``, rounded against the task."""
+    """Format a probability as odds, ``1 in 1,024``, rounded to the larger probability."""
     if probability <= 1 / _BILLION:
         return "below one in a billion"
     return f"1 in {math.floor(1 / probability):,}"
@@ -48,5 +48,5 @@ def tiny(probability: float) -> str:
 
 @register.filter
 def moment(text: str) -> datetime | None:
-    """A stored time."""
+    """Parse a stored time."""
     return parse_datetime(text)

@@ -1,4 +1,4 @@
-"""How comparisons write their numbers."""
+"""Format the numbers of comparisons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ register = template.Library()
 
 @register.filter
 def signed(value: float) -> str:
-    """A difference with its sign and one decimal; the sign of nothing is none."""
+    """Format a difference with its sign and one decimal; zero has no sign."""
     text = f"{value:+.1f}"
     return "0.0" if text in {"+0.0", "-0.0"} else text.replace("-", "\N{MINUS SIGN}")
 
@@ -26,5 +26,5 @@ register.filter("p_value", p_text)
 
 @register.filter
 def at(items: Sequence[object], place: int) -> object:
-    """The item at a place; None beyond the end."""
+    """Return the item at a place, or None beyond the end."""
     return items[place] if place < len(items) else None

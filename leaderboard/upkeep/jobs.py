@@ -1,4 +1,4 @@
-"""What the queue calls of this room. A job fetches, claims and delegates; only it loads numpy and statsmodels."""
+"""Run this app's queued jobs. A job fetches, claims and delegates; only jobs load numpy and statsmodels."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def rank_board(version_id: int) -> None:
 
 
 def write_answers(suite_id: int) -> None:
-    """Write the file of a suite's public answers; nothing where the suite is gone."""
+    """Write the file of a suite's public answers, unless the suite was deleted."""
     suite = Suite.objects.filter(pk=suite_id).first()
     if suite is not None:
         archive.write_answers(suite)
 
 
 def compute_analysis(version_id: int) -> None:
-    """Compute the analysis of a suite version; nothing where it is gone."""
+    """Compute the analysis of a suite version, unless it was deleted."""
     from leaderboard.insight.analysis.report import compute_report
 
     version = SuiteVersion.objects.filter(pk=version_id).first()

@@ -1,4 +1,4 @@
-"""What this room does on news from the lower ones."""
+"""Update rows, boards, reports, files and notices on signals from the other apps."""
 
 from __future__ import annotations
 
@@ -34,52 +34,52 @@ from submissions.signals import submission_changed
 
 @receiver(submission_scored)
 def compute_entry(submission: Submission, **_: Any) -> None:
-    """Compute the row of a newly scored submission (in the worker that scored it)."""
+    """Compute the row of a newly scored submission, in the worker that scored it."""
     recompute_submission(submission.pk)
 
 
 @receiver(submission_reevaluated)
-def compute_entry_again(submission: Submission, **_: Any) -> None:
-    """Compute the row of a submission that was measured again, in the same transaction."""
+def recompute_entry(submission: Submission, **_: Any) -> None:
+    """Recompute the row of a re-evaluated submission, in the same transaction."""
     recompute_submission(submission.pk)
 
 
 @receiver(trajectory_read_again)
-def compute_entry_with_usage(submission_id: int, **_: Any) -> None:
-    """Compute the row of a submission whose tokens, cost or actions may have changed, in the same transaction."""
+def recompute_entry_usage(submission_id: int, **_: Any) -> None:
+    """Recompute the row of a submission whose tokens, cost or actions may have changed, in the same transaction."""
     recompute_submission(submission_id)
 
 
 @receiver(revision_audited)
 def count_or_leave_out(revision: TaskRevision, **_: Any) -> None:
-    """Compute the rows anew in which the task counts, or does not any more."""
+    """Recompute the rows in which the task counts, or no longer counts."""
     recompute_audited(revision.pk)
 
 
 @receiver(implementation_rated)
 def count_labels(implementation: Implementation, **_: Any) -> None:
-    """Count the labels of the row in which the answer stands; nothing else of it is computed."""
+    """Count the labels of the answer's row; its other numbers are not recomputed."""
     transaction.on_commit(partial(recount_labels, implementation.submission_id))
 
 
 @receiver(case_closed)
 def count_final_labels(case: Case, **_: Any) -> None:
-    """Count the labels of the row in which the reviewed answer stands."""
+    """Count the labels of the reviewed answer's row."""
     transaction.on_commit(partial(recount_labels, case.implementation.submission_id))
 
 
 @receiver(submission_changed)
 def show_or_hide(submission: Submission, **_: Any) -> None:
-    """Follow a change of visibility, or of how a system is described."""
-    # Now as well: what was hidden must not stay in a cache should this process end before what follows.
+    """Update rows after a change of visibility or of a system's description."""
+    # Also before the commit: hidden data must not stay cached if this process dies before the callback.
     every_board_changed()
     transaction.on_commit(partial(refresh_visibility, submission.pk))
 
 
 @receiver(reconciled)
-def compute_what_was_lost(**_: Any) -> None:
-    """Compute rows whose news was lost in a crash."""
-    # Ranks need numpy, which web processes do without.
+def compute_missed_entries(**_: Any) -> None:
+    """Compute the rows whose signals were lost in a crash."""
+    # Imported here: ranks need numpy, which web processes do not load.
     from leaderboard.board.ranks import rank_outdated
 
     catch_up()
@@ -87,51 +87,51 @@ def compute_what_was_lost(**_: Any) -> None:
 
 
 @receiver(reconciled)
-def analyse_what_changed(**_: Any) -> None:
-    """Have a worker compute the analyses whose data changed since."""
+def queue_stale_analyses(**_: Any) -> None:
+    """Queue the analyses whose data has changed."""
     push_stale()
 
 
 @receiver(reconciled)
-def write_what_changed(**_: Any) -> None:
-    """Have a worker write the files of answers whose data changed since."""
+def queue_stale_answer_files(**_: Any) -> None:
+    """Queue the writing of answer files whose data has changed."""
     archive.push_stale()
 
 
 @receiver(submission_scored)
-def tell_scored(submission: Submission, **_: Any) -> None:
-    """Tell the owner. Here and below a fault, which Django logs, stops nothing else: the sweep catches up."""
+def notify_scored(submission: Submission, **_: Any) -> None:
+    """Notify the owner. Here and below, Django logs an error and continues; the sweep creates missing notices."""
     transaction.on_commit(partial(notices.note_scored, submission), robust=True)
 
 
 @receiver(implementation_rated)
-def tell_judged(implementation: Implementation, **_: Any) -> None:
-    """Tell the owner once the last verdict is there."""
+def notify_judged(implementation: Implementation, **_: Any) -> None:
+    """Notify the owner when the last answer is judged."""
     transaction.on_commit(partial(notices.note_judged, implementation.submission_id), robust=True)
 
 
 @receiver(case_closed)
-def tell_decided(case: Case, **_: Any) -> None:
-    """Tell whoever appealed."""
+def notify_decided(case: Case, **_: Any) -> None:
+    """Notify the users who appealed."""
     transaction.on_commit(partial(notices.note_appeal, case), robust=True)
 
 
 @receiver(reconciled)
-def tell_what_was_missed(**_: Any) -> None:
-    """Make the notices whose news was lost in a crash, and those that no signal announces."""
+def create_missed_notices(**_: Any) -> None:
+    """Create the notices whose signals were lost in a crash, and those that no signal triggers."""
     notices.catch_up()
 
 
 @receiver(post_save, sender=SuiteVersion)
 def begin_board(instance: SuiteVersion, **_: Any) -> None:
-    """Give a new suite version's board its state."""
+    """Create the state of a new suite version's board."""
     transaction.on_commit(partial(note_change, instance.pk))
 
 
 @receiver(suite_imported)
 def show_reported_on_newest(suite_version: SuiteVersion, **_: Any) -> None:
-    """Show what others reported on the new version of a suite, if that has all their tasks."""
-    # The readers of upstream's files are nothing that web processes need.
+    """Show reported results on the new version of a suite, if it has all their tasks."""
+    # Imported here: web processes do not need the parsers of upstream's files.
     from leaderboard.board.reported import follow_suite
 
     follow_suite(suite_version.suite)
@@ -139,7 +139,7 @@ def show_reported_on_newest(suite_version: SuiteVersion, **_: Any) -> None:
 
 @receiver(post_save, sender=System)
 def sort_by_new_name(instance: System, **_: Any) -> None:
-    """Sort the rows of a system that may have another name now."""
+    """Update the sort order of a system's rows, since its name may have changed."""
     transaction.on_commit(partial(rename, instance))
 
 
@@ -148,6 +148,6 @@ def sort_by_new_name(instance: System, **_: Any) -> None:
 @receiver(task_flagged)
 @receiver([post_save, post_delete], sender=TaskRevision)
 @receiver([post_save, post_delete], sender=JudgeConfig)
-def show_what_changed(**_: Any) -> None:
-    """What any board may name has changed, which is rare: every board is rendered anew."""
+def refresh_every_board(**_: Any) -> None:
+    """Render every board again after a change of something that any board may name, which is rare."""
     transaction.on_commit(every_board_changed)
