@@ -50,10 +50,10 @@ format: ## Let ruff and djade format the code and templates
 	@scripts/environment.sh dev
 	@.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format . ; find templates -name '*.html' -exec .venv/bin/djade {} +
 
-openapi: ## Write docs/openapi.json anew, after a change of the API
+openapi: ## Regenerate docs/openapi.json after a change of the API
 	@$(MANAGE) export_openapi_schema --api leaderboard.api.v1.api --sorted --ensure-ascii --indent 1 --output docs/openapi.json
 
-audit: ## Known vulnerabilities of the locked packages
+audit: ## List known vulnerabilities of the locked packages
 	@scripts/environment.sh dev
 	@exec .venv/bin/python scripts/audit.py
 
@@ -61,10 +61,10 @@ password: ## Set a new password and print it (USER=maintainer)
 	@scripts/environment.sh base
 	@exec $(MANAGE) password --generate -- "$(ACCOUNT)"
 
-reset: ## Ask, then delete all data (FORCE=1: do not ask)
+reset: ## Delete all data after confirmation (FORCE=1: without)
 	@scripts/environment.sh base
 	@exec $(MANAGE) reset $(if $(FORCE),--force)
 
-lock: ## Write the hash-locked requirements anew from the .in files
+lock: ## Regenerate the hash-locked requirements from the .in files
 	@scripts/environment.sh dev
 	@exec scripts/lock.sh

@@ -1,4 +1,4 @@
-"""Known vulnerabilities of the locked packages, and a list of those that the database could not look up."""
+"""List known vulnerabilities of the locked packages, and the packages that the database does not know."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOCKS = ("base", "dev", "uv", "box-numpy")
 
 
 def main() -> int:
-    """Run pip-audit on every lock; 1 when a package has a known vulnerability, or nothing could be looked up."""
+    """Run pip-audit on every lock; return 1 if a package has a known vulnerability, or none could be looked up."""
     folder = Path(__file__).resolve().parents[1] / "requirements"
     locks = [argument for name in LOCKS for argument in ("-r", str(folder / f"{name}.txt"))]
     answer = subprocess.run(
@@ -21,7 +21,7 @@ def main() -> int:
         check=False,
     )
     if not answer.stdout.strip():
-        sys.stderr.write(f"{answer.stderr.strip()}\nThe vulnerability database could not be asked.\n")
+        sys.stderr.write(f"{answer.stderr.strip()}\nThe vulnerability database could not be reached.\n")
         return 1
     packages = {package["name"]: package for package in json.loads(answer.stdout)["dependencies"]}
     skipped = {name: package["skip_reason"] for name, package in packages.items() if "skip_reason" in package}
@@ -31,7 +31,7 @@ def main() -> int:
             fixed = ", ".join(finding["fix_versions"]) or "no version yet"
             sys.stdout.write(f"VULNERABLE  {name} {package['version']}: {finding['id']}, fixed in {fixed}\n")
     if skipped:
-        # Mirrors of the package index often lack the addresses that pip-audit asks.
+        # Mirrors of the package index often lack the addresses that pip-audit queries.
         sys.stdout.write(
             f"NOT LOOKED UP, as the vulnerability database does not know them: {', '.join(sorted(skipped))}\n"
         )

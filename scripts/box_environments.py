@@ -1,7 +1,7 @@
-"""Make the environments of the bubblewrap boxes of ``make test`` in a folder that outlives the run.
+"""Build the environments of the bubblewrap boxes for ``make test`` in a folder that outlives the run.
 
-``box_environments.py FOLDER``: quick when they are there. What was made for other locks is removed. An environment that
-cannot be made is reported, and the tests that need it say why.
+``box_environments.py FOLDER`` is quick if they exist. Environments built for other locks are removed. One that cannot
+be built is reported; the tests that need it are skipped with the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evaluator.sandbox.types import SandboxError
 
 
 def main() -> int:
-    """1 where one could not be made."""
+    """Build the environments; return 1 if one could not be built."""
     code = 0
     for name in ("numpy", "torch"):
         try:

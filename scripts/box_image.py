@@ -1,4 +1,4 @@
-"""Make the Docker image of an environment for ``make test``, unless there is one that was made from the same things.
+"""Build the Docker image of an environment for ``make test``, unless one from the same sources exists.
 
 ``box_image.py BASE_IMAGE ENVIRONMENT``
 """
@@ -16,7 +16,7 @@ from evaluator.sandbox.types import SandboxError
 
 
 def main() -> int:
-    """1 after a message where it cannot be made."""
+    """Build the image; return 1 after an error message if it cannot be built."""
     base_image, name = sys.argv[1:]
     entry, tag = SHIPPED.entry(name), SHIPPED.image(name)
     try:

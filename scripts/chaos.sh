@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kills workers, work-horses, PostgreSQL, Redis and Docker while runs are under way (tests/chaos), TIMES times.
+# Kill workers, work-horses, PostgreSQL, Redis and Docker during runs (tests/chaos), TIMES times.
 # CHAOS_SEED repeats the faults of a run that failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."

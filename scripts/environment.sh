@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# environment.sh base|dev: make .venv from the hash-locked requirements, and see to the system packages a run needs.
-# Quick when nothing changed. PYTHON names another interpreter (3.11 or newer).
+# environment.sh base|dev: create .venv from the hash-locked requirements, and install or report missing system packages.
+# Quick if nothing changed. PYTHON names another interpreter (3.11 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -18,7 +18,7 @@ system_packages() {
     die "These packages could not be installed: $lacking. Install them by hand and start again."
   fi
   if [ "${lacking% }" = bubblewrap ] && docker info >/dev/null 2>&1; then
-    return 0 # the Docker box takes its place
+    return 0 # the Docker box replaces it
   fi
   warn "Missing: $lacking"
   warn "Install with"
@@ -31,7 +31,7 @@ make_venv() {
   "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
     die "Python 3.11 or newer is needed, and '$PYTHON' is not one. Install it (Debian 12: apt-get install python3), or name one: make PYTHON=/path/to/python3"
   if ! present python3-venv; then
-    may_install || die "This Python cannot make virtual environments. Install what is missing with
+    may_install || die "This Python cannot create virtual environments. Install the missing package with
 $(how_to_install python3-venv)
 and start again."
     install python3-venv || die "python3-venv could not be installed. Install it by hand and start again."
@@ -40,7 +40,7 @@ and start again."
   "$PYTHON" -m venv .venv
 }
 
-# The locked packages that a stamp stands for.
+# The digest of Python's version and the locked packages; a stamp stores it.
 lock_digest() {
   { .venv/bin/python -V && cat requirements/uv.txt "requirements/$1.txt"; } | sha256sum | cut -d ' ' -f 1
 }
@@ -56,16 +56,16 @@ install_packages() {
   say "Installing the Python packages (requirements/$kind.txt) …"
   rm -f .venv/.installed-*
   .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
-  # pip is slower than uv, but knows mirrors and certificates that only pip's own configuration names.
+  # pip is slower than uv, but uses mirrors and certificates from pip's own configuration.
   { pip_install requirements/uv.txt && uv_install "requirements/$kind.txt"; } || pip_install "requirements/$kind.txt" ||
-    die "The Python packages could not be installed; the lines above say why. Is the package index reachable?"
+    die "The Python packages could not be installed; see the lines above. Is the package index reachable?"
   lock_digest base >.venv/.installed-base
-  # The development lock holds the base lock's packages in the same versions (a test compares them).
+  # The development lock contains the base lock's packages in the same versions (a test compares them).
   [ "$kind" = base ] || lock_digest dev >.venv/.installed-dev
   say "Installed in $((SECONDS - started)) s."
 }
 
 system_packages
-# A virtual environment whose interpreter was removed or upgraded away is no use.
+# A virtual environment whose interpreter was removed or replaced by an upgrade does not work.
 [ -x .venv/bin/python ] && .venv/bin/python -c '' 2>/dev/null || { rm -rf .venv && make_venv; }
 stamped "$kind" || install_packages

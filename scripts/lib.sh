@@ -1,4 +1,4 @@
-# Shared by the scripts; sourced from the project's root.
+# Functions shared by the scripts; sourced from the project's root.
 
 say() { printf '%s\n' "$*"; }
 warn() { printf '%s\n' "$*" >&2; }
@@ -13,10 +13,10 @@ is_debian() { [ -r /etc/debian_version ] && has apt-get; }
 
 may_install() { [ "$(id -u)" = 0 ] && is_debian; }
 
-# Debian keeps these outside the PATH of ordinary users.
+# Debian keeps some programs outside the PATH of ordinary users.
 PATH="$PATH:/usr/sbin:/sbin"
 
-# present PACKAGE: whether what we need of a Debian package is there, wherever it came from.
+# present PACKAGE: whether the needed programs of a Debian package exist, whatever installed them.
 present() {
   case $1 in
     bubblewrap) has bwrap ;;
@@ -43,7 +43,7 @@ postgres_programs() {
   fi
 }
 
-# missing PACKAGE…: those of them that are not there.
+# missing PACKAGE…: print those that are not present.
 missing() {
   local package
   for package in "$@"; do
@@ -51,7 +51,7 @@ missing() {
   done
 }
 
-# install PACKAGE…: with apt-get, showing its output only when it fails.
+# install PACKAGE…: install with apt-get; show its output only if it fails.
 install() {
   local output
   say "Installing $* …"
@@ -68,7 +68,7 @@ install() {
   APT_UPDATED=1
 }
 
-# how_to_install PACKAGE…: for people whose rights or system keep us from doing it.
+# how_to_install PACKAGE…: print instructions for users whose rights or system prevent automatic installation.
 how_to_install() {
   if is_debian; then
     printf '  sudo apt-get install %s' "$*"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Everything that can be said about the code without running it. All checks run; any failure fails the whole.
+# Run all static checks of the code. Every check runs; any failure fails the script.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 PATH="$PWD/.venv/bin:$PATH"
 
-# Outside the clone, so that a fresh one finds them filled; one folder for each set of packages. mypy compares contents
-# before it believes its cache, whichever checkout wrote it, but two at a time must not write.
+# Caches are outside the clone, so that a fresh clone finds them filled; one folder per set of packages. mypy validates
+# its cache by file contents, whichever checkout wrote it, but two processes must not write at a time.
 caches="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/lmr-board/$(cat requirements/dev.txt pyproject.toml | sha256sum | cut -c 1-16)"
 mkdir -p "$caches"
 export RUFF_CACHE_DIR="$caches/ruff" MYPY_CACHE_DIR="$caches/mypy"
@@ -27,7 +27,7 @@ check() {
 
 templates() { find templates -name '*.html' -print0 | xargs -0 --no-run-if-empty djade --check; }
 
-# The production example of docs/configuration.md, as people will copy it, with a data folder that exists here.
+# Check the production example of docs/configuration.md as published, with a data folder that exists here.
 deployment() {
   local folder result=0
   folder=$(mktemp -d)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Write the hash-locked requirements anew. No registry's address goes into them.
+# Regenerate the hash-locked requirements, without any registry's address.
 set -euo pipefail
 cd "$(dirname "$0")/../requirements"
 compile() {
@@ -10,7 +10,7 @@ compile uv.in -o uv.txt
 compile base.in -o base.txt
 compile dev.in -c base.txt -c uv.txt -o dev.txt
 compile box-numpy.in -o box-numpy.txt
-# Environments of boxes with PyTorch's build for processors, which is another one than the index has under the same version.
+# Environments of boxes with PyTorch's CPU build, which differs from the index's build of the same version.
 for name in torch transformers; do
   compile --override without-torch.txt "box-$name.in" -o "box-$name.txt"
   cat torch-cpu.txt >>"box-$name.txt"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Make a small Debian image with Python, for machines that cannot or should not pull one from a registry.
-# Needs root, debootstrap and a running Docker engine. Does nothing when the image exists.
+# Build a small Debian image with Python, for machines that cannot or should not pull one from a registry.
+# Needs root, debootstrap and a running Docker engine. Does nothing if the image exists.
 # Usage: make_test_base_image.sh [IMAGE]
 set -eu
 

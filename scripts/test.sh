@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# test.sh: the tests of make test. test.sh all: every test there is, hypothesis with all its examples, and coverage.
-# As root on Debian it installs and starts what they need; otherwise it runs what it can and says loudly what it could
-# not. REQUIRE_ALL=1 makes a skip a failure. What this script starts, it stops.
+# test.sh: run the tests of make test. test.sh all: run every test, hypothesis with all examples, and coverage.
+# As root on Debian it installs and starts what the tests need; otherwise it runs what it can and reports prominently what
+# it could not. REQUIRE_ALL=1 turns skips into failures. The script stops everything it starts.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -20,7 +20,7 @@ if [ "${1:-}" = all ]; then
 fi
 export REQUIRE_ALL=${REQUIRE_ALL:-}
 
-# Below /tmp itself, and open to others: PostgreSQL and the boxes run as users of their own.
+# Directly below /tmp and accessible to others, because PostgreSQL and the boxes run as other users.
 work=$(mktemp -d /tmp/lmr-test.XXXXXX)
 chmod 0755 "$work"
 reports="$work/reports"
@@ -35,7 +35,8 @@ not_run() {
   say "$*" >>"$reports/not-run"
 }
 
-# stage TITLE COMMAND…: run it, remember its seconds and a failure, go on. What a bare machine lacks is $kind=machine.
+# stage TITLE COMMAND…: run the command, record its seconds and a failure, and continue. $kind=machine marks the
+# preparation of a bare machine.
 kind=tests
 stage() {
   local title=$1 started=$SECONDS
@@ -47,13 +48,13 @@ stage() {
   say "$kind $((SECONDS - started)) $title" >>"$reports/stages"
 }
 
-# tests NAME ARGUMENTS…: pytest, without the configuration of whoever calls, so that it runs the same everywhere.
-# DATABASE_URL is what $database says; empty means SQLite.
+# tests NAME ARGUMENTS…: run pytest without the caller's configuration, so that it runs the same everywhere.
+# $database becomes DATABASE_URL; empty means SQLite.
 database=
 tests() {
   local name=$1
   shift
-  # Compiled once, not by each of the many processes that a run starts.
+  # Allow bytecode files, so that the many processes of a run do not each compile the modules.
   env -u PYTHONDONTWRITEBYTECODE "${configuration[@]}" ${database:+"DATABASE_URL=$database"} \
     COVERAGE_FILE="$reports/.coverage.$name" python -m pytest --report-file "$reports/$name.json" "$@"
 }
@@ -70,14 +71,14 @@ debian_packages() {
   fi
 }
 
-# In a process group of its own, so that all of it can be stopped.
+# Runs in its own process group, so that the whole group can be stopped.
 start_lint() {
   lint_started=$(date +%s)
   setsid scripts/lint.sh >"$work/lint.log" 2>&1 &
   lint=$!
 }
 
-# What it printed, whole. Its last line is written when it ends.
+# Print lint's complete output. The log's modification time is lint's end.
 finish_lint() {
   wait "$lint" || failed+=("lint")
   lint=
@@ -114,15 +115,15 @@ fi
 [ -z "$all" ] || stage "attacks" tests attacks -m attacks "${covered[@]}" tests
 chaos="chaos and not docker"
 [ -z "$all" ] || chaos=chaos
-# Alone: it starts servers of its own, kills them, and counts what is left. The round on Docker is for all.
+# Runs alone: it starts its own servers, kills them, and counts leftover processes. Only "all" includes Docker.
 stage "chaos" tests chaos -m "$chaos" tests/chaos
-# Playwright runs an event loop in the main thread, where Django otherwise refuses its ORM.
+# Playwright runs an event loop in the main thread, where Django refuses ORM calls without this.
 export DJANGO_ALLOW_ASYNC_UNSAFE=1
 stage "browser tests" tests browser -m e2e tests/e2e
 
 stop_services
 if [ -n "$all" ]; then
-  # Of what pytest's own processes ran; instances, boxes and the browser are processes of their own.
+  # Coverage of pytest's own processes only; instances, boxes and the browser run in separate processes.
   export COVERAGE_FILE="$reports/coverage"
   coverage combine --quiet "$reports"/.coverage.* && coverage report --skip-covered --skip-empty --sort=cover
 fi

@@ -1,13 +1,14 @@
-# Servers for the tests, each thrown away or left as it was found; sourced by test.sh. Uses $work and not_run.
+# Start and stop servers for the tests: own ones are discarded, running ones left unchanged. Sourced by test.sh; uses
+# $work and not_run.
 
 docker_pid=
 postgres_folder=
 
 docker_answers() { [ -n "$(docker info --format '{{.ServerVersion}}' 2>/dev/null)" ]; }
 
-# Use the running engine, else start one as root; its images stay for the next time.
+# Use the running engine, else start one as root; its images are kept for the next run.
 start_docker() {
-  has docker || return 0 # already said
+  has docker || return 0 # already reported
   docker_answers && return 0
   if [ "$(id -u)" != 0 ]; then
     not_run "the Docker box: the engine does not answer, and only root can start one"
@@ -23,7 +24,7 @@ start_docker() {
     sleep 0.1
   done
   tail -n 15 "$work/dockerd.log" >&2
-  not_run "the Docker box: the engine could not be started (the lines above say why)"
+  not_run "the Docker box: the engine could not be started (see the lines above)"
   return 1
 }
 
@@ -33,10 +34,10 @@ make_images() {
   scripts/make_test_base_image.sh && "${build[@]}" numpy || return 1
   "${build[@]}" torch >"$work/torch.log" 2>&1 && return 0
   tail -n 5 "$work/torch.log" >&2
-  not_run "the tests with PyTorch in Docker: its environment could not be made (the lines above say why)"
+  not_run "the tests with PyTorch in Docker: its environment could not be made (see the lines above)"
 }
 
-# Environments of bubblewrap boxes are made once on a machine; each run works on links to them, in $work/sandbox.
+# Environments of bubblewrap boxes are built once per machine; each run uses hard links to them in $work/sandbox.
 make_environments() {
   local kept="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/lmr-board/boxes"
   mkdir -p "$kept"
@@ -48,7 +49,7 @@ make_environments() {
   chmod 0711 "$work/sandbox"
 }
 
-# A PostgreSQL cluster of our own, on a Unix socket only. Sets POSTGRES_URL.
+# Start a PostgreSQL cluster for this run, on a Unix socket only. Sets POSTGRES_URL.
 start_postgres() {
   local programs run=()
   programs=$(postgres_programs) || {
@@ -70,7 +71,7 @@ start_postgres() {
         --options "-c listen_addresses='' -c unix_socket_directories='$postgres_folder' -c fsync=off -c max_connections=60"
   ) >"$work/postgresql.log" 2>&1; then
     tail -n 15 "$work/postgresql.log" >&2
-    not_run "the tests on PostgreSQL: it could not be started (the lines above say why)"
+    not_run "the tests on PostgreSQL: it could not be started (see the lines above)"
     return 1
   fi
   POSTGRES_URL="postgres://tests@${postgres_folder//\//%2F}/tests"
@@ -85,7 +86,7 @@ stop_services() {
   docker_pid=
 }
 
-# stop_process PID SIGNAL: and wait up to 20 seconds for its end.
+# stop_process PID SIGNAL: send the signal, wait up to 20 seconds, then send SIGKILL.
 stop_process() {
   local waited
   kill -s "$2" "$1" 2>/dev/null || return 0

@@ -1,7 +1,7 @@
-"""The end of ``make test``: where its time went, every skip with its reason, and one last line in pytest's own form.
+"""Print the summary of ``make test``: the time spent, every skip with its reason, and a last line in pytest's format.
 
-Reads one folder: the reports that ``tests/conftest.py`` writes with ``--report-file``, in ``stages`` a line per stage
-(``machine`` or ``tests``, seconds, title), and in ``not-run`` a line per stage that could not run.
+Reads one folder: the reports that ``tests/conftest.py`` writes with ``--report-file``; ``stages``, one line per stage
+(``machine`` or ``tests``, seconds, title); and ``not-run``, one line per stage that could not run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SLOWEST = 40
 
 
 def main() -> int:
-    """``test_summary.py FOLDER SECONDS FAILED_STAGES…``: print the summary; 1 when anything failed."""
+    """Print the summary (``test_summary.py FOLDER SECONDS FAILED_STAGES…``); return 1 if anything failed."""
     folder, seconds, failed_stages = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
     counts: Counter[str] = Counter()
     skips: dict[tuple[str, str], list[str]] = {}
@@ -53,15 +53,15 @@ def _print_slowest(tests: list[tuple[float, str, str]]) -> None:
 
 
 def _print_stages(lines: list[str], total: float) -> None:
-    """Print each stage's seconds, and what a bare machine needed apart from the rest."""
+    """Print each stage's seconds; sum up the preparation of a bare machine separately."""
     machine = 0.0
     sys.stdout.write("\nStages:\n")
     for line in lines:
         kind, seconds, title = line.split(maxsplit=2)
         machine += float(seconds) if kind == "machine" else 0
         sys.stdout.write(f"{seconds:>6} s  {title}\n")
-    sys.stdout.write(f"{machine:6.0f} s  of these for what a bare machine lacks: packages, environment, images\n")
-    sys.stdout.write(f"{total - machine:6.0f} s  all the rest\n")
+    sys.stdout.write(f"{machine:6.0f} s  of these to prepare a bare machine: packages, environment, images\n")
+    sys.stdout.write(f"{total - machine:6.0f} s  everything else\n")
 
 
 def _print_skips(skips: dict[tuple[str, str], list[str]], not_run: list[str]) -> None:
@@ -79,7 +79,7 @@ def _print_skips(skips: dict[tuple[str, str], list[str]], not_run: list[str]) ->
 def _last_line(counts: Counter[str], skipped: int, *, failed: bool, seconds: float) -> str:
     words = {"failed": counts["failed"], "passed": counts["passed"], "skipped": skipped, "errors": counts["error"]}
     if failed and not counts["failed"] and not counts["error"]:
-        # A stage outside pytest failed (lint, a server, a forbidden skip): whoever reads only this line must see it.
+        # A stage outside pytest failed (lint, a server, a forbidden skip); this line alone must show it.
         words["errors"] = 1
     text = ", ".join(f"{number} {word}" for word, number in words.items() if number or word == "passed")
     return f"{f' {text} in {seconds:.2f}s ':=^80}\n"

@@ -124,8 +124,8 @@ def test_stages_and_the_slowest_tests_are_listed_with_their_seconds(tmp_path: Pa
         "     7 s  Debian packages",
         "    20 s  images",
         "    30 s  lint",
-        "    27 s  of these for what a bare machine lacks: packages, environment, images",
-        "    34 s  all the rest",
+        "    27 s  of these to prepare a bare machine: packages, environment, images",
+        "    34 s  everything else",
     ]
 
 
