@@ -330,7 +330,7 @@ class TestAppeal:
         client.force_login(alice)
         response: Any = client.post(address_of(answer, "appeal"), {"evidence": EVIDENCE}, follow=True)
         assert response.redirect_chain == [(f"{answer.get_absolute_url()}#review", 302)]
-        assert "Your appeal is in" in text_of(response)
+        assert "Your appeal is received" in text_of(response)
         assert "in review" in text_of(response)
         trigger = Trigger.objects.get()
         assert (trigger.kind, trigger.detail, trigger.raised_by) == (TriggerKind.APPEAL, EVIDENCE, alice)
