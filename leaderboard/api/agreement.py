@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from django.http import Http404, HttpRequest
@@ -10,6 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
 
 from benchmark_tasks.models import Suite
+from leaderboard.api.schemas import filled
 from leaderboard.board.visibility import closed_submissions
 from leaderboard.insight.agreement.raters import JUDGE_PREFIX, Asked, UnknownChoiceError
 from leaderboard.insight.agreement.report import all_raters, cell_of, read_report
@@ -19,7 +19,6 @@ from submissions.enums import Inputs
 if TYPE_CHECKING:
     from leaderboard.insight.agreement.raters import Rater
     from leaderboard.insight.agreement.report import RaterPair, Report
-    from leaderboard.statistics.results import JudgeTrust, PairAgreement
 
 router = Router(tags=["Judges"])
 
@@ -140,7 +139,7 @@ def get_agreement(request: HttpRequest, suite: str, query: Query[AgreementQuery]
         "suite": shown.slug,
         "pairs": [_pair(each) for each in report.pairs],
         "annotators": annotators,
-        "judges": [{"judge": _slug(judge), "name": judge.name, **_fields(trust)} for judge, trust in judges],
+        "judges": [filled(TrustOut, trust, judge=_slug(judge), name=judge.name) for judge, trust in judges],
         "reported_annotators": report.reported_annotators,
         "page": f"/agreement/{shown.slug}/",
     }
@@ -163,12 +162,7 @@ def get_agreement_cell(request: HttpRequest, suite: str, query: Query[CellQuery]
         "second_label": found.column,
         "count": found.count,
         "answers": [
-            {
-                **{name: getattr(each, name) for name in ("task", "system", "trial", "reported", "first", "second")},
-                "inputs": each.inputs_text,
-                "page": each.address,
-                "case": each.case_address,
-            }
+            filled(CellAnswerOut, each, inputs=each.inputs_text, page=each.address, case=each.case_address)
             for each in found.items
         ],
     }
@@ -186,16 +180,13 @@ def _slug(judge: Rater) -> str:
 
 
 def _pair(pair: RaterPair) -> dict[str, Any]:
-    return {
-        "first": pair.first.slug,
-        "second": pair.second.slug,
-        "first_name": pair.first.name,
-        "second_name": pair.second.name,
-        "papers": pair.result.clusters,
-        "abstained": pair.abstained,
-        **_fields(pair.result),
-    }
-
-
-def _fields(result: PairAgreement | JudgeTrust) -> dict[str, Any]:
-    return {field.name: getattr(result, field.name) for field in fields(result)}
+    return filled(
+        PairOut,
+        pair.result,
+        first=pair.first.slug,
+        second=pair.second.slug,
+        first_name=pair.first.name,
+        second_name=pair.second.name,
+        papers=pair.result.clusters,
+        abstained=pair.abstained,
+    )

@@ -13,6 +13,7 @@ from ninja import Field, Query, Router, Schema
 from evaluator.models import Judgement, TestRun
 from evaluator.repeating.receipts import Receipt
 from evaluator.testing.shown_outcomes import case_rows, newest
+from leaderboard.api.schemas import filled
 from leaderboard.api.submissions import AnswerOut, answer_out, visible
 from leaderboard.board.labels import shown_judge
 from leaderboard.evidence.answers import (
@@ -148,12 +149,7 @@ def get_answer(request: HttpRequest, pk: int, paper: str, index: int, trial: int
         "final_source": review.final.source.value if review.final else "",
         "in_review": review.opened is not None,
         "public_cases": [
-            {
-                **{name: getattr(case, name) for name in ("number", "seed", "name")},
-                "outcome": case.badge.text,
-                "detail": case.detail or case.headline,
-            }
-            for case in public
+            filled(TestCaseOut, case, outcome=case.badge.text, detail=case.detail or case.headline) for case in public
         ],
         "private_cases": {"passed": private.passed, "total": private.total},
         "log": run.log if run else "",

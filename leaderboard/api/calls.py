@@ -12,6 +12,7 @@ from ninja import Query, Router, Schema
 
 from evaluator.models import ModelCall
 from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.api.schemas import filled
 from leaderboard.api.submissions import visible
 from leaderboard.board.visibility import require_open
 from leaderboard.evidence import reevaluations
@@ -121,15 +122,11 @@ def _code_visible(request: HttpRequest, pk: int) -> Submission:
 
 
 def _call(shown: Submission, call: ModelCall) -> dict[str, Any]:
-    copied = ("step", "number", "state", "message", "model", "returned_model", "started", "ended", "dollars")
-    tokens = ("input_tokens", "output_tokens", "cached_tokens")
-    about = {name: getattr(call, name) for name in (*copied, *tokens)}
-    return {"id": call.pk, **about, "page": f"{shown.get_absolute_url()}calls/{call.pk}/"}
+    return filled(CallOut, call, page=f"{shown.get_absolute_url()}calls/{call.pk}/")
 
 
 def _reevaluation(shown: reevaluations.Shown) -> dict[str, Any]:
     row, difference = shown.row, shown.difference
-    changed = difference.changed if difference else []
     return {
         "reason": row.reason,
         "state": row.state,
@@ -140,7 +137,7 @@ def _reevaluation(shown: reevaluations.Shown) -> dict[str, Any]:
         "done": row.done,  # type: ignore[attr-defined]
         "total": row.total,  # type: ignore[attr-defined]
         "why": difference.reasons if difference else [],
-        "changed": [{"name": each.name, "before": each.before, "after": each.after} for each in changed],
+        "changed": difference.changed if difference else [],
         "passed_before": difference.before if difference else None,
         "passed_after": difference.after if difference else None,
     }

@@ -11,6 +11,7 @@ from ninja import Field, Query, Router, Schema
 
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import valid
+from leaderboard.api.schemas import filled
 from leaderboard.board.filters import CaseFilter
 from leaderboard.board.visibility import closed_submissions, require_open
 from leaderboard.evidence.cases import case_page, case_rows, disagreements, public_cases, reported_rows
@@ -151,7 +152,10 @@ def _row(row: CaseRow) -> dict[str, Any]:
         "judge": row.judge,
         "annotators": [review.label for review in case.blind],  # type: ignore[attr-defined]
         "reasons": decision.reasons if decision else [],
-        **{name: getattr(case, name) for name in ("round", "label", "source", "closed")},
+        "round": case.round,
+        "label": case.label,
+        "source": case.source,
+        "closed": case.closed,
         "page": case.get_absolute_url(),
     }
 
@@ -171,8 +175,10 @@ def get_case(request: HttpRequest, pk: int) -> dict[str, Any]:
     page = case_page(case, sees_code=may_see_code(request.user, answer.submission))
     decision, sees_code = page["decision"], page["sees_code"]
     return {
-        **{name: getattr(case, name) for name in ("label", "source", "round")},
         "id": case.pk,
+        "label": case.label,
+        "source": case.source,
+        "round": case.round,
         "task": answer.revision.task.slug,
         "submission": answer.submission_id,
         "earlier": page["earlier"].pk if page["earlier"] else None,
@@ -193,16 +199,7 @@ def get_case(request: HttpRequest, pk: int) -> dict[str, Any]:
 
 
 def _label(label: NamedLabel) -> dict[str, Any]:
-    shown = label.shown
-    return {
-        "annotator": label.name,
-        "label": shown.label,
-        "confidence": shown.confidence,
-        "findings": [
-            {name: getattr(each, name) for name in ("side", "where", "text", "error_class")} for each in shown.findings
-        ],
-        "note": shown.note,
-    }
+    return filled(LabelOut, label.shown, annotator=label.name)
 
 
 @router.get("/reported-cases", response=Page[ReportedOut])

@@ -15,6 +15,7 @@ from benchmark_tasks.domain.left_out import LeftOut, tasks_left_out
 from benchmark_tasks.domain.queries import revisions_of, why_closed
 from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.api.schemas import filled
 from leaderboard.board.query_strings import asked_version
 from leaderboard.evidence.task_state import why_outdated
 from leaderboard.evidence.tasks import asked_revision, flags_on, kit_response, paper_response
@@ -187,14 +188,15 @@ def _suites(shown: Iterable[Suite]) -> Iterator[dict[str, Any]]:
 
 
 def _suite(suite: Suite, version: SuiteVersion | None, revisions: list[TaskRevision]) -> dict[str, Any]:
-    return {
-        "suite": suite.slug,
-        **{name: getattr(suite, name) for name in ("title", "description", "licence", "source")},
-        "version": version.number if version else None,
-        "tasks": len(revisions),
-        "takes_answers": any(revision.runnable for revision in revisions),
-        "page": suite.get_absolute_url(),
-    }
+    return filled(
+        SuiteOut,
+        suite,
+        suite=suite.slug,
+        version=version.number if version else None,
+        tasks=len(revisions),
+        takes_answers=any(revision.runnable for revision in revisions),
+        page=suite.get_absolute_url(),
+    )
 
 
 @router.get("/suites", response=Page[SuiteOut])
@@ -211,9 +213,7 @@ def get_suite(request: HttpRequest, suite: str, query: Query[Versioned]) -> dict
     revisions = list(revisions_of(version)) if version else []
     return {
         **_suite(shown, version, revisions),
-        "versions": [
-            {"version": each.number, "created": each.created, "changes": each.changes} for each in shown.versions.all()
-        ],
+        "versions": [filled(VersionOut, each, version=each.number) for each in shown.versions.all()],
         "counted": sum(not revision.why_left_out for revision in revisions),
         "left_out": tasks_left_out(revisions),
         "why_closed": why_closed(version) if version else "It has no version yet.",
@@ -228,21 +228,22 @@ def get_kit(request: HttpRequest, suite: str, query: Query[Versioned]) -> HttpRe
 
 def _task(revision: TaskRevision) -> dict[str, Any]:
     task, paper = revision.task, revision.task.paper
-    return {
-        "task": task.slug,
-        "suite": task.suite.slug,
-        "paper": paper.slug,
-        "index": task.index,
-        "paper_title": paper.title,
-        "paper_address": paper.address,
-        "paper_year": paper.year,
-        "paper_first_public": paper.first_public,
-        "category": revision.category.slug if revision.category else None,
-        **{name: getattr(revision, name) for name in ("goal", "goal_file", "protocol", "runnable", "why_left_out")},
-        "revision": revision.number,
-        "audit": revision.audit_state,
-        "page": task.get_absolute_url(),
-    }
+    return filled(
+        TaskOut,
+        revision,
+        task=task.slug,
+        suite=task.suite.slug,
+        paper=paper.slug,
+        index=task.index,
+        paper_title=paper.title,
+        paper_address=paper.address,
+        paper_year=paper.year,
+        paper_first_public=paper.first_public,
+        category=revision.category.slug if revision.category else None,
+        revision=revision.number,
+        audit=revision.audit_state,
+        page=task.get_absolute_url(),
+    )
 
 
 def _overlay(revision: TaskRevision) -> dict[str, Any]:
@@ -270,11 +271,16 @@ def list_tasks(
 def get_task(request: HttpRequest, suite: str, paper: str, index: int, query: Query[Versioned]) -> dict[str, Any]:
     """Get one task: what a system receives, how answers are tested, and the audit of the test."""
     revision, in_version = asked_revision(request, suite, paper, index)
-    copied = ("instruction", "masked_source", "masked_line", "retrieval_context", "unit_test_file")
     mutants = revision.audit.get("mutants") or {}
     return {
         **_task(revision),
-        **{name: getattr(revision, name) for name in (*copied, "not_runnable_reasons", "created")},
+        "instruction": revision.instruction,
+        "masked_source": revision.masked_source,
+        "masked_line": revision.masked_line,
+        "retrieval_context": revision.retrieval_context,
+        "unit_test_file": revision.unit_test_file,
+        "not_runnable_reasons": revision.not_runnable_reasons,
+        "created": revision.created,
         "in_version": in_version,
         "flags": [
             {"reason": flag.reason, "raised": flag.created, "case": flag.decision.case_id if has_page else None}

@@ -15,6 +15,7 @@ from evaluator.generation.orders import Order
 from leaderboard.api.access import ENDPOINTS, READ
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError, valid
+from leaderboard.api.schemas import filled
 from leaderboard.api.submissions import managed, visible
 from leaderboard.api.uploads import SubmittedOut
 from leaderboard.board.visibility import require_open
@@ -162,12 +163,7 @@ def get_endpoint(request: HttpRequest, pk: int) -> dict[str, Any]:
 
 
 def _endpoint(endpoint: Endpoint) -> dict[str, Any]:
-    copied = [name for name in EndpointOut.model_fields if name not in {"id", "page"}]
-    return {
-        "id": endpoint.pk,
-        **{name: getattr(endpoint, name) for name in copied},
-        "page": endpoint.get_absolute_url(),
-    }
+    return filled(EndpointOut, endpoint, page=endpoint.get_absolute_url())
 
 
 @router.post("/endpoints/{int:pk}/estimate", response=EstimateOut, auth=ENDPOINTS)
@@ -176,12 +172,7 @@ def estimate_run(request: HttpRequest, pk: int, order: OrderIn) -> dict[str, Any
     endpoint = own_endpoint(request, pk)
     form = _form(endpoint, order)
     found = estimating.estimate(endpoint=endpoint, order=form.order())
-    return {
-        "rows": [{name: getattr(row, name) for name in EstimateRowOut.model_fields} for row in found.rows],
-        **{name: getattr(found, name) for name in ("input_tokens", "output_tokens", "dollars")},
-        "limits_by_estimate": endpoint.limits_by_estimate,
-        "estimate": form.signed(found),
-    }
+    return filled(EstimateOut, found, limits_by_estimate=endpoint.limits_by_estimate, estimate=form.signed(found))
 
 
 @router.post("/endpoints/{int:pk}/runs", response={201: SubmittedOut}, auth=ENDPOINTS)
@@ -254,12 +245,20 @@ def _generation(request: HttpRequest, shown: Submission) -> Generation:
 
 def _run(generation: Generation) -> dict[str, Any]:
     done = generating.progress(generation)
-    counted = ("total", "answered", "code", "running", "held", "calls", "failed", "wait_until")
-    copied = ("state", "reason", "inputs", "scaffold", *_LIMIT_FIELDS, "created")
-    return {
-        "submission": generation.submission_id,
-        **{name: getattr(generation, name) for name in copied},
-        **{name: getattr(done, name) for name in counted},
-        **{name: getattr(done.used, name) for name in ("input_tokens", "output_tokens", "dollars")},
-        "ended": None if generation.state in OPEN_GENERATIONS else generation.ended,
-    }
+    return filled(
+        RunOut,
+        generation,
+        submission=generation.submission_id,
+        total=done.total,
+        answered=done.answered,
+        code=done.code,
+        running=done.running,
+        held=done.held,
+        calls=done.calls,
+        failed=done.failed,
+        wait_until=done.wait_until,
+        input_tokens=done.used.input_tokens,
+        output_tokens=done.used.output_tokens,
+        dollars=done.used.dollars,
+        ended=None if generation.state in OPEN_GENERATIONS else generation.ended,
+    )

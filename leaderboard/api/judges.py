@@ -13,6 +13,7 @@ from ninja import Field, Query, Router, Schema
 from evaluator.models import JudgeConfig
 from leaderboard.api.catalogue import Versioned
 from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.api.schemas import filled
 from leaderboard.board.labels import COUNTED, shown_judge
 from leaderboard.board.query_strings import asked_version
 from leaderboard.board.visibility import closed_submissions, require_open
@@ -155,13 +156,13 @@ def list_all_judges(request: HttpRequest, paging: Query[Paging]) -> dict[str, An
 
     def shown(part: Any) -> list[dict[str, Any]]:
         return [
-            {
-                **_of_config(each["config"]),
-                "suites": [suite.slug for suite in each["suites"]],
-                "judged": each["config"].judged,
-                "dollars": each["config"].dollars,
-                "health": _health(each["health"]) if each["health"] else None,
-            }
+            filled(
+                JudgeRow,
+                each["config"],
+                suites=[suite.slug for suite in each["suites"]],
+                health=_health(each["health"]) if each["health"] else None,
+                page=each["config"].get_absolute_url(),
+            )
             for each in part
         ]
 
@@ -173,23 +174,20 @@ def get_judge(request: HttpRequest, slug: str) -> dict[str, Any]:
     """Get one judge."""
     config = get_object_or_404(JudgeConfig, slug=slug)
     facts = judge_facts(config, closed_submissions(request))
-    fixed = ("api", "effort", "temperature", "max_output_tokens", "output_limit", "omit_strict", "sdk")
-    return {
-        **_of_config(config),
-        **{
-            name: getattr(config, name)
-            for name in (*fixed, "price_input", "price_output", "prompt_hash", "schema_hash", "digest", "created")
-        },
-        "suites": [suite.slug for suite in facts["suites"]],
-        "judged": facts["judged"],
-        "dollars": facts["dollars"],
-        "labels": dict(facts["labels"]),
-        "splits": dict(facts["splits"]),
-        "surface_sensitive": facts["sensitive"],
-        "injection_suspected": facts["suspected"],
-        "related": [system.slug for system in facts["related"]],
-        "health": [_health(each) for each in facts["health"]],
-    }
+    return filled(
+        JudgeDetail,
+        config,
+        suites=[suite.slug for suite in facts["suites"]],
+        judged=facts["judged"],
+        dollars=facts["dollars"],
+        labels=dict(facts["labels"]),
+        splits=dict(facts["splits"]),
+        surface_sensitive=facts["sensitive"],
+        injection_suspected=facts["suspected"],
+        related=[system.slug for system in facts["related"]],
+        health=[_health(each) for each in facts["health"]],
+        page=config.get_absolute_url(),
+    )
 
 
 @router.get("/judges/{slug:slug}/differences", response=DifferencesOut)
@@ -205,18 +203,19 @@ def get_judge_differences(request: HttpRequest, slug: str, query: Query[Differen
     require_open(request, suite=suite)
     old = shown_judge(suite.pk)
     compared = compare(version=version, old=old, new=config)
-    return {
-        "judge": config.slug,
-        "shown": old.slug if old else None,
-        "suite": suite.slug,
-        "suite_version": version.number,
-        **{name: getattr(compared, name) for name in ("answers", "both", "waiting")},
-        "labels": list(COUNTED),
-        "matrix": [counts for _, counts in compared.matrix],
-        "moved": [_moved(*each) for each in compared.moved],
-        "places": [_place(row) for row in compared.ranks],
-        "page": f"{config.get_absolute_url()}differences/?suite={suite.slug}",
-    }
+    return filled(
+        DifferencesOut,
+        compared,
+        judge=config.slug,
+        shown=old.slug if old else None,
+        suite=suite.slug,
+        suite_version=version.number,
+        labels=list(COUNTED),
+        matrix=[counts for _, counts in compared.matrix],
+        moved=[_moved(*each) for each in compared.moved],
+        places=[_place(row) for row in compared.ranks],
+        page=f"{config.get_absolute_url()}differences/?suite={suite.slug}",
+    )
 
 
 def _moved(answer: Implementation, before: str, after: str) -> dict[str, Any]:
@@ -242,11 +241,6 @@ def _place(row: RankedRow) -> dict[str, Any]:
         "place_before": row.before_rank,
         "place_after": row.after_rank,
     }
-
-
-def _of_config(config: JudgeConfig) -> dict[str, Any]:
-    named = ("slug", "name", "model", "vendor", "active", "votes", "votes_when_split", "prompt_version")
-    return {**{name: getattr(config, name) for name in named}, "page": config.get_absolute_url()}
 
 
 def _health(shown: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ only.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
@@ -17,6 +17,7 @@ from evaluator.labels import Label
 from leaderboard.api.access import LABEL
 from leaderboard.api.catalogue import file_of
 from leaderboard.api.problems import Kind, ProblemError
+from leaderboard.api.schemas import filled
 from reviews.annotators.reviewers import reviewer_of
 from reviews.cases import holding
 from reviews.enums import CaseKind, Confidence, ErrorClass, FindingSide, Role
@@ -25,6 +26,9 @@ from reviews.labelling.claiming import own_assignment
 from reviews.labelling.findings import TypedLabel, typed_label
 from reviews.labelling.items import blind_item, line_count, paper_response
 from reviews.models import Assignment
+
+if TYPE_CHECKING:
+    from reviews.models import Review
 
 router = Router(tags=["Labels"])
 
@@ -171,11 +175,11 @@ def save_draft(request: HttpRequest, pk: int, typed: DraftIn) -> dict[str, Any]:
 
 
 @router.post("/labels/{int:pk}/lock", response=LockedOut, auth=LABEL)
-def lock_label(request: HttpRequest, pk: int, typed: LabelIn) -> dict[str, Any]:
+def lock_label(request: HttpRequest, pk: int, typed: LabelIn) -> Review | None:
     """Lock a label permanently. Sending the same label twice locks it once."""
     assignment = own_item(request, pk)
     locking.lock(assignment=assignment, **_typed(typed)._asdict(), active_seconds=typed.active_seconds)
-    return cast("dict[str, Any]", _locked(assignment))
+    return locking.locked_label(assignment)
 
 
 @router.post("/labels/{int:pk}/return", response=ItemOut, auth=LABEL)
@@ -205,20 +209,16 @@ def _typed(given: LabelIn) -> TypedLabel:
 
 
 def _item(assignment: Assignment) -> dict[str, Any]:
-    item = blind_item(assignment)
-    shown = ("task", "goal", "category", "paper_title", "paper_address", "paper_year", "instruction", "golden")
-    answer = ("candidate", "candidate_is_diff", "other_changes", "withheld")
-    return {
-        "id": assignment.pk,
-        "state": assignment.state,
-        "lease_until": assignment.lease_until,
-        **{name: getattr(item, name) for name in (*shown, *answer)},
-        "masked": {name: getattr(item.masked, name) for name in MaskedOut.model_fields},
-        "context": [{"path": file.path, "text": file.text} for file in item.context],
-        "lines": line_count(assignment),
-        "draft": _draft(assignment),
-        "locked": _locked(assignment),
-    }
+    return filled(
+        ItemOut,
+        blind_item(assignment),
+        id=assignment.pk,
+        state=assignment.state,
+        lease_until=assignment.lease_until,
+        lines=line_count(assignment),
+        draft=_draft(assignment),
+        locked=locking.locked_label(assignment),
+    )
 
 
 def _draft(assignment: Assignment) -> dict[str, Any]:
@@ -230,8 +230,3 @@ def _draft(assignment: Assignment) -> dict[str, Any]:
         "note": stored.get("note") or "",
         "version": assignment.draft_version,
     }
-
-
-def _locked(assignment: Assignment) -> dict[str, Any] | None:
-    review = locking.locked_label(assignment)
-    return None if review is None else {name: getattr(review, name) for name in LockedOut.model_fields}

@@ -11,6 +11,7 @@ from ninja import Field, Query, Router, Schema
 
 from leaderboard.api.access import NOTICES, READ
 from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.api.schemas import filled
 from leaderboard.models import Notice
 from leaderboard.models.enums import NoticeKind
 from leaderboard.notices.reading import listed, mark_read
@@ -69,12 +70,6 @@ def read_notices(request: HttpRequest) -> dict[str, Any]:
 
 def _shown(notices: NoticeQuerySet) -> list[dict[str, Any]]:
     return [
-        {
-            **{name: getattr(notice, name) for name in ("kind", "text", "made", "read")},
-            "id": notice.pk,
-            "submission": notice.submission_id,
-            "case": notice.case_id,
-            "page": notice.get_absolute_url(),
-        }
-        for notice in notices
+        filled(NoticeOut, each, submission=each.submission_id, case=each.case_id, page=each.get_absolute_url())
+        for each in notices
     ]

@@ -13,6 +13,7 @@ from benchmark_tasks.models import Suite
 from leaderboard.api.catalogue import Versioned, file_of
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError
+from leaderboard.api.schemas import filled
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.query_strings import asked_version
 from leaderboard.board.row import BoardRow
@@ -134,11 +135,10 @@ def compare_rows(request: HttpRequest, suite: str, query: Query[RowsQuery]) -> d
 
 
 def _pair(each: Compared) -> dict[str, Any]:
-    names = {"tasks": "tasks", "papers": "papers", "first_only": "more_a", "second_only": "more_b"}
-    more = {**names, "difference": "difference", "low": "low", "high": "high", "p": "p"}
-    numbers = {name: getattr(each.pair, stored) if each.pair else None for name, stored in more.items()}
-    about = {"first": each.first.key, "second": each.second.key, "words": each.words}
-    return {**about, **numbers, "p_holm": each.adjusted}
+    about = {"first": each.first.key, "second": each.second.key, "words": each.words, "p_holm": each.adjusted}
+    if each.pair is None:
+        return dict.fromkeys(ComparedPairOut.model_fields) | about
+    return filled(ComparedPairOut, each.pair, first_only=each.pair.more_a, second_only=each.pair.more_b, **about)
 
 
 @router.get("/suites/{slug:suite}/snapshots", response=Page[SnapshotOut])
@@ -176,14 +176,15 @@ def get_snapshot_archive(request: HttpRequest, suite: str, number: int) -> HttpR
 
 
 def _snapshot(shown: Snapshot) -> dict[str, Any]:
-    return {
-        **{name: getattr(shown, name) for name in ("number", "title", "note")},
-        "frozen": shown.created,
-        "suite_version": shown.suite_version.number,
-        "superseded_by": shown.replacement.number if shown.replacement else None,
-        "archive_sha256": shown.archive,
-        "page": shown.get_absolute_url(),
-    }
+    return filled(
+        SnapshotOut,
+        shown,
+        frozen=shown.created,
+        suite_version=shown.suite_version.number,
+        superseded_by=shown.replacement.number if shown.replacement else None,
+        archive_sha256=shown.archive,
+        page=shown.get_absolute_url(),
+    )
 
 
 def _changes(found: Changes) -> dict[str, Any]:
@@ -197,7 +198,7 @@ def _changes(found: Changes) -> dict[str, Any]:
             }
             for each in found.corrected
         ],
-        "gone": [{"key": each.key, "what": each.what, "reason": each.reason} for each in found.gone],
+        "gone": found.gone,
         "around": [{"what": what, "was": was, "now": now} for what, was, now in found.around],
         "new_rows": found.new_rows,
     }

@@ -18,6 +18,7 @@ from leaderboard.api.access import READ, SUBMIT
 from leaderboard.api.catalogue import file_of
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError, valid
+from leaderboard.api.schemas import filled
 from leaderboard.api.systems import SystemOut, system_out
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.row import LabelsCell, TestsCell
@@ -186,16 +187,15 @@ def _listed(request: HttpRequest, shown: Iterable[Submission]) -> Iterator[dict[
 
 
 def _submission(shown: Submission, metric: EntryMetric | None) -> dict[str, Any]:
-    copied = ("inputs", "source", "kind", "trials", "state", "visibility", "code_licence")
-    return {
-        "id": shown.pk,
-        "system": system_out(shown.system),
-        "suite": shown.suite_version.suite.slug,
-        "suite_version": shown.suite_version.number,
-        **{name: getattr(shown, name) for name in (*copied, "created", "scored_at", "published_at")},
-        "tests": tests_cell(metric),
-        "page": shown.get_absolute_url(),
-    }
+    return filled(
+        SubmissionOut,
+        shown,
+        system=system_out(shown.system),
+        suite=shown.suite_version.suite.slug,
+        suite_version=shown.suite_version.number,
+        tests=tests_cell(metric),
+        page=shown.get_absolute_url(),
+    )
 
 
 def visible(request: HttpRequest, pk: int) -> Submission:
@@ -223,14 +223,15 @@ def submission_out(request: HttpRequest, shown: Submission) -> dict[str, Any]:
     live = current_state(request, shown)
     hidden = bool(live["closed"])
     metric = None if hidden else EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).first()
-    progress = live["progress"]
     return {
         **_submission(shown, metric),
-        **{name: getattr(shown, name) for name in ("notes", "visibility_reason", "held_reason")},
+        "notes": shown.notes,
+        "visibility_reason": shown.visibility_reason,
+        "held_reason": shown.held_reason,
         "open": live["is_open"],
         "counting": live["counting"],
         "hidden_while_you_label": hidden,
-        "progress": {name: getattr(progress, name) for name in ProgressOut.model_fields},
+        "progress": live["progress"],
         "judge": labels_cell(metric, RaterAxis.JUDGE),
         "final": final_cell(metric),
         "left_out": live["left_out"],

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 
 from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.api.schemas import filled
 from leaderboard.board.neighbours import neighbours_of
 from leaderboard.board.results import runs_of_system
 from leaderboard.board.row import BoardRow, LabelsCell, TestsCell
@@ -106,8 +107,7 @@ class ReportedRunDetail(ReportedRunOut):
 
 def system_out(system: System) -> dict[str, Any]:
     """Return a system as data."""
-    copied = ("slug", "name", "backbone", "scaffold", "organisation", "weights", "knowledge_cutoff", "links")
-    return {**{name: getattr(system, name) for name in copied}, "page": system.get_absolute_url()}
+    return filled(SystemOut, system, page=system.get_absolute_url())
 
 
 @router.get("/systems", response=Page[SystemOut])

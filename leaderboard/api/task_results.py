@@ -10,6 +10,7 @@ from ninja import Field, Query, Router, Schema
 
 from leaderboard.api.catalogue import Versioned
 from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.api.schemas import filled
 from leaderboard.board.row import TestsCell
 from leaderboard.board.visibility import closed_submissions, require_open
 from leaderboard.evidence.task_answers import DEFAULT_SORT, SORTS, difficulty_of, in_order, task_answers
@@ -117,18 +118,17 @@ def _result(answer: TaskAnswer) -> dict[str, Any]:
     row, reported = answer.row, answer.reported
     outcomes = [] if row.closed else [trial.outcome.value for trial in answer.trials]
     passed = all(outcome == "passed" for outcome in outcomes) if outcomes else None
-    return {
-        **{name: getattr(row, name) for name in ("key", "system", "system_slug", "inputs", "reported", "date")},
-        "kind": "calibration" if row.calibration else "ranked",
-        "outcomes": outcomes,
-        "passed": reported.tests_passed if reported else passed,
-        "tests_note": reported.tests_note if reported else "",
-        "judge_label": answer.judge,
-        "annotators_label": answer.human,
-        "answers": [trial.address for trial in answer.trials],
-        "hidden_while_you_label": row.closed,
-        "page": row.address,
-    }
+    return filled(
+        TaskResultOut,
+        row,
+        kind="calibration" if row.calibration else "ranked",
+        outcomes=outcomes,
+        passed=reported.tests_passed if reported else passed,
+        tests_note=reported.tests_note if reported else "",
+        judge_label=answer.judge,
+        annotators_label=answer.human,
+        answers=[trial.address for trial in answer.trials],
+    )
 
 
 def _shares(shares: tuple[tuple[str, int, float], ...]) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from evaluator.generation.orders import Licence
 from leaderboard.api.access import READ, SUBMIT
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import too_large, valid
+from leaderboard.api.schemas import filled
 from submissions.domain import quotas, submitting, uploads
 from submissions.enums import Inputs, Weights
 from submissions.forms import UploadForm
@@ -156,17 +157,17 @@ def submit_upload(request: HttpRequest, pk: int, consent: Consent) -> Status[Any
 def _brief(upload: Upload) -> dict[str, Any]:
     report = upload.report if upload.checked else {}
     manifest = report.get("manifest", {})
-    return {
-        "id": upload.pk,
-        **{name: getattr(upload, name) for name in ("name", "size", "created", "checked")},
-        "sha256": upload.digest,
-        "acceptable": report.get("acceptable"),
-        "suite": report.get("suite", ""),
-        "suite_version": report.get("suite_version"),
-        "system": manifest.get("system", ""),
-        "kind": manifest.get("kind", ""),
-        "page": reverse("upload_check", args=[upload.pk]),
-    }
+    return filled(
+        UploadBrief,
+        upload,
+        sha256=upload.digest,
+        acceptable=report.get("acceptable"),
+        suite=report.get("suite", ""),
+        suite_version=report.get("suite_version"),
+        system=manifest.get("system", ""),
+        kind=manifest.get("kind", ""),
+        page=reverse("upload_check", args=[upload.pk]),
+    )
 
 
 def upload_out(upload: Upload) -> dict[str, Any]:
