@@ -22,10 +22,10 @@ class Order(BaseModel):
     scaffold: Literal[*Scaffold.values] = Scaffold.NONE.value  # type: ignore[valid-type]
     trials: int = 1
     tasks: list[str] = []
-    system: str = Field("", description="The name on the board; default: the model's name.")
+    system: str = Field(default="", description="The name on the board; default: the model's name.")
     organisation: str = ""
     weights: Literal["", *Weights.values] = ""  # type: ignore[valid-type]
-    knowledge_cutoff: str = Field("", description="Of the model, by its vendor: a month such as 2024-06.")
+    knowledge_cutoff: str = Field(default="", description="Of the model, by its vendor: a month such as 2024-06.")
     notes: str = ""
     run_tokens: int | None = None
     run_dollars: Decimal | None = None

@@ -70,7 +70,7 @@ def imported(folder: Path, *options: str) -> list[str]:
 
 def refused(folder: Path, *options: str) -> list[str]:
     stream = io.StringIO()
-    with pytest.raises(CommandError, match=r"refused, see above\. The rest was taken\.|Nothing could be read"):
+    with pytest.raises(CommandError, match=r"refused, see above\. The rest was imported\.|Nothing could be read"):
         call_command("import_results", str(folder), "--suite", "lmr-bench", "-v", "2", *options, stdout=stream)
     return stream.getvalue().splitlines()
 
