@@ -1,4 +1,4 @@
-"""What this site decides for allauth: open sign-up, login attempts, letters."""
+"""Configure allauth for this site: sign-up, login attempts, e-mails."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Sign-up can be closed, no letter is sent without an e-mail server, and nobody locks another one's account."""
+    """Close sign-up, limit logins per account and network, and send e-mails where a server is configured."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002 - allauth's signature
-        """Whether strangers may make accounts (``SIGN_UP_OPEN``)."""
+        """Return whether new visitors may create accounts (``SIGN_UP_OPEN``)."""
         return bool(settings.ENVIRONMENT.sign_up_open)
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
-        """Count wrong passwords for an account from each network address apart.
+        """Count wrong passwords for an account separately for each client network.
 
-        Whoever knows a name could otherwise keep its owner out with wrong passwords.
+        Otherwise anyone who knows a user name could lock its owner out by sending wrong passwords.
         """
         return f"{super()._get_login_attempts_cache_key(request, **credentials)}:{client_network(request)}"
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Send a letter, where there is a server to send it; elsewhere no page promises one."""
+        """Send an e-mail if a mail server is configured; without one, no page promises an e-mail."""
         if settings.EMAIL_CONFIGURED:
             super().send_mail(template_prefix, email, context)

@@ -1,4 +1,4 @@
-"""Django's registration of this room."""
+"""Register the app with Django."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from django.apps import AppConfig
 
 
 class SubmissionsConfig(AppConfig):
-    """See docs/architecture.md."""
+    """The app of accounts, uploads and submissions; see docs/architecture.md."""
 
     name = "submissions"
 
     def ready(self) -> None:
-        """Subscribe to the lower room's news."""
-        from submissions import receivers  # noqa: F401 - imported for its registrations
+        """Connect the receivers of ``benchmark_tasks`` signals."""
+        from submissions import receivers  # noqa: F401 - importing it connects the receivers

@@ -1,4 +1,4 @@
-"""Compare two texts: which lines stand beside each other, which words differ, and how a page shows it."""
+"""Compare two texts side by side: pair their lines, mark the words that differ, and render both as HTML."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Marks: TypeAlias = tuple[tuple[int, int], ...]
 Span: TypeAlias = tuple[int, int]
 
 MOST_LINES: Final = 3_000
-"""Lines of one side in a comparison: each is a row of the page's table."""
+"""The most lines of one side that are compared: each is a row of the page's table."""
 _LONGEST_RUN: Final = 8
-"""Unchanged lines in a row that are shown; of a longer run :data:`_KEPT` stay at each change."""
+"""Longer runs of unchanged lines are folded, except for :data:`_KEPT` lines next to each change."""
 _KEPT: Final = 3
 _LARGEST_BLOCK: Final = 2_500
-"""Removed lines times added lines of one place: beyond it they are paired in their order."""
+"""Removed lines times added lines of one change. Beyond this product, lines are paired in order."""
 _ALIKE: Final = 0.4
-"""Lines that share less are not taken for versions of each other."""
+"""Lines that share fewer of their words are not treated as versions of each other."""
 _DOCSTRING: Final = '"""\N{HORIZONTAL ELLIPSIS}"""'
 _WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @dataclass(slots=True)
 class Budget:
-    """Steps that the matcher may still take for one page: ten million are less than a second."""
+    """Steps left to the matcher for one page; ten million take less than a second."""
 
     steps: int = 10_000_000
 
@@ -44,7 +44,7 @@ class Budget:
 class Line:
     """One line of one side: its number from 1, its text, where words differ (character ranges), and its safe HTML.
 
-    Words are only marked where the line beside it is taken for another version of it.
+    Words are marked only if the line next to it is treated as another version of it.
     """
 
     number: int
@@ -55,9 +55,9 @@ class Line:
 
 @dataclass(slots=True)
 class Row:
-    """What stands side by side: ``equal``, ``changed``, ``added`` (no left line) or ``removed`` (no right one).
+    """Two lines side by side: ``equal``, ``changed``, ``added`` (no left line) or ``removed`` (no right one).
 
-    ``below`` is what a page shows under the row.
+    ``below`` holds what the page shows under the row.
     """
 
     kind: str
@@ -68,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A run of equal rows, all shown or all ``folded``; or one of rows that are all ``changed``."""
+    """A run of equal rows, shown or ``folded``, or a run of ``changed`` rows."""
 
     rows: tuple[Row, ...]
     folded: bool = False
@@ -77,24 +77,24 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two texts side by side. ``rest`` is what is too long for the table: the side, its first line, and the text."""
+    """Two texts side by side. ``rest`` lists text beyond the table's limit: side, number of the first line, text."""
 
     blocks: tuple[Block, ...]
     rest: tuple[tuple[str, int, str], ...] = ()
 
     @property
     def has_changes(self) -> bool:
-        """Whether the texts differ."""
+        """Return whether the texts differ."""
         return any(block.changed for block in self.blocks)
 
     @property
     def rows(self) -> list[Row]:
-        """All rows, folded or not."""
+        """Return all rows, folded or not."""
         return [row for block in self.blocks for row in block.rows]
 
 
 def lines_of(text: str) -> list[str]:
-    """``text`` at its newlines, and nothing else that some call a line end; none for an empty text."""
+    """Split ``text`` at newlines only, not at other line separators; an empty text has no lines."""
     return text.split("\n") if text else []
 
 
@@ -106,7 +106,10 @@ def side_by_side(
     languages: tuple[str, str] = ("python", "python"),
     fold_docstrings: bool = False,
 ) -> Comparison:
-    """``left`` beside ``right``, coloured, long unchanged runs folded; on request each docstring as a single line."""
+    """Compare ``left`` with ``right``, highlighted and with long unchanged runs folded.
+
+    With ``fold_docstrings``, each docstring is shortened to one line.
+    """
     texts = [left, right]
     numbers: list[Sequence[int]] = [range(1, len(lines_of(text)) + 1) for text in texts]
     if fold_docstrings:
@@ -130,7 +133,7 @@ def side_by_side(
 
 
 def _short_docstrings(text: str, language: str) -> tuple[str, list[int]]:
-    """``text`` with one line in the place of each docstring, and for each line the number that it had."""
+    """Replace each docstring by one line; return the text and the original number of each line."""
     shown, numbers, line = "", [1], 1
     for kind, group in groupby(pieces_of(text, language), key=lambda piece: piece[0]):
         source = "".join(piece for _, piece in group)
@@ -142,7 +145,7 @@ def _short_docstrings(text: str, language: str) -> tuple[str, list[int]]:
 
 
 def numbered(text: str) -> list[Line]:
-    """Python line by line, coloured."""
+    """Return the highlighted lines of Python source ``text``."""
     source = code_with_visible_marks(text.replace("\r\n", "\n").rstrip("\n"))
     lines = [Line(number, line) for number, line in enumerate(source.split("\n"), start=1)]
     _colour(lines, "python")
@@ -150,9 +153,9 @@ def numbered(text: str) -> list[Line]:
 
 
 def compare(left: str, right: str, *, ignore_whitespace: bool = False) -> list[Row]:
-    """Both texts as rows. Joined by newlines, each side is its text again.
+    """Return both texts as rows. Joining the lines of a side with newlines restores its text.
 
-    With ``ignore_whitespace``, lines that differ in blanks only are equal, each side with its own text.
+    With ``ignore_whitespace``, lines that differ only in whitespace are equal; each side keeps its own text.
     """
     ours, theirs = lines_of(left), lines_of(right)
     keys, other_keys = (
@@ -170,10 +173,10 @@ def compare(left: str, right: str, *, ignore_whitespace: bool = False) -> list[R
 
 
 def opcodes(left: Sequence[str], right: Sequence[str], budget: Budget) -> list[Opcode]:
-    """As ``SequenceMatcher.get_opcodes``; only what both begin and end with where more would take too long.
+    """Return what ``SequenceMatcher.get_opcodes`` does, or just the common head and tail if that costs too much.
 
-    The matcher looks at each pair of equal items once for every match that it has found around them, which is cubic
-    for texts made for it.
+    The matcher visits each pair of equal items once for every match found around it: cubic time for adversarial
+    texts.
     """
     counts = Counter(right)
     shortest = min(len(left), len(right))
@@ -196,10 +199,10 @@ def opcodes(left: Sequence[str], right: Sequence[str], budget: Budget) -> list[O
 def _changed(
     left: Sequence[str], right: Sequence[str], span_: Span, other: Span, budget: Budget, ignore_whitespace: bool
 ) -> Iterator[Row]:
-    """The rows of one place where the sides differ: versions of one line side by side, the rest in their order."""
+    """Yield the rows of one change: versions of the same line side by side, other lines in order."""
     place, other_place = span_[0], other[0]
     for first, second in [*_pairs(left, right, span_, other), (span_[1], other[1])]:
-        # Lines that have nothing to do with each other stand side by side all the same, so that a rewrite can be read.
+        # Unrelated lines are placed side by side too, so that a rewrite stays readable.
         for step in range(max(first - place, second - other_place)):
             one = Line(place + step + 1, left[place + step]) if place + step < first else None
             two = Line(other_place + step + 1, right[other_place + step]) if other_place + step < second else None
@@ -211,7 +214,7 @@ def _changed(
 
 
 def _pairs(left: Sequence[str], right: Sequence[str], span_: Span, other: Span) -> list[tuple[int, int]]:
-    """Which lines are versions of each other: the pairs in order whose likeness sums up to the most."""
+    """Return the lines that are versions of each other: the ordered pairs with the largest total likeness."""
     rows, columns = range(*span_), range(*other)
     if not rows or not columns or len(rows) * len(columns) > _LARGEST_BLOCK:
         return []
@@ -239,13 +242,13 @@ def _words(text: str) -> Counter[str]:
 
 
 def likeness(one: Counter[str], other: Counter[str]) -> float:
-    """Share of the words that two lines have in common, 0 to 1, whatever their order."""
+    """Return the share of words that two lines have in common, 0 to 1, regardless of order."""
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 1.0
 
 
 def differing(one: str, other: str, budget: Budget, *, ignore_whitespace: bool) -> tuple[Marks, Marks]:
-    """What of ``one`` is not in ``other``, and the reverse."""
+    """Return the ranges of ``one`` that are not in ``other``, and the reverse."""
     first, second = _WORD.findall(one), _WORD.findall(other)
     changes = [opcode[1:] for opcode in opcodes(first, second, budget) if opcode[0] != "equal"]
     return (
@@ -255,7 +258,7 @@ def differing(one: str, other: str, budget: Budget, *, ignore_whitespace: bool) 
 
 
 def _ranges(words: Sequence[str], changes: Sequence[Span], ignore_whitespace: bool) -> Marks:
-    """Ranges of words as ranges of characters, those that touch joined."""
+    """Convert ranges of words to ranges of characters, joining adjacent ones."""
     starts = [0]
     for word in words:
         starts.append(starts[-1] + len(word))
@@ -271,8 +274,8 @@ def _ranges(words: Sequence[str], changes: Sequence[Span], ignore_whitespace: bo
 
 
 def _colour(lines: Sequence[Line], language: str) -> None:
-    """Set the HTML of consecutive lines; words that differ stand in ``<mark>``."""
-    # Browsers take carriage returns for line ends.
+    """Set the HTML of consecutive lines, with differing words in ``<mark>``."""
+    # Browsers treat carriage returns as line ends.
     source = "\n".join(line.text for line in lines).replace("\r", " ")
     for line, tokens in zip(lines, tokens_by_line(source, language), strict=False):
         marked = groupby(_cut(tokens, line.marks), key=lambda piece: piece[2])
@@ -283,8 +286,8 @@ def _colour(lines: Sequence[Line], language: str) -> None:
 
 
 def _cut(tokens: Iterable[Piece], marks: Marks) -> Iterator[tuple[str, str, bool]]:
-    """The tokens cut where marks begin and end: (class, text, whether it is marked)."""
-    # Every other border ends a mark.
+    """Yield the tokens, split where marks begin and end: (class, text, whether it is marked)."""
+    # Borders alternate between the start and the end of a mark.
     borders = deque(border for mark in marks for border in mark)
     is_marked, place = False, 0
     for name, text in tokens:
@@ -299,7 +302,7 @@ def _cut(tokens: Iterable[Piece], marks: Marks) -> Iterator[tuple[str, str, bool
 
 
 def _blocks(rows: list[Row]) -> Iterator[Block]:
-    """The rows in runs, of which the middle of long unchanged ones is folded."""
+    """Yield the rows in blocks; the middle of a long unchanged run is folded."""
     for is_equal, group in groupby(rows, key=lambda row: row.kind == "equal"):
         run = tuple(group)
         head = _KEPT if run[0] is not rows[0] else 0

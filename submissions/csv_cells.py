@@ -1,7 +1,7 @@
-"""Write CSV files (RFC 4180) that no spreadsheet runs as formulas.
+"""Write CSV files (RFC 4180) whose cells spreadsheets do not run as formulas.
 
-A spreadsheet runs cells that begin with ``=``, ``+``, ``-`` or ``@``. Such cells get an apostrophe before them, and so
-do those that begin with one, so that a reader takes exactly one away again.
+Spreadsheets run cells that begin with ``=``, ``+``, ``-`` or ``@``. Such cells get a leading apostrophe, as do cells
+that already begin with one, so a reader can always remove exactly one.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# The last four are full-width forms of the first, which some spreadsheets take for them.
+# The last four are full-width forms of the first four, which some spreadsheets treat alike.
 _RUN_BY_SPREADSHEETS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
 
 
 def as_cell(value: Any) -> str:
-    """Return a value as the text of a cell: empty for None, lists as JSON, and no text that a spreadsheet would run."""
+    """Return ``value`` as a cell's text: empty for None, JSON for lists, escaped where a spreadsheet would run it."""
     if value is None:
         return ""
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The form of a model endpoint. It reads a key and never sends one back."""
+"""Form that registers or changes a model endpoint. It accepts a key and never returns one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 LONGEST_KEY: Final = 1000
 _EFFORTS: Final = ("minimal", "low", "medium", "high", "xhigh", "max")
-_DEAREST: Final = 100_000
+_HIGHEST_PRICE: Final = 100_000
 _DAY: Final = 24 * 3600
-_TYPE_AGAIN: Final = "Keys are never sent back to the browser: type it again."
+_KEY_NEEDED_AGAIN: Final = "Keys are never sent back to the browser: enter it again."
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A start for the form, chosen by a link. ``hint`` says what is left to fill in."""
+    """Initial values for the form, chosen by a link. ``hint`` lists what is left to fill in."""
 
     slug: str
     title: str
@@ -77,7 +77,7 @@ PRESETS: Final = (
 
 
 def preset(slug: str) -> Preset | None:
-    """The preset of that name; None for any other."""
+    """Return the preset with this slug, or None."""
     return next((each for each in PRESETS if each.slug == slug), None)
 
 
@@ -91,7 +91,7 @@ def _dollars(label: str, help_text: str) -> forms.DecimalField:
         help_text=help_text,
         required=False,
         min_value=0,
-        max_value=_DEAREST,
+        max_value=_HIGHEST_PRICE,
         max_digits=10,
         decimal_places=4,
         widget=forms.NumberInput(attrs={"step": "any"}),
@@ -99,23 +99,23 @@ def _dollars(label: str, help_text: str) -> forms.DecimalField:
 
 
 class EndpointForm(forms.Form):
-    """Registers or changes an endpoint. ``initial`` never holds its key; an empty key leaves a stored one as it is."""
+    """Register or change an endpoint. ``initial`` never holds its key; an empty key keeps the stored one."""
 
     name = forms.CharField(
         label="Name",
         max_length=80,
-        help_text="For you, to tell your endpoints apart.",
+        help_text="For you, to distinguish your endpoints.",
         validators=[refuse_hidden_characters],
     )
     api = forms.ChoiceField(
         label="Interface",
         choices=Api.choices,
-        help_text="What the server speaks. vLLM, Ollama, OpenRouter and most others speak OpenAI Chat Completions.",
+        help_text="The server's API. vLLM, Ollama, OpenRouter and most others use OpenAI Chat Completions.",
     )
     base_url = forms.CharField(
         label="Base address",
         max_length=LONGEST,
-        help_text="The base URL in the provider's documentation; in OpenAI's protocol it mostly ends in /v1.",
+        help_text="The base URL in the provider's documentation; for OpenAI's protocol it usually ends in /v1.",
         widget=forms.TextInput(
             attrs={
                 "inputmode": "url",
@@ -128,7 +128,7 @@ class EndpointForm(forms.Form):
     model = forms.CharField(
         label="Model id",
         max_length=120,
-        help_text="As the provider writes it. Give the dated version where there is one: others change their meaning.",
+        help_text="As the provider writes it. Use a dated version if there is one: undated names can change meaning.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
         validators=[refuse_hidden_characters],
     )
@@ -141,42 +141,42 @@ class EndpointForm(forms.Form):
     keep_key = forms.BooleanField(
         required=False,
         label="Keep the key when a run ends",
-        help_text="Otherwise it is deleted as soon as no run is open here, and you type it again for the next one.",
+        help_text="Otherwise it is deleted once no run is open here, and you enter it again for the next run.",
     )
     temperature = forms.FloatField(
         required=False,
         min_value=0,
         max_value=2,
-        help_text="0 to 2. Empty leaves it to the provider; some models take none.",
+        help_text="0 to 2. Empty uses the provider's default; some models accept none.",
     )
     top_p = forms.FloatField(
         required=False,
         min_value=0.001,
         max_value=1,
         label="Top-p",
-        help_text="Above 0, up to 1. Empty leaves it to the provider.",
+        help_text="Above 0, up to 1. Empty uses the provider's default.",
     )
     effort = forms.ChoiceField(
         required=False,
         label="Reasoning effort",
-        choices=[("", "left to the provider"), *((each, each) for each in _EFFORTS)],
-        help_text="For models that reason; others refuse the request.",
+        choices=[("", "provider's default"), *((each, each) for each in _EFFORTS)],
+        help_text="For reasoning models; other models refuse the request.",
     )
     max_output_tokens = _tokens(
         "Longest answer, in tokens",
-        "Reasoning counts. Of an answer that is cut off here only code before the cut is tested.",
+        "Includes reasoning. If an answer is cut off at this limit, only the code before the cut is tested.",
         least=16, most=1_000_000, initial=8192,
     )  # fmt: skip
     context_tokens = _tokens(
         "Context, in tokens",
-        "How much the model reads at most, answer included. Longer papers are cut by section, and that is shown.",
+        "The most the model can read, including its answer. Longer papers are cut by section, and the cut is shown.",
         least=1024, most=20_000_000, initial=128_000,
     )  # fmt: skip
     output_limit = forms.ChoiceField(
         required=False,
         label="Name of the output limit",
         choices=OutputLimit.choices,
-        help_text="For Chat Completions. OpenAI and Azure take the newer name, most other servers the older one.",
+        help_text="For Chat Completions. OpenAI and Azure use the newer name, most other servers the older one.",
     )
     omit_strict = forms.BooleanField(
         required=False,
@@ -186,7 +186,7 @@ class EndpointForm(forms.Form):
     requests_at_once = _tokens("Requests at once", "1 to 16.", least=1, most=16, initial=2)
     request_seconds = _tokens(
         "Seconds a request may take",
-        "10 to 3600. An answer that comes later is lost.",
+        "10 to 3600. Later answers are lost.",
         least=10,
         most=3600,
         initial=300,
@@ -196,10 +196,10 @@ class EndpointForm(forms.Form):
         "Input and output together. At the limit the run pauses, and you may raise it.",
         least=1000, most=10**12, required=False,
     )  # fmt: skip
-    run_dollars = _dollars("US dollars a run may cost", "Needs the prices below. At the limit the run pauses.")
+    run_dollars = _dollars("US dollars a run may cost", "Requires the prices below. At the limit the run pauses.")
     run_seconds = _tokens(
         "Seconds a run may take",
-        "Up to seven days; the usual is six hours (21600).",
+        "Up to seven days; the default is six hours (21600).",
         least=60,
         most=7 * _DAY,
         initial=6 * 3600,
@@ -210,19 +210,19 @@ class EndpointForm(forms.Form):
     def __init__(self, *args: Any, has_key: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["key"].help_text = (
-            "A key is stored. Empty keeps it, whatever you type replaces it, another host or port above erases it."
+            "A key is stored. Leave this empty to keep it. Another host or port above erases the stored key."
             if has_key
-            else "Stored encrypted, used only for this address, never shown again. Leave it empty where none is needed."
+            else "Stored encrypted, used only for this address, never shown again. Leave it empty if none is needed."
         )
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> EndpointForm:
-        """The form filled with what stands there now, but the key."""
+        """Return the form filled with the endpoint's current values, except its key."""
         initial = {name: getattr(endpoint, name) for name in cls.base_fields if name != "key"}
         return cls(initial=initial, has_key=endpoint.has_key)
 
     def clean_base_url(self) -> str:
-        """The address without slashes at its end. Raises ValidationError that says what is wrong with it."""
+        """Return the address without trailing slashes. Raises ValidationError with the reason if it is not valid."""
         address: str = self.cleaned_data["base_url"].rstrip("/")
         wrong = problem(address)
         if wrong:
@@ -230,15 +230,15 @@ class EndpointForm(forms.Form):
         return address
 
     def clean_key(self) -> str:
-        """A key that can stand in a header."""
+        """Return the key. Raises ValidationError if it cannot be sent in an HTTP header."""
         key: str = self.cleaned_data["key"]
         if not key.isascii() or not key.isprintable() or " " in key:
-            msg = "A key has no spaces, line breaks or special letters. Copy it again."
+            msg = "A key has no spaces, line breaks or special characters. Copy it again."
             raise ValidationError(msg)
         return key
 
     def clean(self) -> dict[str, Any]:
-        """Prices come in pairs, a limit in dollars needs them, and an answer has to fit the context."""
+        """Require prices in pairs, prices for a dollar limit, and an answer that fits the context."""
         data = super().clean() or self.cleaned_data
         given = [data.get("price_input") is not None, data.get("price_output") is not None]
         if any(given) and not all(given):
@@ -246,22 +246,22 @@ class EndpointForm(forms.Form):
             if missing not in self.errors:
                 self.add_error(missing, "Give both prices, or none.")
         if data.get("run_dollars") is not None and not any(given):
-            self.add_error("run_dollars", "Without prices nobody can tell what a run costs: give both below.")
+            self.add_error("run_dollars", "Without prices the cost of a run is unknown: give both below.")
         longest, context = data.get("max_output_tokens"), data.get("context_tokens")
         if longest and context and longest >= context:
             self.add_error("max_output_tokens", "The answer has to leave room for the question in the context.")
         if self.errors and self.data.get("key"):
-            self.add_error("key", _TYPE_AGAIN)
+            self.add_error("key", _KEY_NEEDED_AGAIN)
         return data
 
     def refuse(self, message: str) -> None:
-        """Say why a valid form was refused; a typed key has to be typed again."""
+        """Add the reason why a valid form was refused; an entered key must be entered again."""
         self.add_error(None, message)
         if self.data.get("key"):
-            self.add_error("key", _TYPE_AGAIN)
+            self.add_error("key", _KEY_NEEDED_AGAIN)
 
     def described(self) -> dict[str, Any]:
-        """The endpoint's fields, for the domain. Call it on a valid form."""
+        """Return the endpoint's fields for the domain functions. Call it on a valid form."""
         provider = next(each for each, facts in PROVIDERS.items() if self.cleaned_data["api"] in facts.apis)
         return {name: self.cleaned_data[name] for name in DESCRIBED if name != "provider"} | {
             "provider": provider.value

@@ -1,4 +1,4 @@
-"""The choices of this room's fields: states, kinds, visibility, verbs of audit events."""
+"""Define the choices of model fields: states, kinds, visibility, verbs of audit events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Inputs(TextChoices):
 
 
 class Weights(TextChoices):
-    """Whether anybody may have the backbone's weights."""
+    """Whether the backbone's weights are publicly available."""
 
     OPEN = "open", "open weights"
     CLOSED = "closed", "closed weights"
@@ -30,21 +30,21 @@ class Source(TextChoices):
 
 
 class Kind(TextChoices):
-    """Samples are measured like everything else, and never ranked."""
+    """Whether a submission is ranked. Calibration samples are evaluated like the others but never ranked."""
 
     RANKED = "ranked", "ranked"
     CALIBRATION = "calibration", "calibration sample"
 
 
 class Provider(TextChoices):
-    """Whose protocol an endpoint speaks. Many servers speak OpenAI's: vLLM, Ollama, OpenRouter."""
+    """The provider whose protocol an endpoint uses. Many servers use OpenAI's: vLLM, Ollama, OpenRouter."""
 
     OPENAI = "openai", "OpenAI or compatible"
     ANTHROPIC = "anthropic", "Anthropic"
 
 
 class Api(TextChoices):
-    """Which of a provider's interfaces is called. The form, the pages and docs/endpoints.md call it the same."""
+    """A provider's API. The form, the pages and docs/endpoints.md use the same names."""
 
     CHAT = "chat", "OpenAI Chat Completions"
     RESPONSES = "responses", "OpenAI Responses"
@@ -52,7 +52,7 @@ class Api(TextChoices):
 
 
 class OutputLimit(TextChoices):
-    """The parameter of Chat Completions that limits an answer. OpenAI renamed it; other servers know either name."""
+    """Chat Completions' parameter for the output limit. OpenAI renamed it; other servers know one of the names."""
 
     AUTOMATIC = "", "chosen by the address"
     OLDER = "max_tokens", "max_tokens"
@@ -60,9 +60,9 @@ class OutputLimit(TextChoices):
 
 
 class ProviderFacts(NamedTuple):
-    """What forms, commands and judges have to know of a provider. How to talk to it: ``evaluator.providers``.
+    """What forms, commands and judges need to know about a provider; ``evaluator.providers`` has its protocol.
 
-    The first of ``apis`` is the usual one; ``library`` is the distribution of its SDK, whose version a judge stores.
+    The first of ``apis`` is the default; ``library`` is the distribution of its SDK, whose version a judge stores.
     """
 
     apis: tuple[Api, ...]
@@ -82,7 +82,7 @@ PROVIDERS: Final = {
 
 
 class EndpointCheck(TextChoices):
-    """What came of the last try to reach an endpoint."""
+    """Result of the last test of an endpoint."""
 
     NONE = "none", "not tested"
     WAITING = "waiting", "being tested"
@@ -91,14 +91,14 @@ class EndpointCheck(TextChoices):
 
 
 class Scaffold(TextChoices):
-    """How a model is asked by this site."""
+    """How this site prompts a model."""
 
     NONE = "none", "standard prompting"
     AGENT = "agent", "agent"
 
 
 class SubmissionState(TextChoices):
-    """A submission's life. Changed by conditional update only. Only one made from an endpoint is ever generating."""
+    """A submission's state, changed only by conditional update. Only endpoint submissions are ever generating."""
 
     GENERATING = "generating", "asking the model"
     QUEUED = "queued", "queued"
@@ -109,7 +109,7 @@ class SubmissionState(TextChoices):
 
 
 class Visibility(TextChoices):
-    """Who sees a submission. Every change leaves an audit event."""
+    """Who can see a submission. Every change records an audit event."""
 
     PRIVATE = "private", "not published"
     PUBLISHED = "published", "published"
@@ -128,7 +128,7 @@ class Scope(TextChoices):
 
 
 class Verb(TextChoices):
-    """What an audit event says was done."""
+    """The action that an audit event records."""
 
     UPLOADED = "uploaded", "uploaded"
     SUBMITTED = "submitted", "submitted"

@@ -1,23 +1,23 @@
-"""Refusals of this room. Every message is written for the person who reads it."""
+"""Exceptions for refused actions. Their messages are shown to users."""
 
 from __future__ import annotations
 
 
 class SubmissionError(Exception):
-    """Base of this room's refusals."""
+    """Base of the app's refusals."""
 
 
 class QuotaExceededError(SubmissionError):
-    """The person has no submission left today."""
+    """The user has reached a limit, such as submissions per day."""
 
 
 class NotAllowedError(SubmissionError):
-    """The person may not do this."""
+    """The user may not do this."""
 
 
 class WrongStateError(SubmissionError):
-    """The submission is not in a state in which this can be done."""
+    """The submission's state does not allow this."""
 
 
 class SuiteNotOpenError(SubmissionError):
-    """The suite takes no submissions now."""
+    """The suite accepts no submissions now."""

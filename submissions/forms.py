@@ -1,4 +1,4 @@
-"""Forms about submissions. They read and check; the verbs are in ``domain``."""
+"""Forms for uploads, submissions and tokens. They only validate; ``domain`` acts."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ LONGEST_REASON = 1000
 LONGEST_LINK = 300
 MOST_LINKS = 10
 WAITING_UPLOADS = 20
-"""How many checked but not submitted uploads one person may keep until the daily sweep."""
+"""How many unsubmitted uploads one user may keep until the daily sweep."""
 WAITING_TREES = 3
-"""How many times the largest output tree they may be together."""
+"""Their total size limit, in multiples of the largest output tree."""
 
 _DESCRIBING = ("suite", "system", "backbone", "scaffold", "inputs", "organisation", "weights", "knowledge_cutoff")
 DESCRIBING_FIELDS = (*_DESCRIBING, "links", "notes")
@@ -44,35 +44,35 @@ _LICENCE_CHOICES = [("", "choose a licence"), *CODE_LICENCES.items()]
 _CONSENT = "I may license these answers, and agree that this site shows their code publicly under the licence below."
 _LICENCE = "Licence of the shown code"
 _NO_LICENCE = "Choose the licence under which the code may be shown."
-_NEEDED = "Needed for an output tree; for predictions too, unless their model_name_or_path shall stand for it."
+_NEEDED = "Required for an output tree, and for predictions unless their model_name_or_path is used instead."
 _NO_FILE = "Choose a file: a .zip or .tar.gz with a bundle or an output tree, or predictions as .jsonl or .json."
 
 
 def _refuse_user_name(link: str) -> None:
-    """``https://example.org@elsewhere.example`` leads elsewhere."""
+    """Raise ValidationError for a link with a user name: ``https://example.org@other.example`` leads elsewhere."""
     if "@" in urlsplit(link).netloc:
         msg = "an address with a user name"
         raise ValidationError(msg)
 
 
 class LinksField(forms.CharField):
-    """Addresses, one a line; cleaned to a list."""
+    """Links, one per line; cleaned to a list."""
 
     widget = forms.Textarea(attrs={"rows": 2})
 
     def __init__(self, **kwargs: Any) -> None:
-        help_text = f"One address a line, at most {MOST_LINKS}: a paper, a repository, a model card."
+        help_text = f"One address per line, at most {MOST_LINKS}: a paper, a repository, a model card."
         super().__init__(required=False, help_text=help_text, **kwargs)
 
     def prepare_value(self, value: Any) -> Any:
-        """Stored lists are shown as lines; what was typed is shown as it was typed."""
+        """Return a stored list as lines, and entered text unchanged."""
         return "\n".join(value) if isinstance(value, list | tuple) else value
 
     def clean(self, value: Any) -> Any:
-        """The addresses. Raises ValidationError that names each wrong one."""
+        """Return the links. Raises ValidationError that names each invalid one."""
         links = [line.strip() for line in super().clean(value).splitlines() if line.strip()]
         check = URLValidator(schemes=["http", "https"])
-        problems = [] if len(links) <= MOST_LINKS else [f"These are {len(links)} addresses; keep at most {MOST_LINKS}."]
+        problems = [] if len(links) <= MOST_LINKS else [f"There are {len(links)} addresses; keep at most {MOST_LINKS}."]
         for link in links:
             try:
                 check(link)
@@ -88,10 +88,10 @@ class LinksField(forms.CharField):
 
 
 def refuse_hidden_characters(text: str) -> None:
-    """Raise ValidationError for what could make a public text look like another one, as bundles are refused for it."""
+    """Raise ValidationError for characters that could make a public text look different, as in bundles."""
     bad = hidden_character(text, multiline=True)
     if bad:
-        msg = f"This holds the control or direction character {bad}; remove it."
+        msg = f"This contains the control or direction character {bad}; remove it."
         raise ValidationError(msg)
 
 
@@ -106,24 +106,24 @@ def _name(label: str, help_text: str = "", *, required: bool = False) -> forms.C
 
 
 class ModelFactsForm(forms.Form):
-    """What tells whether a model may have seen the papers and their code."""
+    """Facts that indicate whether a model may have seen the papers and their code."""
 
     weights = forms.ChoiceField(
-        required=False, label="Weights of the model", choices=[("", "not said"), *Weights.choices]
+        required=False, label="Weights of the model", choices=[("", "not stated"), *Weights.choices]
     )
     knowledge_cutoff = forms.RegexField(
         MONTH,
         required=False,
         label="Knowledge cutoff",
-        help_text="The month up to which the model knows texts, by its vendor, such as 2024-06.",
+        help_text="The last month of the model's training data, as its vendor states it, such as 2024-06.",
         error_messages={"invalid": "Write a month like 2024-06."},
     )
 
 
 class UploadForm(ModelFactsForm):
-    """A bundle, or predictions or an output tree with what ``submission.json`` would say.
+    """A bundle, or predictions or an output tree with the fields that ``submission.json`` would hold.
 
-    ``stored`` names an upload of ``owner`` that was received before, so that a corrected field needs no second upload.
+    ``stored`` names an earlier upload of ``owner``, so that correcting a field needs no second upload.
     """
 
     file = forms.FileField(
@@ -132,7 +132,7 @@ class UploadForm(ModelFactsForm):
         widget=forms.FileInput(attrs={"accept": ".zip,.tar.gz,.tgz,.gz,.jsonl,.json"}),
     )
     stored = forms.ModelChoiceField(queryset=Upload.objects.none(), required=False, widget=forms.HiddenInput)
-    suite = forms.ChoiceField(required=False, label="Suite", help_text="Needed for an output tree and for predictions.")
+    suite = forms.ChoiceField(required=False, label="Suite", help_text="Required for output trees and predictions.")
     system = _name("System", f"The name on the board. {_NEEDED}")
     backbone = _name("Backbone model", f"With its version or date. {_NEEDED}")
     scaffold = _name("Scaffold", "The agent around the model and its version, such as OpenHands 0.33; empty for none.")
@@ -158,64 +158,64 @@ class UploadForm(ModelFactsForm):
         stored.queryset = Upload.objects.filter(owner=owner)
         suite = self.fields["suite"]
         assert isinstance(suite, forms.ChoiceField)  # noqa: S101 - for the type checker: declared above
-        suite.choices = [("", "as the bundle says"), *_open_suites()]
+        suite.choices = [("", "as in the bundle"), *_open_suites()]
 
     def clean_file(self) -> UploadedFile[bytes] | None:
-        """The file, if one was sent and is not too large."""
+        """Return the file, if one was sent. Raises ValidationError if it, or the waiting uploads, are too large."""
         file: UploadedFile[bytes] | None = self.cleaned_data.get("file")
         limit = largest_upload()
         if file is not None and (file.size or 0) > limit:
             msg = (
-                f"{file.name} has more than the {readable(limit)} that are accepted. "
+                f"{file.name} is larger than the accepted {readable(limit)}. "
                 "Leave out or shorten trajectories, or send fewer trials."
             )
             raise ValidationError(msg)
         if file is not None and Upload.objects.filter(owner=self._owner).count() >= WAITING_UPLOADS:
             msg = (
-                f"{WAITING_UPLOADS} checked uploads of yours are still waiting. Submit or discard some of them "
+                f"You have {WAITING_UPLOADS} uploads that are not submitted yet. Submit or discard some of them "
                 "(they are listed under My submissions), then send this one."
             )
             raise ValidationError(msg)
         if file is not None:
-            self._refuse_hoarding(file.size or 0)
+            self._refuse_over_total_size(file.size or 0)
         return file
 
-    def _refuse_hoarding(self, size: int) -> None:
+    def _refuse_over_total_size(self, size: int) -> None:
         waiting = Upload.objects.filter(owner=self._owner).aggregate(size=Sum("size"))["size"] or 0
         most = WAITING_TREES * tree_limits().upload
         if waiting + size > max(most, WAITING_UPLOADS * ArchiveLimits().upload):
             msg = (
-                f"Your waiting uploads hold {readable(waiting)} already. Submit or discard some of them "
+                f"Your unsubmitted uploads already total {readable(waiting)}. Submit or discard some of them "
                 "(they are listed under My submissions), then send this one."
             )
             raise ValidationError(msg)
 
     def clean(self) -> dict[str, Any]:
-        """Require a file, now or before."""
+        """Require a file, sent now or stored earlier, and a suite for a file larger than a bundle may be."""
         data = super().clean() or self.cleaned_data
         if not data.get("file") and not data.get("stored") and not self.errors.get("file"):
             self.add_error("file", _NO_FILE)
         file, limit = data.get("file"), ArchiveLimits().upload
         if file is not None and (file.size or 0) > limit and not data.get("suite"):
-            # At this field, not at the file's, so that the file is kept and need not be sent again.
+            # The error belongs to this field, so that the file is kept and need not be sent again.
             message = (
-                f"{file.name} has more than the {readable(limit)} that bundles and predictions may have. If it is an "
-                "output tree, choose the suite that it answers; else shorten trajectories, or send fewer trials."
+                f"{file.name} is larger than the {readable(limit)} allowed for bundles and predictions. If it is an "
+                "output tree, choose the suite that it answers; otherwise shorten trajectories, or send fewer trials."
             )
             self.add_error("suite", message)
         return data
 
     def described(self) -> Manifest | None:
-        """What the valid fields say in place of a manifest; None when no suite is named."""
+        """Return the valid fields as a manifest; None if no suite is chosen."""
         return described_by(self.cleaned_data)
 
     def as_typed(self) -> dict[str, str]:
-        """The describing fields as they were typed, for keeping beside the file; PostgreSQL keeps no NUL."""
+        """Return the describing fields as entered, to store with the file; PostgreSQL cannot store NUL."""
         return {name: str(self.data.get(name, "")).replace("\0", "") for name in DESCRIBING_FIELDS}
 
 
 def _open_suites() -> list[tuple[str, str]]:
-    """Suites that take answers, as choices; where titles are equal their slugs tell them apart."""
+    """Return the suites that accept answers as choices; slugs distinguish equal titles."""
     suites = []
     for suite in Suite.objects.all():
         version = current_version(suite)
@@ -226,16 +226,16 @@ def _open_suites() -> list[tuple[str, str]]:
 
 
 class SubmitForm(forms.Form):
-    """Submitting, perhaps with the owner's consent to publish as soon as everything is scored.
+    """Submit an upload, optionally with the owner's consent to publish it once everything is scored.
 
-    Consent and licence belong together: one without the other is a mistake that is pointed out.
+    Consent and licence must be given together.
     """
 
     consent = forms.BooleanField(required=False, label=_CONSENT)
     licence = forms.ChoiceField(required=False, label=_LICENCE, choices=_LICENCE_CHOICES)
 
     def clean(self) -> dict[str, Any]:
-        """Point out consent without licence, and the reverse."""
+        """Report consent without a licence, and a licence without consent."""
         data = super().clean() or self.cleaned_data
         if data.get("consent") and not data.get("licence") and "licence" not in self.errors:
             self.add_error("licence", _NO_LICENCE)
@@ -245,7 +245,7 @@ class SubmitForm(forms.Form):
 
 
 class PublishForm(forms.Form):
-    """Publishing a scored submission."""
+    """Publish a scored submission."""
 
     consent = forms.BooleanField(
         label=_CONSENT, error_messages={"required": "Publishing needs your consent to show the code."}
@@ -254,12 +254,12 @@ class PublishForm(forms.Form):
 
 
 class TokenForm(forms.Form):
-    """Making a token."""
+    """Create an API token."""
 
     name = forms.CharField(
         label="Name",
         max_length=80,
-        help_text="What will use it, such as “CI of my-repository”.",
+        help_text="The program that will use it, such as “CI of my-repository”.",
         validators=[refuse_hidden_characters],
     )
     scopes = forms.MultipleChoiceField(
@@ -267,7 +267,7 @@ class TokenForm(forms.Form):
         choices=[(scope.value, f"{scope.value}: {scope.label}") for scope in Scope],
         initial=[Scope.READ.value, Scope.SUBMIT.value],
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Tick at least one box: a token that may do nothing is of no use."},
+        error_messages={"required": "Tick at least one box: a token needs a permission to be useful."},
     )
     days = forms.TypedChoiceField(
         label="It ends",
@@ -288,26 +288,26 @@ def _reason(help_text: str) -> forms.CharField:
 
 
 class WithdrawForm(forms.Form):
-    """Taking a published submission off the board."""
+    """Withdraw a published submission from the board."""
 
-    reason = _reason("Public: it stands where the submission was.")
+    reason = _reason("Public: shown in place of the submission.")
 
 
 class CancelForm(forms.Form):
-    """Stopping an evaluation."""
+    """Stop an evaluation."""
 
     confirm = forms.BooleanField(
         label="Yes, stop this evaluation",
-        error_messages={"required": "Tick the box to confirm: what is under way is lost."},
+        error_messages={"required": "Tick the box to confirm: running work is lost."},
     )
 
 
 class CorrectForm(ModelFactsForm):
-    """Correcting how the system is described."""
+    """Correct the description of a system."""
 
     name = _name("System", required=True)
     backbone = _name("Backbone model", required=True)
-    scaffold = _name("Scaffold", "none, if there is no agent around the model.", required=True)
+    scaffold = _name("Scaffold", "Enter none if no agent runs the model.", required=True)
     organisation = _name("Organisation")
     links = LinksField(label="Links")
     field_order = ("name", "backbone", "scaffold", "organisation", "weights", "knowledge_cutoff", "links", "reason")
@@ -315,9 +315,9 @@ class CorrectForm(ModelFactsForm):
 
     @classmethod
     def of(cls, system: System) -> CorrectForm:
-        """The form filled with what stands there now."""
+        """Return the form filled with the current values."""
         return cls(initial={name: getattr(system, name) for name in cls.base_fields if name != "reason"})
 
     def changes(self) -> dict[str, Any]:
-        """The described facts as they should be."""
+        """Return the corrected values by field name."""
         return {name: value for name, value in self.cleaned_data.items() if name != "reason"}

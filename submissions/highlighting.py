@@ -1,9 +1,9 @@
-"""Turn source code into safe HTML with CSS classes, and write out the characters that hide or reorder text.
+"""Highlight source code as safe HTML, and make characters visible that hide or reorder text.
 
-Whoever sends an answer chooses the text that a web process highlights, and a regular expression that backtracks cannot
-be interrupted: Pygments' Python rules took minutes for one token. So the scanner here is our own. Its alternatives are
-told apart by their first three characters and cannot fail after those, so no character is read more than a few times.
-The classes (Pygments' short names) are styled in ``static/css/site.css``.
+Submitters choose the text that a web process highlights, and a backtracking regular expression cannot be interrupted:
+Pygments' Python rules took minutes for one token. This scanner takes linear time instead: the first three characters
+select the alternative, which then cannot fail, so no character is read more than a few times. The CSS classes
+(Pygments' short names) are styled in ``static/css/site.css``.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 Piece: TypeAlias = tuple[str, str]
-"""A CSS class, empty for plain text, and the text that has it."""
+"""A CSS class (empty for plain text) and its text."""
 
 LONGEST_HIGHLIGHTED: Final = 200_000
-"""Characters. A longer text has no colours: each token is an element of the page."""
+"""Characters. Longer texts are not highlighted, since each token is an element of the page."""
 _MOST_NUMBERED: Final = 10_000
-"""Lines. A longer text has no line numbers, for the same reason."""
+"""Lines. Longer texts have no line numbers, for the same reason."""
 
 _HIDDEN: Final = re.compile(
     "["
-    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls but tab and line ends
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls except tab and line ends
     "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # the other format characters
-    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\ufe00-\ufe0f\U000e0000-\U000e0fff"  # drawn as nothing
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\ufe00-\ufe0f\U000e0000-\U000e0fff"  # rendered as nothing
     "\ud800-\udfff"
     "]"
 )
 
 _EMOJI_STYLES: Final = "\ufe0e\ufe0f"
-"""Part of an emoji; behind a letter they make another name of one that looks the same."""
+"""Valid after an emoji; after a letter they make a different identifier that looks the same."""
 _RETURN: Final = re.compile(r"\r(?![\r\n]|\Z)")
 
 _PYTHON: Final = re.compile(
@@ -63,16 +63,16 @@ _DIFF_MARKS: Final = {"+": "gi", "-": "gd", "@": "gu", "d": "gh", "i": "gh"}
 
 
 def with_visible_marks(source: str) -> str:
-    """``source`` with controls, and marks that reorder or hide text (CVE-2021-42574), written out by their numbers."""
-    return _HIDDEN.sub(_written_out, source)
+    """Replace control characters, and characters that reorder or hide text (CVE-2021-42574), by their code points."""
+    return _HIDDEN.sub(_code_point, source)
 
 
 def code_with_visible_marks(code: str) -> str:
-    """As :func:`with_visible_marks`, and carriage returns inside lines: Python ends lines, and comments, at them."""
-    return with_visible_marks(_RETURN.sub(_written_out, code))
+    """Do the same, also for carriage returns inside lines, where Python ends lines and comments."""
+    return with_visible_marks(_RETURN.sub(_code_point, code))
 
 
-def _written_out(found: re.Match[str]) -> str:
+def _code_point(found: re.Match[str]) -> str:
     mark, before = found[0], found.string[max(0, found.start() - 1) : found.start()]
     if mark in _EMOJI_STYLES and before and unicodedata.category(before).startswith("S"):
         return mark
@@ -80,9 +80,9 @@ def _written_out(found: re.Match[str]) -> str:
 
 
 def highlighted(source: str, language: str, *, first_line: int | None = None) -> str:
-    """``source`` as safe HTML (``<div class="code">``), with line numbers from ``first_line`` on when given.
+    """Return ``source`` as safe HTML (``<div class="code">``), with line numbers if ``first_line`` is given.
 
-    A text that is too long for colours or line numbers is shown without them.
+    Text that is too long for highlighting or line numbers is shown without them.
     """
     lines = tokens_by_line(with_visible_marks(source.replace("\r\n", "\n").replace("\r", "\n")), language)
     if not lines[-1]:
@@ -92,21 +92,21 @@ def highlighted(source: str, language: str, *, first_line: int | None = None) ->
         width = len(str(first_line + len(html) - 1))
         html = [f'<span class="linenos">{n:{width}}</span>{line}' for n, line in enumerate(html, first_line)]
     code = "".join(f"{line}\n" for line in html)
-    # What scrolls must be reachable by keyboard.
+    # Scrollable elements must be reachable by keyboard.
     return f'<div class="code"><pre tabindex="0"><code>{code}</code></pre></div>'
 
 
 def pieces_of(source: str, language: str) -> Iterator[Piece]:
-    """``source`` in pieces, each with its class; docstrings have ``sd``.
+    """Split ``source`` into pieces, each with its class; docstrings have ``sd``.
 
-    ``language`` is a name or a file's ending; one that is not known, and a text that is too long, is plain.
+    ``language`` is a name or a file extension; unknown languages and long texts are plain.
     """
     scan = _SCANNERS.get(language, _plain) if len(source) <= LONGEST_HIGHLIGHTED else _plain
     return scan(source)
 
 
 def tokens_by_line(source: str, language: str) -> list[list[Piece]]:
-    """For each line of ``source`` its pieces; joined they are the line."""
+    """Return the pieces of each line of ``source``; joined, they are the line."""
     lines: list[list[Piece]] = [[]]
     for kind, text in pieces_of(source, language):
         first, *others = text.split("\n")
@@ -117,7 +117,7 @@ def tokens_by_line(source: str, language: str) -> list[list[Piece]]:
 
 
 def span(kind: str, text: str) -> str:
-    """A piece as safe HTML."""
+    """Return a piece as safe HTML."""
     return f'<span class="{kind}">{escape(text)}</span>' if kind else escape(text)
 
 
@@ -157,6 +157,6 @@ def _class_of_name(name: str, before: str, *, defined: bool) -> str:
 
 _SCANNERS: Final[dict[str, Callable[[str], Iterator[Piece]]]] = {
     "diff": _diff,
-    # Strings, numbers and remarks of these are written as Python's are.
+    # Strings, numbers and comments of these look like Python's.
     **dict.fromkeys(("python", "py", "pyi", "json", "jsonl", "toml"), _python),
 }

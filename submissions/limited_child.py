@@ -1,4 +1,4 @@
-"""Run a trusted function on foreign bytes in a child process with hard limits: a hostile file costs one child."""
+"""Run a trusted function on untrusted bytes in a child process with hard limits, so a hostile file costs one child."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ _SHOWN_PLACE: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """What the child may use: bytes of address space, seconds of processor time and by the clock, bytes of answer.
+    """The child's limits: bytes of address space, seconds of CPU and wall time, bytes of output.
 
-    It may write no file, unless ``file_bytes`` says how long one may be; its temporary folder goes with it.
+    It may write no files unless ``file_bytes``, the limit of a file's size, is above 0. Its temporary folder is
+    removed when it ends.
     """
 
     memory_bytes: int = 1024 * _MEGABYTE
@@ -49,9 +50,9 @@ class ChildLimits:
 
 
 class ChildError(Exception):
-    """The child used up a limit, or died. ``late`` names the time that it took too much of, if that was it.
+    """The child exceeded a limit or failed. ``late`` names the time limit, if it exceeded one.
 
-    ``place`` is what :func:`say_place` named last.
+    ``place`` is the last one that :func:`report_place` reported.
     """
 
     def __init__(self, *, late: str = "", place: str = "") -> None:
@@ -60,13 +61,13 @@ class ChildError(Exception):
         self.place = place
 
 
-def ask(module: str, given: bytes | IO[bytes], limits: ChildLimits) -> Any:
-    """What ``module.serve(limits)`` answers to ``given`` on its standard input, as parsed JSON. Raises ChildError."""
-    return json.loads(ask_for_bytes(module, given, limits))
+def call_child(module: str, given: bytes | IO[bytes], limits: ChildLimits) -> Any:
+    """Run ``module.serve(limits)`` on the input ``given``; return its output as parsed JSON. Raises ChildError."""
+    return json.loads(call_child_raw(module, given, limits))
 
 
-def ask_for_bytes(module: str, given: bytes | IO[bytes], limits: ChildLimits, *, scratch: Path | None = None) -> bytes:
-    """The same as it was written. The child's temporary folder lies below ``scratch``."""
+def call_child_raw(module: str, given: bytes | IO[bytes], limits: ChildLimits, *, scratch: Path | None = None) -> bytes:
+    """Do the same, but return the output as bytes. The child's temporary folder is below ``scratch``."""
     command = [sys.executable, "-I", "-c", _START, str(_ROOT), module, json.dumps(dataclasses.asdict(limits))]
     with scratch_folder(scratch, prefix="lmr-child-") as folder, tempfile.TemporaryFile() as stored:
         if isinstance(given, bytes):
@@ -86,12 +87,12 @@ def ask_for_bytes(module: str, given: bytes | IO[bytes], limits: ChildLimits, *,
                 return _collect(process, limits)
             finally:
                 if process.returncode is None:
-                    # The whole group: git may be at work below it.
+                    # Kill the whole process group: git may be running below the child.
                     os.killpg(process.pid, signal.SIGKILL)
 
 
 def _collect(process: subprocess.Popen[bytes], limits: ChildLimits) -> bytes:
-    """Everything the child wrote, once it ended well; raises ChildError when it did not."""
+    """Return everything the child wrote, after it ended normally. Raises ChildError otherwise."""
     deadline = time.monotonic() + limits.wall_seconds
     answer, complaint = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
@@ -110,7 +111,7 @@ def _collect(process: subprocess.Popen[bytes], limits: ChildLimits) -> bytes:
             del complaint[:-_LONGEST_COMPLAINT]
             if len(answer) > limits.answer_bytes:
                 raise ChildError(place=_place_in(complaint))
-    code = process.wait()  # it has closed its output, and has nothing left to do
+    code = process.wait()  # its output is closed, so it is about to end
     if code == -signal.SIGXCPU:
         raise ChildError(late=f"{limits.cpu_seconds} seconds of processor time", place=_place_in(complaint))
     if code != 0:
@@ -125,21 +126,21 @@ def _place_in(complaint: bytearray) -> str:
     return "".join(c if c.isprintable() else "?" for c in place)[:_SHOWN_PLACE]
 
 
-def say_place(place: str) -> None:
-    """In the child: what it is at now, for a :class:`ChildError`."""
+def report_place(place: str) -> None:
+    """Report, from the child, what it works on now; :class:`ChildError` has the last report."""
     sys.stderr.write(f"{_AT}{place}\n")
     sys.stderr.flush()
 
 
-def answer(limits_text: str, act: Callable[[bytes], Any]) -> None:
-    """The child's part: limit this process, give ``act`` what came in, write what it returns, as JSON unless bytes.
+def serve_child(limits_text: str, act: Callable[[bytes], Any]) -> None:
+    """Run the child's side: limit this process, call ``act`` with the input, write its result (JSON unless bytes).
 
-    Import what ``act`` needs before: the limits close the way to more files.
+    Import what ``act`` needs beforehand: the limits allow few more open files.
     """
     limits = ChildLimits(**json.loads(limits_text))
     os.nice(10)  # page requests come first
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
-    # The hard limit is a second later: at it the kernel kills without saying why.
+    # The hard limit is one second later, since there the kernel kills with SIGKILL, which gives no reason.
     resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

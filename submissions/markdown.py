@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore
 
 LONGEST_PARAGRAPH: Final = 5_000
-"""Characters. Looking for the ends of links and emphasis takes quadratic time, so a longer paragraph has none."""
+"""Characters. Parsing links and emphasis takes quadratic time, so longer paragraphs are plain text."""
 
 _TAGS: Final = {
     *("a", "br", "code", "em", "img", "span", "strong"),
@@ -46,14 +46,14 @@ _ATTRIBUTES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """``body`` is safe HTML; ``title`` the text of its first h1, empty when there is none."""
+    """Rendered Markdown: ``body`` is safe HTML, ``title`` the text of its first h1 (empty without one)."""
 
     title: str
     body: str
 
 
 def render(markdown: str, *, rewrite: Callable[[Token], None] | None = None) -> Rendered:
-    """Markdown as HTML. ``rewrite`` may change the inline tokens, such as the addresses of links."""
+    """Render Markdown as HTML. ``rewrite`` may change inline tokens, such as link addresses."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.core.ruler.before("inline", "long_paragraphs", _plain_where_too_long)
     parser.add_render_rule("fence", _fence)
@@ -89,7 +89,7 @@ def _table_close(*_arguments: object) -> str:
 
 
 def _anchor_headings(tokens: Sequence[Token]) -> str:
-    """Give every heading an id as GitHub does, and a link to itself; answer the first h1's text."""
+    """Give every heading an id as GitHub does, and a link to itself; return the first h1's text."""
     title, used = "", dict[str, int]()
     for opening, inline in pairwise(tokens):
         if opening.type != "heading_open":

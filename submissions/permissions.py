@@ -1,4 +1,4 @@
-"""Who is signed in, and who may open a page."""
+"""Return the signed-in user, and restrict views to maintainers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def user_of(request: HttpRequest) -> User:
-    """Return the signed-in user, on pages and operations that only the signed-in reach."""
-    assert isinstance(request.user, User)  # noqa: S101 - for the type checker: the guards have seen to it
+    """Return the signed-in user, in views and operations that require one."""
+    assert isinstance(request.user, User)  # noqa: S101 - for the type checker: the guards ensure it
     return request.user
 
 
 def maintainers_only(view: View) -> View:
-    """Ask visitors to sign in; for accounts that are no maintainer's the page does not exist."""
+    """Send visitors to sign-in, and answer 404 to accounts that are not maintainers."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

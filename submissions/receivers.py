@@ -1,4 +1,4 @@
-"""Record in the audit events what ``benchmark_tasks`` reports by signals."""
+"""Record audit events for signals of ``benchmark_tasks``."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ if TYPE_CHECKING:
 
 @receiver(suite_imported)
 def record_import(suite_version: SuiteVersion, actor: User | None, **_: Any) -> None:
-    """Say in the audit events who imported the new version; nobody when it came by the command line."""
+    """Record who imported a new suite version; ``actor`` is None for the command line."""
     record(verb=Verb.IMPORTED, subject=suite_version, actor=actor)

@@ -1,4 +1,4 @@
-"""Make scratch folders for foreign files, and remove them whatever lies in them."""
+"""Create scratch folders for untrusted files, and remove them whatever they contain."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _BETWEEN_REMOVALS = 0.05
 
 @contextmanager
 def scratch_folder(parent: Path | None = None, *, prefix: str = "lmr-") -> Iterator[Path]:
-    """An empty folder below ``parent``, or where temporary files go, that is removed with whatever lies in it."""
+    """Yield an empty folder below ``parent`` (default: the system's temporary folder); remove it at the end."""
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     try:
         yield folder
     finally:
         for _ in range(_REMOVALS):
-            # A process that was killed a moment ago may still have been writing.
+            # A process that was killed just now may still have been writing.
             with suppress(OSError):
                 remove_tree(folder)
                 break
@@ -35,9 +35,9 @@ def scratch_folder(parent: Path | None = None, *, prefix: str = "lmr-") -> Itera
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove ``folder``, however deep it is and whatever modes are in it (``shutil.rmtree`` recurses, and fails).
+    """Remove ``folder``, however deep, and with any file modes (``shutil.rmtree`` recurses, and fails).
 
-    Folders are moved up one by one, so that no path grows beyond what the system takes.
+    Folders are moved up one by one, so that no path exceeds the system's limit.
     """
     folder.chmod(0o700)
     mark = secrets.token_hex(8)

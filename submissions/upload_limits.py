@@ -1,4 +1,4 @@
-"""How large an upload may be, also of what a request writes to disk before any view runs."""
+"""Limit the size of uploads, including what a request writes to disk before any view runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MEGABYTE = 1024 * 1024
 
 
 def tree_limits() -> ArchiveLimits:
-    """What reading one output tree may cost, by the operator's settings."""
+    """Return the limits for reading one output tree, from the operator's settings."""
     environment = settings.ENVIRONMENT
     return replace(
         TREE_LIMITS,
@@ -25,22 +25,22 @@ def tree_limits() -> ArchiveLimits:
 
 
 def largest_upload() -> int:
-    """The bytes of the largest file that is taken from somebody who is known."""
+    """Return the size in bytes of the largest file that is accepted from a signed-in user."""
     return max(ArchiveLimits().upload, tree_limits().upload)
 
 
 class BoundedUploadHandler(FileUploadHandler):
-    """Hands on only so much of a file that the form sees that it is too large; the rest never reaches the disk.
+    """Keep just enough of a file for the form to see that it is too large; the rest never reaches the disk.
 
-    Django parses a request's body when the CSRF token is looked for, so this holds for strangers as well.
+    Django parses a request's body to find the CSRF token, so this also applies to visitors who are not signed in.
     """
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes | None:
-        """The chunk for the next handler, or nothing once the limit was passed. ``start`` is its offset in bytes."""
+        """Pass the chunk to the next handler, or drop it beyond the limit. ``start`` is its offset in bytes."""
         return raw_data if start <= self._limit() else None
 
     def _limit(self) -> int:
-        """Output trees are taken from people who are signed in only."""
+        """Return the limit in bytes; only signed-in users may send output trees, which are larger."""
         user = getattr(self.request, "user", None)
         return largest_upload() if user is not None and user.is_authenticated else ArchiveLimits().upload
 

@@ -1,4 +1,4 @@
-"""Addresses of uploading, and of programs' tokens. Pages about what became of an upload are the leaderboard's."""
+"""URLs of uploads and API tokens. The leaderboard has the pages of submissions."""
 
 from __future__ import annotations
 

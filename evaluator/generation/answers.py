@@ -149,7 +149,7 @@ def store_answer(request: AnswerRequest, token: uuid.UUID, answer: Answer) -> bo
         implementation.answer_error = storable(answer.error)
         implementation.set_aside = storable(answer.aside)
         if answer.applied is not None:
-            implementation.take(answer.applied)
+            implementation.set_code(answer.applied)
         implementation.save()
         if answer.trajectory is not None:
             columns = columns_of(answer.trajectory)

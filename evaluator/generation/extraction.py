@@ -18,7 +18,7 @@ from evaluator.generation.reply_text import FENCE, closes, without_reasoning
 from submissions.answers.answer_source import defines_goal
 from submissions.answers.check import apply_answer
 from submissions.answers.types import AnswerError, AnswerKind, AppliedAnswer, RawAnswer, SetAside, TaskFiles
-from submissions.limited_child import ChildError, ChildLimits, answer, ask
+from submissions.limited_child import ChildError, ChildLimits, call_child, serve_child
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,7 @@ def extract_limited(text: str, task: TaskFiles, *, limits: ChildLimits = LIMITS)
         "reference": task.reference and str(task.reference),
     }
     try:
-        found = ask(__name__, json.dumps(given).encode(), limits)
+        found = call_child(__name__, json.dumps(given).encode(), limits)
     except ChildError:
         raise NoAnswerError("Reading the reply took too much time or memory.") from None
     if "nothing" in found:
@@ -86,7 +86,7 @@ def extract_limited(text: str, task: TaskFiles, *, limits: ChildLimits = LIMITS)
 
 def serve(limits_text: str) -> None:
     """The child."""
-    answer(limits_text, _extract)
+    serve_child(limits_text, _extract)
 
 
 def extract(text: str, task: TaskFiles) -> Extracted:

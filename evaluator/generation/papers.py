@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 from evaluator.generation.paper_layout import Page, in_reading_order, page_of, plain
 from evaluator.generation.paper_sections import Section, SectionKind, sections_of, title_of
 from evaluator.generation.readable_text import is_readable
-from submissions.limited_child import ChildError, ChildLimits, answer, ask
+from submissions.limited_child import ChildError, ChildLimits, call_child, serve_child
 
 MAX_BYTES: Final = 60 * 1024 * 1024
 MAX_PAGES: Final = 150
@@ -148,7 +148,7 @@ def read_paper_limited(path: Path, limits: ChildLimits = LIMITS) -> Paper:
         raise PaperError(f"The file is larger than {MAX_BYTES // 1024 // 1024} MB.")
     try:
         with path.open("rb") as file:
-            found = ask(__name__, file, limits)
+            found = call_child(__name__, file, limits)
     except ChildError as error:
         why = "took too long" if error.late else "took too much memory or time, or failed"
         raise PaperError(f"Reading the paper {why}.", late=bool(error.late)) from None
@@ -162,7 +162,7 @@ def serve(limits_text: str) -> None:
     # Their files are opened here, before the limits close the way to more.
     import pymupdf  # noqa: F401
 
-    answer(limits_text, _read)
+    serve_child(limits_text, _read)
 
 
 def _read(content: bytes) -> dict[str, Any]:

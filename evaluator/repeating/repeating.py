@@ -96,7 +96,7 @@ def _applied(receipt: Receipt, revision: TaskRevision) -> Implementation:
     raw = RawAnswer(receipt.task.task, receipt.answer.trial, AnswerKind.DIFF, content, "the receipt")
     answer = Implementation(revision=revision, trial=receipt.answer.trial, attempted=True)
     try:
-        answer.take(apply_limited(raw, files_of(revision)))
+        answer.set_code(apply_limited(raw, files_of(revision)))
     except AnswerError as error:
         raise ReceiptError(f"The receipt's difference does not apply to the masked repository: {error}") from None
     if answer.digest != receipt.answer.digest:

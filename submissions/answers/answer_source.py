@@ -1,4 +1,4 @@
-"""Read ``answer.py``: the goal's one definition, and the imports and helpers that come with it."""
+"""Parse ``answer.py`` into the goal's definition and the imports and helpers around it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CONSTANT_NODES = (ast.Constant, *_COLLECTIONS, ast.UnaryOp, ast.BinOp, ast.oper
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """Module-level statements that share lines, with the comment lines right above; ``text`` ends in ``\\n``."""
+    """Module-level statements on shared lines, with the comment lines right above; ``text`` ends in ``\\n``."""
 
     statements: tuple[ast.stmt, ...]
     text: str
@@ -41,7 +41,7 @@ class Helper:
 
 @dataclass(frozen=True, slots=True)
 class SourceAnswer:
-    """What ``answer.py`` holds. ``text`` is the goal's definition, from its decorators on, and ends in ``\\n``."""
+    """The parts of ``answer.py``. ``text`` is the goal's definition including decorators, and ends in ``\\n``."""
 
     node: Definition
     text: str
@@ -49,14 +49,14 @@ class SourceAnswer:
 
 
 def future_names(tree: ast.Module) -> frozenset[str]:
-    """The names that a module imports from ``__future__``."""
+    """Return the names that a module imports from ``__future__``."""
     return frozenset(alias.name for node in tree.body if _is_future(node) for alias in node.names)
 
 
 def defines_goal(answer: bytes, goal: Goal) -> bool:
-    """Whether ``answer`` parses and holds a definition of the goal's name, by itself or in the goal's class.
+    """Return whether ``answer`` defines the goal's name, at the top level or in the goal's class.
 
-    Raises AnswerError for one that does not parse.
+    Raises AnswerError if it does not parse.
     """
     _, body = _parsed(answer)
     of_goal = [statement for statement in body if is_definition(statement) and _is_of_goal(statement, goal)]
@@ -65,9 +65,9 @@ def defines_goal(answer: bytes, goal: Goal) -> bool:
 
 
 def read_answer(answer: bytes, goal: Goal, found: FoundGoal, *, future: frozenset[str]) -> SourceAnswer:
-    """Take ``answer`` apart. ``future`` are the ``__future__`` names that the pristine file imports already.
+    """Parse ``answer``. ``future`` has the ``__future__`` names that the pristine file imports.
 
-    Raises AnswerError, with the answer's line, for anything but the goal's one definition, imports, helper
+    Raises AnswerError, with the answer's line, for anything other than one definition of the goal, imports, helper
     definitions, assignments of constants, and a docstring.
     """
     lines, body = _parsed(answer)
@@ -81,7 +81,7 @@ def read_answer(answer: bytes, goal: Goal, found: FoundGoal, *, future: frozense
             if missing:
                 raise _refused(f"'from __future__ import {missing[0]}' is not in the masked file.", statement)
         elif any(same_code(statement, other) for other in found.source.tree.body):
-            pass  # It repeats what the file has anyway, as an answer with the whole file does.
+            pass  # It repeats a statement of the file, as an answer with the whole file does.
         elif is_definition(statement) or isinstance(statement, _IMPORTS) or _is_constant_assignment(statement):
             helpers.append(statement)
         elif position or not _is_docstring(statement):
@@ -92,7 +92,7 @@ def read_answer(answer: bytes, goal: Goal, found: FoundGoal, *, future: frozense
 
 
 def _parsed(answer: bytes) -> tuple[tuple[str, ...], Sequence[ast.stmt]]:
-    """The lines of the answer, and its statements. Raises AnswerError."""
+    """Return the lines of the answer and its statements. Raises AnswerError."""
     text = _decode(answer)
     lines = tuple(f"{line}\n" for line in text.split("\n"))
     is_indented = _begins_indented(text)
@@ -106,7 +106,7 @@ def _parsed(answer: bytes) -> tuple[tuple[str, ...], Sequence[ast.stmt]]:
     ast.increment_lineno(tree, -1)
     (wrapper, *others) = tree.body
     if not isinstance(wrapper, ast.If) or wrapper.orelse or others:
-        raise AnswerError("The answer begins indented and goes on at the margin; indent all of it alike.", line=1)
+        raise AnswerError("The answer begins indented and continues unindented; indent all of it alike.", line=1)
     return lines, wrapper.body
 
 
@@ -118,7 +118,7 @@ def _decode(answer: bytes) -> str:
     except UnicodeDecodeError as error:
         raise AnswerError("The answer is not UTF-8 text.", line=answer.count(b"\n", 0, error.start) + 1) from None
     if "\0" in text:
-        raise AnswerError("The answer holds a NUL character.", line=text.count("\n", 0, text.index("\0")) + 1)
+        raise AnswerError("The answer contains a NUL character.", line=text.count("\n", 0, text.index("\0")) + 1)
     if not text.strip():
         raise AnswerError("The answer is empty.")
     if text.lstrip().startswith("```"):
@@ -127,19 +127,19 @@ def _decode(answer: bytes) -> str:
 
 
 def _begins_indented(text: str) -> bool:
-    """Whether the first code is indented, as a method is that was cut out of its class."""
+    """Return whether the first code is indented, like a method copied out of its class."""
     code = (line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#"))
     return column(next(code, "")) > 0
 
 
 def _is_of_goal(statement: Definition, goal: Goal) -> bool:
-    """Whether this has the goal's name, or is the class that the goal is a method of."""
+    """Return whether this has the goal's name, or is the class whose method the goal is."""
     is_class = isinstance(statement, ast.ClassDef) and statement.name == goal.class_name.rpartition(".")[2]
     return statement.name == goal.function or is_class
 
 
 def _goals_in(statement: Definition, goal: Goal, found: FoundGoal) -> Iterator[Definition]:
-    """The goal: ``statement`` itself, or its method where it is the goal's class, which must else be as masked."""
+    """Yield the goal: ``statement``, or its method if it is the goal's class, whose other members must be unchanged."""
     if statement.name == goal.function or not isinstance(statement, ast.ClassDef):
         yield statement
         return
@@ -151,7 +151,7 @@ def _goals_in(statement: Definition, goal: Goal, found: FoundGoal) -> Iterator[D
             yield member
         elif not (_is_empty(member) or any(same_code(member, other) for other in pristine)):
             message = (
-                f"Class {statement.name!r} holds something beside {goal.function!r} that differs from the "
+                f"Class {statement.name!r} has a member other than {goal.function!r} that differs from the "
                 "masked file; only the goal is replaced: leave the rest out, or send a diff."
             )
             raise _refused(message, member)
@@ -203,7 +203,7 @@ def _only_constants(expression: ast.expr) -> bool:
 
 
 def _is_empty(statement: ast.stmt) -> bool:
-    """``pass``, ``...`` or a docstring."""
+    """Return whether this is ``pass``, ``...`` or a docstring."""
     constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
     return constant or isinstance(statement, ast.Pass)
 
@@ -219,8 +219,8 @@ def _refused(message: str, node: ast.stmt) -> AnswerError:
 def _refusal(statement: ast.stmt) -> str:
     test = ast.walk(statement.test) if isinstance(statement, ast.If) else ()
     if any(isinstance(node, ast.Name) and node.id == "__name__" for node in test):
-        return "An 'if __name__ == ...' block does not belong into an answer; remove it."
+        return "An 'if __name__ == ...' block is not part of an answer; remove it."
     return (
-        "Beside the goal's definition an answer may hold imports, helper functions and classes, and assignments of "
+        "Besides the goal's definition an answer may have imports, helper functions and classes, and assignments of "
         "constants; move this statement into a function, or send a diff."
     )

@@ -1,4 +1,4 @@
-"""Read uploaded zip and tar.gz files entry by entry, in bounded time and memory; nothing is unpacked to disk."""
+"""Read uploaded zip and tar.gz files entry by entry, in bounded time and memory, without unpacking to disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MEGABYTE = 1024 * 1024
 MAX_FILE_BYTES = _MEGABYTE
-"""Files of a repository that are longer are data: they are no part of an answer, and are not even read."""
+"""Larger files of a repository are data: they are not part of an answer and are not read."""
 
 _ZIP, _EMPTY_ZIP, _GZIP = b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b"
 _ZIP_DIRECTORY_LINE = b"PK\x01\x02"
@@ -38,11 +38,11 @@ _DAMAGE = (
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """What reading one upload may cost. Sizes are bytes.
+    """Limits for reading one upload. Sizes are in bytes.
 
-    28 tasks x 10 trials x 3 files are 840 members; a folder as trajectory has one for each event. ``entries`` also
-    counts folders and what macOS adds beside each file. The ratio is held over the whole archive, above a floor that
-    small, repetitive logs need.
+    28 tasks x 10 trials x 3 files are 840 members; a trajectory folder has one member per event. ``entries`` also
+    counts folders and the files that macOS adds. The ratio applies to the whole archive, above a floor that small,
+    repetitive logs need.
     """
 
     upload: int = 20 * _MEGABYTE
@@ -69,14 +69,14 @@ TREE_LIMITS = ArchiveLimits(
     path=400,
     depth=40,
 )
-"""The bounds of an output tree where the operator sets no others. Nothing beyond 1 MB is read, so data cost little."""
+"""The default limits of an output tree. Files over 1 MB are not read, so data cost little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of an archive: a regular file, unless ``kind`` says otherwise.
+    """One entry of an archive. An empty ``kind`` is a regular file.
 
-    ``read`` gives its content, of ``size`` bytes; of a tar's entry only before the next one is asked for.
+    ``read`` returns its content of ``size`` bytes; for a tar, call it before taking the next entry.
     """
 
     name: str
@@ -86,16 +86,16 @@ class Entry:
 
 
 def is_packed(data: bytes) -> bool:
-    """Whether this is the beginning of a zip or gzip file."""
+    """Return whether ``data`` begins like a zip or gzip file."""
     return data.startswith((_ZIP, _EMPTY_ZIP, _GZIP))
 
 
 def entries(data: bytes, limits: ArchiveLimits) -> Iterator[Entry]:
-    """Every entry of the zip or tar.gz in ``data``. Raises BundleError where it is damaged, or costs too much."""
+    """Yield every entry of the zip or tar.gz in ``data``. Raises BundleError if it is damaged or exceeds a limit."""
     budget = _Budget(limits, compressed_size=len(data))
     too_many = refuse(f"The archive has more than {limits.entries} entries; send only the answers.")
     is_zip = data.startswith((_ZIP, _EMPTY_ZIP))
-    # The zip module makes an object of each line before anybody can count them.
+    # Count here, since the zip module creates an object for each directory entry first.
     if is_zip and data.count(_ZIP_DIRECTORY_LINE) > limits.entries:
         raise BundleError([too_many])
     with _damage_refused():
@@ -107,7 +107,7 @@ def entries(data: bytes, limits: ArchiveLimits) -> Iterator[Entry]:
 
 
 def readable(size: int) -> str:
-    """A size in bytes as people write it: ``1 GB``, ``20 MB``, ``64 KB``, ``12 bytes``."""
+    """Format a size in bytes: ``1 GB``, ``20 MB``, ``64 KB``, ``12 bytes``."""
     if size >= 1024 * _MEGABYTE:
         return f"{size / (1024 * _MEGABYTE):.3g} GB"
     if size >= _MEGABYTE:
@@ -116,13 +116,13 @@ def readable(size: int) -> str:
 
 
 def shown_name(name: str) -> str:
-    """A foreign name, printable and short enough for a message."""
+    """Return an untrusted name, printable and short enough for a message."""
     text = "".join(c if " " <= c <= "~" else f"\\x{ord(c):02x}" for c in name[: _SHOWN_NAME + 1])
     return text if len(text) <= _SHOWN_NAME else text[:_SHOWN_NAME] + "..."
 
 
 class _Budget:
-    """Counts unpacked bytes."""
+    """Count unpacked bytes against the limits."""
 
     def __init__(self, limits: ArchiveLimits, *, compressed_size: int) -> None:
         self.allowed = min(limits.total, max(limits.ratio_floor, limits.ratio * compressed_size))
@@ -131,7 +131,7 @@ class _Budget:
         self._ratio = limits.ratio
 
     def spend(self, size: int) -> None:
-        """Count ``size`` bytes. Raises BundleError when total or ratio are passed."""
+        """Count ``size`` bytes. Raises BundleError if the total or ratio is exceeded."""
         if size > self._left:
             limit = "" if self._is_total else f", {self._ratio} times its packed size"
             advice = "leave out or shorten trajectories" if self._is_total else "leave out files of repeated text"
@@ -139,10 +139,10 @@ class _Budget:
         self._left -= size
 
     def require(self, name: str, size: int) -> None:
-        """Raises BundleError where an entry of ``size`` bytes would pass total or ratio."""
+        """Raise BundleError if an entry of ``size`` bytes would exceed the total or ratio."""
         if size > self._left:
             message = (
-                f"With this entry, which says that it holds {readable(size)}, the archive unpacks to more than "
+                f"With this entry, whose declared size is {readable(size)}, the archive unpacks to more than "
                 f"{readable(self.allowed)}; leave it out, or pack it again."
             )
             raise BundleError([refuse(message, file=shown_name(name))])
@@ -160,7 +160,7 @@ def _damage_refused(file: str = "") -> Iterator[None]:
 def _zip_entries(data: bytes, budget: _Budget) -> Iterator[Entry]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for info in archive.infolist():
-            # Not ``filename``, which ends at the first NUL.
+            # ``filename`` would end at the first NUL.
             name = info.orig_filename
             yield Entry(name, _zip_kind(info), info.file_size, partial(_read_zip_entry, archive, info, budget))
 
@@ -185,7 +185,7 @@ def _zip_kind(info: zipfile.ZipInfo) -> str:
 def _read_zip_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> bytes:
     with _damage_refused(shown_name(info.orig_filename)):
         with archive.open(info) as file:
-            # Never more than the directory says, whatever is packed; zipfile compares the checksum at the end.
+            # Read no more than the directory declares, whatever is packed; zipfile verifies the checksum at the end.
             content = file.read(info.file_size + 1)
         budget.spend(len(content))
         if len(content) != info.file_size:
@@ -194,7 +194,7 @@ def _read_zip_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Bu
 
 
 class _CountedGzip(gzip.GzipFile):
-    """The decompressed bytes of a gzip file; each is counted before it is handed out."""
+    """A gzip file whose decompressed bytes are counted before they are returned."""
 
     def __init__(self, data: bytes, budget: _Budget) -> None:
         super().__init__(fileobj=io.BytesIO(data))
@@ -209,17 +209,17 @@ class _CountedGzip(gzip.GzipFile):
 def _tar_entries(data: bytes, budget: _Budget) -> Iterator[Entry]:
     stream = _CountedGzip(data, budget)
     for header in read_headers(stream):
-        # Before its content is passed over: a header of 290 bytes may say that 100 GB follow.
+        # Check before skipping the content: a header of 290 bytes may declare 100 GB.
         budget.require(header.name, header.size)
         content = _TarContent(stream, header.size)
         yield Entry(header.name, header.kind, header.size, partial(content.read, shown_name(header.name)))
-        content.pass_over()
+        content.skip()
     while stream.read(_CHUNK):
-        pass  # to the end of the stream, so that gzip's checksum is looked at too
+        pass  # read to the end of the stream, so that gzip's checksum is verified
 
 
 class _TarContent:
-    """The content of a tar's entry, which is read or passed over before the next header."""
+    """The content of a tar's entry, which is read or skipped before the next header."""
 
     def __init__(self, stream: _CountedGzip, size: int) -> None:
         self._stream = stream
@@ -227,12 +227,12 @@ class _TarContent:
         self._left = -(-size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
 
     def read(self, name: str) -> bytes:
-        """The content, once. Raises BundleError where the archive ends before it, with the file's ``name``."""
+        """Return the content, once. Raises BundleError with the file's ``name`` if the archive ends too early."""
         with _damage_refused(name):
             return read_exactly(self._stream, self._take())[: self._size]
 
-    def pass_over(self) -> None:
-        """Go on to where the next header begins."""
+    def skip(self) -> None:
+        """Skip to the next header."""
         left = self._take()
         while left:
             left -= len(read_exactly(self._stream, min(left, _CHUNK)))

@@ -1,4 +1,4 @@
-"""Read raw answers from an uploaded file of any form: a bundle (zip, tar.gz), predictions, an output tree."""
+"""Parse uploaded files into answers: bundles (zip, tar.gz), predictions and output trees."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ _TREE_UNDESCRIBED = (
 )
 _ROWS_UNDESCRIBED = "Predictions have no submission.json: give at least the suite in the form or on the command line."
 _OTHER_KIND = (
-    "A bundle is a zip, a tar.gz, a JSONL or a JSON file; this file is none of these. Pack it again as zip or tar.gz."
+    "A bundle is a zip, tar.gz, JSONL or JSON file; this file is none of these. Pack it again as zip or tar.gz."
 )
 _ONE_DIFF = (
-    "This is a diff, which does not say which task it answers; put it at answers/<paper>/<index>/answer.diff beside a "
+    "This is a diff, which does not name the task it answers; put it at answers/<paper>/<index>/answer.diff beside a "
     "submission.json, and pack both as zip or tar.gz."
 )
 _EMPTY = "The file is empty; send a zip, tar.gz, JSONL or JSON file."
@@ -70,11 +70,11 @@ _NOT_TEXT = "Left out of the trajectory: only JSON and text files are kept."
 
 @dataclass(slots=True)
 class _Members:
-    """The files of a bundle's archive by name. ``refused`` are others, each with a problem, ``passed_over`` without."""
+    """A bundle's files by name, the ``refused`` ones (each with a problem), and the ``ignored`` ones."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
-    passed_over: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
 
 
 def read_bundle(
@@ -85,13 +85,13 @@ def read_bundle(
     limits: ArchiveLimits | None = None,
     tree_limits: ArchiveLimits | None = None,
 ) -> BundleReading:
-    """The answers in ``data``, not yet tried; what is wrong with one of them does not stop the others.
+    """Parse the answers in ``data`` without applying them; a problem with one does not stop the others.
 
-    ``defaults`` stands in for ``submission.json``, which predictions and output trees do not have; empty ``system`` and
-    ``backbone`` are filled from the rows' ``model_name_or_path``. A bundle ignores it. ``tasks`` are those of the
-    suite that it names: without them an output tree has no answers, and may be no larger than a bundle.
+    ``defaults`` replaces ``submission.json``, which predictions and output trees lack; empty ``system`` and
+    ``backbone`` are filled from the rows' ``model_name_or_path``. Bundles ignore it. ``tasks`` are those of its suite:
+    without them an output tree has no answers, and may be no larger than a bundle.
 
-    Raises BundleError, with every problem found until then, for a file that cannot be read to its end.
+    Raises BundleError, with every problem found so far, for a file that cannot be read to its end.
     """
     limits = limits or ArchiveLimits()
     of_tree = (tree_limits or TREE_LIMITS) if tasks is not None else limits
@@ -110,9 +110,7 @@ def read_bundle(
     if is_packed(data):
         members = _read_members(data, limits, problems)
         manifest, found = _from_archive(members, problems)
-        found.remarks += (
-            Problem(Severity.REMARK, _NOT_TEXT, file=name) for name in members.passed_over[: limits.problems]
-        )
+        found.remarks += (Problem(Severity.REMARK, _NOT_TEXT, file=name) for name in members.ignored[: limits.problems])
     else:
         text, notes = converted(data)
         manifest, found = _from_rows(text, defaults, limits, problems)
@@ -133,7 +131,7 @@ def _reading(manifest: Manifest | None, found: Found, problems: ProblemList, *, 
 
 
 def _names(data: bytes, limits: ArchiveLimits) -> list[str]:
-    """The files' names, as far as the archive can be read: whoever reads the files says what is wrong."""
+    """Return the files' names, up to any damage in the archive; reading the files later reports the damage."""
     names: list[str] = []
     with suppress(BundleError):
         names.extend(entry.name.removeprefix("./") for entry in entries(data, limits) if not entry.kind)
@@ -148,7 +146,7 @@ def _from_tree(
     limits: ArchiveLimits,
     problems: ProblemList,
 ) -> BundleReading | None:
-    """The answers in an output tree; None where this is none, by its names."""
+    """Parse the answers in an output tree; None if the file names are not those of one."""
     suite = defaults.suite if defaults else ""
     found = read_output_tree(data, names, tasks, suite=suite, limits=limits, problems=problems) if tasks else None
     if found is None:
@@ -175,9 +173,9 @@ def _described(defaults: Manifest | None, problems: ProblemList, *, missing: str
 def _from_rows(
     data: bytes, defaults: Manifest | None, limits: ArchiveLimits, problems: ProblemList
 ) -> tuple[Manifest | None, Found]:
-    """The manifest (``defaults`` completed from the rows) and the answers of a file of predictions.
+    """Parse the manifest (``defaults`` completed from the rows) and answers of a file of predictions.
 
-    Raises BundleError for a file of any other kind.
+    Raises BundleError for any other kind of file.
     """
     text = data.lstrip(b" \t\r\n")
     if not text.startswith((b"{", b"[")):
@@ -194,7 +192,7 @@ def _from_rows(
 
 
 def _add(answer: RawAnswer, answers: dict[tuple[str, int], RawAnswer], problems: ProblemList) -> None:
-    """Keep the first answer to a task's trial, and complain of a second one."""
+    """Keep the first answer to a task's trial, and report a second one as a problem."""
     earlier = answers.setdefault((answer.task, answer.trial), answer)
     if earlier is not answer:
         message = f"Trial {answer.trial} is answered twice (also in {earlier.file}); keep one."
@@ -202,17 +200,17 @@ def _add(answer: RawAnswer, answers: dict[tuple[str, int], RawAnswer], problems:
 
 
 def _read_members(data: bytes, limits: ArchiveLimits, problems: ProblemList) -> _Members:
-    """The files of a bundle that may be looked at. Raises BundleError with the earlier problems."""
+    """Read the accepted files of a bundle. Raises BundleError that includes the earlier problems."""
     members = _Members()
     seen: dict[str, str] = {}
     try:
         for entry in entries(data, limits):
-            _take(entry, members, seen, limits, problems)
+            _add_member(entry, members, seen, limits, problems)
     except BundleError as error:
         raise BundleError([*problems.all(), *error.problems]) from None
     if not members.files and not members.refused:
-        raise BundleError([*problems.all(), refuse("The archive holds no files.")])
-    # The one folder that holds them all, as "compress this folder" makes it, is left out.
+        raise BundleError([*problems.all(), refuse("The archive contains no files.")])
+    # Strip a single top folder, which "compress this folder" adds.
     tops = {name.split("/", 1)[0] for name in members.files}
     if len(tops) == 1 and tops != {_ANSWERS} and all("/" in name for name in members.files):
         wrapper = f"{tops.pop()}/"
@@ -222,12 +220,14 @@ def _read_members(data: bytes, limits: ArchiveLimits, problems: ProblemList) -> 
     return members
 
 
-def _take(entry: Entry, members: _Members, seen: dict[str, str], limits: ArchiveLimits, problems: ProblemList) -> None:
-    """Keep one entry of a bundle's archive, or note what is wrong with it."""
+def _add_member(
+    entry: Entry, members: _Members, seen: dict[str, str], limits: ArchiveLimits, problems: ProblemList
+) -> None:
+    """Keep one entry of a bundle's archive, or report its problem."""
     name = entry.name.removeprefix("./").removesuffix("/")
     parts = name.split("/")
     if name in ("", ".") or parts[0] == "__MACOSX" or parts[-1] == ".DS_Store" or parts[-1].startswith("._"):
-        return  # what macOS puts into archives beside people's files
+        return  # files that macOS adds to archives
     wrong = _name_problem(name, limits)
     if entry.kind == FOLDER and not wrong:
         return
@@ -239,8 +239,8 @@ def _take(entry: Entry, members: _Members, seen: dict[str, str], limits: Archive
     suffix = parts[-1][parts[-1].rfind(".") :].lower() if "." in parts[-1] else ""
     if not wrong and suffix not in _ALLOWED_SUFFIXES:
         if f"/{_TRAJECTORY}/" in name.lower():
-            # Agents keep more than text beside their events, such as pickled state.
-            members.passed_over.append(name)
+            # Agents also store other files with their events, such as pickled state.
+            members.ignored.append(name)
             return
         wrong = f"Files of this kind are not accepted (allowed: {' '.join(sorted(_ALLOWED_SUFFIXES))})."
     most = limits.trajectory if _is_trajectory(parts[-1]) else limits.member
@@ -252,19 +252,19 @@ def _take(entry: Entry, members: _Members, seen: dict[str, str], limits: Archive
         return
     members.files[name] = entry.read()
     if len(members.files) > limits.members:
-        message = f"The archive holds more than {limits.members} files; send fewer trials or fewer extras."
+        message = f"The archive contains more than {limits.members} files; send fewer trials or fewer extra files."
         raise BundleError([refuse(message)])
 
 
 def _name_problem(name: str, limits: ArchiveLimits) -> str:
-    """What is wrong with an entry's name, or an empty text."""
+    """Return what is wrong with an entry's name, or an empty text."""
     parts = name.split("/")
     rules = (
         (any(not " " <= c <= "~" for c in name), "The name has characters outside printable ASCII; rename the file."),
         (len(name) > limits.path, f"The path is longer than {limits.path} characters; shorten it."),
         ("\\" in name, "The name has a backslash; pack with forward slashes."),
         (name.startswith("/") or _DRIVE_LETTER.match(name), "The path is absolute; pack relative paths."),
-        (".." in parts, "The path climbs out of the archive with '..'; pack plain relative paths."),
+        (".." in parts, "The path leaves the archive with '..'; pack plain relative paths."),
         (
             any(part in ("", ".") or part != part.strip() for part in parts),
             "The path has an empty, '.' or space-padded part; pack plain relative paths.",
@@ -291,7 +291,7 @@ def _from_archive(members: _Members, problems: ProblemList) -> tuple[Manifest | 
             folders[folder][name] = content
         elif folder or name.lower() not in _TOP_FILES:
             stray = True
-            problems.add(refuse(f"Unknown file; answers lie at {_LAYOUT}.", file=path))
+            problems.add(refuse(f"Unknown file; the paths of answers are {_LAYOUT}.", file=path))
     problems.extend(_missing(members, has_answers=bool(folders) or stray))
     for folder, files in sessions.items():
         folders[folder][f"{_TRAJECTORY}/"] = folder_as_lines(files)
@@ -310,24 +310,26 @@ def _from_archive(members: _Members, problems: ProblemList) -> tuple[Manifest | 
 
 
 def _missing(members: _Members, *, has_answers: bool) -> Iterator[Problem]:
-    """What the bundle lacks. What was refused for its own sake is not called missing as well."""
+    """Yield problems for missing parts of the bundle, except those that were refused already."""
     refused = [name.lower().split("/") for name in members.refused]
     has_manifest = any(path.lower() == MANIFEST_FILE for path in members.files)
     if not has_manifest and not any(parts[-1] == MANIFEST_FILE for parts in refused):
         yield refuse(f"{MANIFEST_FILE} is missing; add it at the top of the archive.", file=MANIFEST_FILE)
     if not has_answers and not any(_ANSWERS in parts for parts in refused):
-        yield refuse(f"The bundle holds no answer; answers lie at {_LAYOUT}.")
+        yield refuse(f"The bundle contains no answer; the paths of answers are {_LAYOUT}.")
 
 
 def _from_folder(
     folder: str, files: Mapping[str, bytes], refused: Collection[str], problems: ProblemList
 ) -> RawAnswer | None:
-    """The answer in one folder, of several the first; None after noting why (unless it was refused before)."""
+    """Return the (first) answer in a folder; None after reporting why, unless it was refused before."""
     place = _PLACE.fullmatch(folder.lower())
     paper = paper_slug(place[1]) if place else ""
     if place is None or not paper:
         for name in files:
-            problems.add(refuse(f"Unknown place; answers lie at {_LAYOUT}.", file=f"{folder}/{name}".rstrip("/")))
+            problems.add(
+                refuse(f"Unknown folder; the paths of answers are {_LAYOUT}.", file=f"{folder}/{name}".rstrip("/"))
+            )
         return None
     task, trial = f"{paper}/{place[2]}", int(place[3] or 1)
     if trial > LARGEST_TRIAL:
@@ -362,7 +364,7 @@ def _from_folder(
 
 
 def _beside_problem(name: str, content: bytes, trajectory: str | None) -> str:
-    """What is wrong with a file beside an answer, or an empty text."""
+    """Return what is wrong with a file in an answer's folder, or an empty text."""
     if not _is_trajectory(name):
         return f"Unknown file {name[:60]!r}; {nearest(name, (*_ANSWER_FILES, _USAGE))}"
     if trajectory is not None and name != trajectory:
@@ -371,13 +373,13 @@ def _beside_problem(name: str, content: bytes, trajectory: str | None) -> str:
 
 
 def _is_trajectory(name: str) -> bool:
-    """Whether this is a trajectory's file, or all that lies in the folder of one."""
+    """Return whether this is a trajectory's file, or the name that stands for a trajectory folder."""
     base = name.lower()
     return base not in (MANIFEST_FILE, _USAGE) and base.endswith((*_TRAJECTORY_SUFFIXES, "/"))
 
 
 def _trajectory_remarks(answers: Iterable[RawAnswer]) -> Iterator[Problem]:
-    """What of the trajectories is not understood. They are kept as they are in every case."""
+    """Yield remarks on trajectories that are not (fully) understood. They are stored unchanged in any case."""
     for answer in answers:
         if answer.trajectory is None:
             continue

@@ -1,6 +1,6 @@
-"""Try every answer of a bundle on its task, and list everything that is wrong, before anything is queued.
+"""Apply every answer of a bundle to its task and list all problems, before anything is queued.
 
-All of it handles foreign text: :mod:`submissions.answers.limited` has it run in a process that can be ended.
+The text is untrusted, so :mod:`submissions.answers.limited` runs this module in a process with limits.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ from submissions.answers.types import (
     closed_message,
     refuse,
 )
-from submissions.limited_child import answer as serve_with
-from submissions.limited_child import say_place
+from submissions.limited_child import report_place, serve_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 MAX_APPLIED_BYTES = 64 * 1024 * 1024
-"""What the changed files of all answers of a bundle may hold together."""
+"""Limit on the total size of the files that a bundle's answers change."""
 
 _NAMED_TASKS = 10
 _NO_ANSWER = (
@@ -53,8 +52,8 @@ _READING: TypeAdapter[BundleReading] = TypeAdapter(BundleReading)
 
 
 def serve(limits: str) -> None:
-    """The child of :mod:`submissions.answers.limited`."""
-    serve_with(limits, _serve)
+    """Run in the child process of :mod:`submissions.answers.limited`."""
+    serve_child(limits, _serve)
 
 
 def _serve(given: bytes) -> bytes:
@@ -64,7 +63,7 @@ def _serve(given: bytes) -> bytes:
     try:
         with what.open("rb") as file:
             data = file.read(max(BUNDLE_LIMITS.upload, how.tree_limits.upload) + 1)
-        return _READING.dump_json(check_bundle(data, how, lambda answer: say_place(answer.file)))
+        return _READING.dump_json(check_bundle(data, how, lambda answer: report_place(answer.file)))
     except BundleError as error:
         return _READING.dump_json(BundleReading(None, (), tuple(error.problems), unreadable=True))
 
@@ -72,9 +71,9 @@ def _serve(given: bytes) -> bytes:
 def check_bundle(
     data: bytes, request: BundleRequest, on_answer: Callable[[RawAnswer], object] = lambda _: None
 ) -> BundleReading:
-    """Read a bundle of any form and try its answers on the tasks of the suite that it names, if that is known.
+    """Read a bundle of any form and, if its suite is known, apply its answers to the suite's tasks.
 
-    Answers to tasks that take none are left out, with a remark each.
+    Answers to tasks that accept none are left out, with a remark each.
 
     Raises BundleError as :func:`~submissions.answers.bundle.read_bundle` does.
     """
@@ -110,9 +109,9 @@ def try_answers(
     tasks: Mapping[str, TaskFiles],
     on_answer: Callable[[RawAnswer], object] = lambda _: None,
 ) -> tuple[RawAnswer, ...]:
-    """``answers`` with what came of applying each in a scratch copy. ``tasks`` maps the suite's task slugs.
+    """Apply each answer in a scratch copy and return the answers with the results. ``tasks`` maps the suite's slugs.
 
-    Nothing that is wrong with an answer raises; it becomes its ``problem``. ``on_answer`` is called before each.
+    An answer that does not apply raises nothing; it gets a ``problem``. ``on_answer`` is called before each answer.
     """
     tried: list[RawAnswer] = []
     size = 0
@@ -121,7 +120,7 @@ def try_answers(
         task = tasks.get(answer.task)
         if size > MAX_APPLIED_BYTES:
             problem = (
-                f"The changed files of the answers before this one hold more than {readable(MAX_APPLIED_BYTES)}; "
+                f"The files changed by the previous answers exceed {readable(MAX_APPLIED_BYTES)} in total; "
                 "send fewer trials in one bundle, or smaller changes."
             )
             tried.append(_with_problem(answer, Severity.REFUSE, problem))
@@ -159,7 +158,7 @@ def apply_answer(answer: RawAnswer, task: TaskFiles) -> AppliedAnswer:
 
 
 def _remarks_on_diffs(answers: Sequence[RawAnswer]) -> Iterator[Problem]:
-    """What was set aside from diffs, and converted in them; output trees came with their remarks."""
+    """Yield remarks on what was set aside from diffs or converted; output trees already have their remarks."""
     for answer in answers:
         if answer.kind is not AnswerKind.TREE:
             notes = answer.applied.notes if answer.applied else ()
@@ -170,7 +169,7 @@ def _remarks_on_diffs(answers: Sequence[RawAnswer]) -> Iterator[Problem]:
 def _all_left_out(closed: Mapping[str, str]) -> str:
     named = "; ".join(f"{slug} ({reason})" for slug, reason in list(closed.items())[:_NAMED_TASKS])
     more = "; ..." if len(closed) > _NAMED_TASKS else ""
-    return f"There is nothing to submit: every answer here is to a task that takes none: {named}{more}."
+    return f"There is nothing to submit: all answers are to tasks that accept none: {named}{more}."
 
 
 def _with_problem(answer: RawAnswer, severity: Severity, message: str, line: int | None = None) -> RawAnswer:

@@ -1,4 +1,4 @@
-"""Turn what people send as a diff into the plain text that ``git apply`` takes: encoding, colours, binary parts."""
+"""Convert a submitted diff to plain text for ``git apply``: decode it, strip colours, drop binary parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DECODED: Final = "This is UTF-16 text; it was converted to UTF-8."
 
 _UTF16: Final = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _COLOUR: Final = re.compile(rb"\x1b\[[0-9;]*[mK]")
-# git colours the headers of every file, so escapes elsewhere are the content's own.
+# git colours the headers of every file, so escapes elsewhere belong to the content.
 _COLOURED_HEADER: Final = re.compile(rb"^(?:\x1b\[[0-9;]*m)+(?:diff --git |--- |\+\+\+ |@@ )", re.MULTILINE)
 _HEADERS: Final = re.compile(rb"^(?:\+\+\+ |diff --git )", re.MULTILINE)
 _COPIES: Final = re.compile(rb"^(?:copy|rename) from ", re.MULTILINE)
@@ -31,9 +31,9 @@ _SHOWN_NAME: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class PlainDiff:
-    """A diff as UTF-8 text that ends with a line end, without its ``binary`` parts, whose file names these are.
+    """A diff as UTF-8 text that ends with a line end. ``binary`` has the file names of the dropped binary parts.
 
-    ``notes`` say in sentences what was converted.
+    ``notes`` are sentences on what was converted.
     """
 
     text: bytes
@@ -42,7 +42,7 @@ class PlainDiff:
 
 
 def as_utf8(content: bytes) -> bytes:
-    """``content`` in UTF-8 without a byte order mark, if it is UTF-16 with one, as PowerShell's ``>`` writes it."""
+    """Convert ``content`` from UTF-16 with a byte order mark, as PowerShell's ``>`` writes it, to UTF-8 without one."""
     for mark, encoding in _UTF16:
         if content.startswith(mark):
             with suppress(UnicodeDecodeError):
@@ -51,15 +51,15 @@ def as_utf8(content: bytes) -> bytes:
 
 
 def converted(content: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """``content`` as :func:`as_utf8` gives it, and the note on that where it was UTF-16."""
+    """Return ``content`` as :func:`as_utf8` does, with a note if it was UTF-16."""
     text = as_utf8(content)
     return text, () if content.endswith(text) else (DECODED,)
 
 
 def plain_diff(diff: bytes) -> PlainDiff:
-    """``diff`` as ``git apply`` takes it.
+    """Convert ``diff`` for ``git apply``.
 
-    Raises AnswerError for what is no text, empty, fenced or too large.
+    Raises AnswerError if it is not text, is empty or too large, or has a Markdown fence.
     """
     if len(diff) > 2 * MAX_DIFF_BYTES:
         raise _too_large()
@@ -68,7 +68,7 @@ def plain_diff(diff: bytes) -> PlainDiff:
         text, notes = _COLOUR.sub(b"", text), (*notes, COLOURED)
     _require_text(text)
     text, binary = _without_binary_parts(text if text.endswith(b"\n") else text + b"\n")
-    # The number of files is bounded before git makes them: a small diff may copy a large file thousands of times.
+    # Limit the files before git creates them: a small diff may copy a large file thousands of times.
     if len(_HEADERS.findall(text)) > _MOST_HEADERS or len(_COPIES.findall(text)) > _MOST_COPIES:
         raise AnswerError(f"The diff touches more than {MAX_CHANGED_FILES} files or copies more than {_MOST_COPIES}.")
     return PlainDiff(text, notes, binary)
@@ -89,7 +89,7 @@ def _require_text(diff: bytes) -> None:
         raise AnswerError("The diff is not UTF-8 text.", line=_line_at(diff, error.start)) from None
     if b"\0" in diff:
         raise AnswerError(
-            "The diff holds a NUL character. UTF-16 text needs a byte order mark.",
+            "The diff contains a NUL character. UTF-16 text needs a byte order mark.",
             line=_line_at(diff, diff.index(b"\0")),
         )
     if diff.lstrip().startswith(b"```"):
@@ -101,7 +101,7 @@ def _line_at(content: bytes, position: int) -> int:
 
 
 def _without_binary_parts(diff: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """The diff without the parts on binary files, which git would refuse all of it for, and their names."""
+    """Remove the parts on binary files, for which git would refuse the whole diff; return their names too."""
     if not _BINARY.search(diff):
         return diff, ()
     kept: list[bytes] = []

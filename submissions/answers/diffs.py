@@ -1,7 +1,7 @@
-"""Apply a diff to a task's masked repository, in a scratch copy.
+"""Apply a diff to a scratch copy of a task's masked repository.
 
-What a diff says about itself is not believed; what it did to the copy is looked at, path by path. What an answer may
-not change is set aside, as in output trees.
+The diff's headers are not trusted: the copy is compared path by path with what it was. Changes that an answer may not
+make are set aside, as in output trees.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from submissions.answers.patches import apply_files, path_problem
 from submissions.answers.protection import is_protected_name, too_long
 from submissions.answers.tree_answers import (
     PROTECTED_IS_CHANGED,
-    Making,
+    AnswerBuilder,
     TreeFolder,
+    add_change,
     noise_of_content,
     noise_of_name,
     shown_path,
-    take,
 )
 from submissions.answers.trees import copy_tree, read_tree
 from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from submissions.answers.types import TaskFiles
 
 OTHER_LINE_ENDS = (
-    "The diff's line ends (CRLF or LF) are not those of the masked files; it was applied as if they were, and the "
+    "The diff's line ends (CRLF or LF) differ from those of the masked files; it was applied regardless, and the "
     "files keep theirs."
 )
 _HEADER = re.compile(rb"^(?:--- |\+\+\+ |diff --git |(?:copy|rename) from ).*$", re.MULTILINE)
@@ -45,7 +45,7 @@ _HEADER = re.compile(rb"^(?:--- |\+\+\+ |diff --git |(?:copy|rename) from ).*$",
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What a diff made of the copy: the listing before and after, and the contents of what it wrote."""
+    """A diff's effect on the copy: the listings before and after, and the contents of written files."""
 
     before: Tree
     after: Tree
@@ -57,28 +57,30 @@ class _Result:
 
 
 def apply_diff(task: TaskFiles, diff: bytes) -> AppliedAnswer:
-    """Apply a unified diff to a scratch copy of the task's repository, which stays untouched, and say what came out.
+    """Apply a unified diff to a scratch copy of the task's repository and return the result.
 
-    Changes of protected files, modes, links and binary files are set aside. Raises ProtectedPathError where the diff
-    leaves the repository, AnswerError when it is broken, does not fit, changes nothing that an answer may change, or
-    leaves Python that does not parse or has no goal definition.
+    Changes of protected files, modes, links and binary files are set aside. Raises ProtectedPathError if the diff
+    leaves the repository; AnswerError if it is damaged, does not fit, changes nothing that an answer may change, or
+    results in Python that does not parse or lacks the goal definition.
     """
     plain = plain_diff(diff)
     with scratch_folder() as scratch:
         result, notes = _applied_in(scratch, task.repository, plain.text)
-    making = Making(task=task, others=(), folder=TreeFolder(place="", changed={}, protected={}), masked=result.before)
-    deleted = _sort_out(result, plain, making)
+    builder = AnswerBuilder(
+        task=task, others=(), folder=TreeFolder(place="", changed={}, protected={}), masked=result.before
+    )
+    deleted = _sort_out(result, plain, builder)
     try:
-        _require_change(result, making, deleted)
-        applied = apply_files(task, making.files, deleted=deleted)
+        _require_change(result, builder, deleted)
+        applied = apply_files(task, builder.files, deleted=deleted)
     except AnswerError as error:
-        error.aside = tuple(making.aside)
+        error.aside = tuple(builder.aside)
         raise
-    return replace(applied, aside=tuple(making.aside), notes=(*plain.notes, *notes))
+    return replace(applied, aside=tuple(builder.aside), notes=(*plain.notes, *notes))
 
 
 def _applied_in(scratch: Path, repository: Path, diff: bytes) -> tuple[_Result, tuple[str, ...]]:
-    """What ``diff`` makes of a copy of the repository, and a note where it applies with other line ends only."""
+    """Apply ``diff`` to a copy of the repository; add a note if it applies only with other line ends."""
     try:
         return _made(scratch / "tree", repository, diff), ()
     except DoesNotApplyError as error:
@@ -96,7 +98,7 @@ def _made(tree: Path, repository: Path, diff: bytes) -> _Result:
 
 
 def _made_with_unix_ends(tree: Path, repository: Path, diff: bytes, *, even_so: bool) -> _Result | None:
-    """The same where the files that ``diff`` names have LF for CRLF; None where none has CRLF, unless ``even_so``."""
+    """Do the same after converting the named files from CRLF to LF; None if none has CRLF, unless ``even_so``."""
     holes = copy_tree(repository, tree, longest=MAX_FILE_BYTES)
     before = read_tree(tree)
     named = b"\n".join(_HEADER.findall(diff))
@@ -117,7 +119,7 @@ def _made_with_unix_ends(tree: Path, repository: Path, diff: bytes, *, even_so: 
 
 def _run(tree: Path, holes: Sequence[str], before: Tree, diff: bytes) -> _Result:
     if diff:
-        # Before git makes them: what lies thousands of folders deep can hardly be listed or removed again.
+        # Check before git creates them: paths thousands of folders deep are hard to list and remove.
         for path in paths_in(tree, diff):
             reason = "" if path in before.entries else too_long(path)
             if reason:
@@ -132,7 +134,7 @@ def _run(tree: Path, holes: Sequence[str], before: Tree, diff: bytes) -> _Result
 
 
 def _apply_beside(holes: Sequence[str], tree: Path, diff: bytes) -> None:
-    """Apply ``diff``, and say so where it fails since it changes a file that is too long."""
+    """Apply ``diff``, with a clear error if it changes a file that is too long."""
     try:
         apply_in(tree, diff)
     except DoesNotApplyError:
@@ -143,7 +145,7 @@ def _apply_beside(holes: Sequence[str], tree: Path, diff: bytes) -> None:
 
 
 def _content(path: str, tree: Path, after: Tree) -> bytes | None:
-    """What the diff wrote; None for a link or special file."""
+    """Return the content that the diff wrote; None for a link or special file."""
     if not after.entries[path].is_regular:
         return None
     if after.entries[path].stamp[0] > MAX_FILE_BYTES:
@@ -151,53 +153,53 @@ def _content(path: str, tree: Path, after: Tree) -> bytes | None:
     return (tree / path).read_bytes()
 
 
-def _sort_out(result: _Result, plain: PlainDiff, making: Making) -> list[str]:
-    """Put what may be part of the answer into ``making.files``, set the rest aside, and return what is deleted."""
+def _sort_out(result: _Result, plain: PlainDiff, builder: AnswerBuilder) -> list[str]:
+    """Add allowed changes to ``builder.files``, set the others aside, and return the deleted paths."""
     for path, content in result.written.items():
         if content is None:
-            making.set_aside(path, "Not applied: it is a link or special file.", None)
-        elif not _is_set_aside(path, content, result, making):
-            making.folder.changed[path] = content
-    for path in list(making.folder.changed):
-        take(path, making.folder.changed[path], making)
+            builder.set_aside(path, "Not applied: it is a link or special file.", None)
+        elif not _is_set_aside(path, content, result, builder):
+            builder.folder.changed[path] = content
+    for path in list(builder.folder.changed):
+        add_change(path, builder.folder.changed[path], builder)
     for folder in sorted(result.after.folders - result.before.folders):
         if not any(path.startswith(folder + "/") for path in result.after.entries):
-            making.set_aside(folder, "Not applied: it is an empty folder or a submodule.", None)
+            builder.set_aside(folder, "Not applied: it is an empty folder or a submodule.", None)
     for path in plain.binary:
-        making.set_aside(path, "Not applied: it is a binary file.", None)
+        builder.set_aside(path, "Not applied: it is a binary file.", None)
     deleted = []
     for path in result.deleted:
-        reason = path_problem(path, result.before, making.goal)
+        reason = path_problem(path, result.before, builder.goal)
         if reason:
-            making.set_aside(path, f"Not deleted: it {reason}.", None, deleted=True)
+            builder.set_aside(path, f"Not deleted: it {reason}.", None, deleted=True)
         else:
             deleted.append(path)
     return deleted
 
 
-def _is_set_aside(path: str, content: bytes, result: _Result, making: Making) -> bool:
-    """Whether the change is set aside for its file's kind; a change of an executable's mode alone is noted only."""
+def _is_set_aside(path: str, content: bytes, result: _Result, builder: AnswerBuilder) -> bool:
+    """Return whether the change is set aside due to its kind of file; a mere change of file mode is only noted."""
     old = result.before.entries.get(path)
     if result.after.entries[path].is_executable != (old is not None and old.is_executable):
         whole = old is None and bool(noise_of_name(path))
         what = "it is an executable file" if whole else "it changes its file mode"
-        making.set_aside(path, f"Not applied: {what}.", content if whole else None)
+        builder.set_aside(path, f"Not applied: {what}.", content if whole else None)
         if whole:
             return True
-    if old is not None and path != making.goal.file and is_protected_name(path):
-        making.set_aside(path, PROTECTED_IS_CHANGED, content)
+    if old is not None and path != builder.goal.file and is_protected_name(path):
+        builder.set_aside(path, PROTECTED_IS_CHANGED, content)
         return True
     if noise_of_content(path, content, is_new=False):
-        making.set_aside(path, "Not applied: it becomes a binary file (NUL characters or not UTF-8).", None)
+        builder.set_aside(path, "Not applied: it becomes a binary file (NUL characters or not UTF-8).", None)
         return True
     return False
 
 
-def _require_change(result: _Result, making: Making, deleted: Sequence[str]) -> None:
-    if making.files or deleted:
+def _require_change(result: _Result, builder: AnswerBuilder, deleted: Sequence[str]) -> None:
+    if builder.files or deleted:
         return
-    if making.aside:
-        raise AnswerError("Nothing is left of the diff: an answer may not change any of the files that it changes.")
-    if any(content != making.pristine(path) for path, content in result.written.items()):
+    if builder.aside:
+        raise AnswerError("Nothing remains of the diff: an answer may not change any of the files that it changes.")
+    if any(content != builder.pristine(path) for path, content in result.written.items()):
         raise AnswerError("The diff changes nothing but line ends in the masked repository.")
     raise AnswerError("The diff changes nothing in the masked repository.")

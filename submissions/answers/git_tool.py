@@ -1,6 +1,6 @@
-"""Run git to apply a diff in a folder, and to write a diff between two sets of files.
+"""Run git to apply a diff in a folder, or to compare two sets of files.
 
-git runs outside any repository, with no configuration, no home and no hooks (docs/design/sandbox.md: inside a foreign
+git runs outside any repository, without configuration, home or hooks (docs/design/sandbox.md: inside a foreign
 repository ``git apply`` silently applies nothing).
 """
 
@@ -32,27 +32,27 @@ _HEADER = re.compile(r"^diff --git [ab]/(.*) [ab]/\1$", re.MULTILINE)
 
 
 class DoesNotApplyError(AnswerError):
-    """git refuses the diff: it is damaged, or its context is not that of the files."""
+    """git refuses the diff: it is damaged, or its context does not match the files."""
 
 
 def paths_in(folder: Path, diff: bytes) -> list[str]:
-    """The paths that git will write in ``folder`` when it applies ``diff``; nothing is written yet.
+    """Return the paths that git would write in ``folder`` when applying ``diff``; writes nothing.
 
-    Raises as :func:`apply_in` does for a diff that is broken.
+    Raises as :func:`apply_in` does for a damaged diff.
     """
     listed = apply_in(folder, diff, "--numstat", "-z").decode("utf-8", "surrogateescape")
     return [entry.split("\t", 2)[2] for entry in listed.split("\0") if entry]
 
 
 def apply_in(folder: Path, diff: bytes, *options: str) -> bytes:
-    """Apply ``diff`` to the files in ``folder``; return what git prints.
+    """Apply ``diff`` to the files in ``folder`` and return git's output.
 
-    Raises ProtectedPathError for a path that leaves the folder, DoesNotApplyError for a diff that is broken or does not
-    fit, AnswerError for one that takes too long.
+    Raises ProtectedPathError for a path outside the folder, DoesNotApplyError for a diff that is damaged or does not
+    match, AnswerError for one that takes too long.
     """
     strip = "-p1" if _is_prefixed(folder, diff) else "-p0"
     try:
-        # --unidiff-zero: hunks without context after them, as models write them, may lie anywhere in the file.
+        # --unidiff-zero: allow hunks without trailing context anywhere in the file, as models write them.
         arguments = ["apply", strip, *options, "--whitespace=nowarn", "--unidiff-zero", "-"]
         process = _git(arguments, folder=folder, feed=diff)
     except subprocess.TimeoutExpired:
@@ -69,7 +69,7 @@ def apply_in(folder: Path, diff: bytes, *options: str) -> bytes:
 
 
 def _is_prefixed(folder: Path, diff: bytes) -> bool:
-    """Whether the first folder of the diff's names is a prefix: the files that it names decide, else how it looks."""
+    """Return whether the diff's names begin with a prefix: existing files decide, else the form of the names."""
     names = [os.fsdecode(name) for name in dict.fromkeys(_OLD_NAME.findall(diff))]
     bare, stripped = (
         sum(os.path.lexists(folder / name) for name in each if name and not name.startswith("/"))
@@ -79,9 +79,9 @@ def _is_prefixed(folder: Path, diff: bytes) -> bool:
 
 
 def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
-    """The unified diff from ``before`` to ``after`` (repository path to content), with ``a/`` and ``b/`` headers.
+    """Return a unified diff of ``before`` and ``after`` (repository path to content), with ``a/`` and ``b/`` headers.
 
-    git writes it rather than difflib, which needs hours on two long files made for it.
+    Uses git instead of difflib, which takes hours for two long adversarial files.
     """
     with scratch_folder() as scratch:
         for side, files in (("a", before), ("b", after)):
@@ -96,8 +96,8 @@ def unified_diff(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str
         except subprocess.TimeoutExpired:
             raise AnswerError("Comparing the changed files took too long; send smaller ones.") from None
     if process.returncode not in (0, 1):
-        raise AnswerError("The difference to the masked repository cannot be written.")
-    # For an added or removed file git names the same folder twice when it compares folders.
+        raise AnswerError("The diff to the masked repository cannot be written.")
+    # When comparing folders, git repeats one folder's name for an added or removed file.
     return _HEADER.sub(r"diff --git a/\1 b/\1", process.stdout.decode("utf-8", "replace"))
 
 
@@ -124,7 +124,7 @@ def _git(arguments: list[str], *, folder: Path, feed: bytes = b"") -> subprocess
 
 
 def _shown(complaints: list[str]) -> str:
-    """git's first complaints, in our words where they need any, printable and short."""
+    """Return git's first error messages, printable and short; mismatches are reworded."""
     shown = []
     for complaint in complaints[:_SHOWN_COMPLAINTS]:
         mismatch = _MISMATCH.search(complaint)

@@ -1,8 +1,8 @@
-"""Where the goal's file is itself a test file: only the goal's definition may change in it, and nothing may run early.
+"""Check answers whose goal is in a test file: only the goal may change, and it may run nothing at import.
 
-Three of upstream's tasks are like that. The test runs in the process that loads the answer, so as much as can be is
-kept as it was: every line around the definition, the syntax tree around it (a definition that is indented anew would
-move into another one), and what Python evaluates when it reads the definition rather than when the test calls it.
+This applies to three of upstream's tasks. The test runs in the process that loads the answer, so the answer must keep
+every line around the definition, the syntax tree around it (re-indenting a definition could move it into another one),
+and the expressions that Python evaluates at import rather than when the test calls the goal.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _KNOWN_CALLS = frozenset(
         *("functools.lru_cache", "lru_cache", "functools.cache", "property"),
     )
 )
-"""Calls that models write as decorators, and that run nothing of theirs."""
+"""Calls that models write as decorators, which run no code of the answer."""
 
 
 def check_goal_alone(
     pristine: FoundGoal, result: FoundGoal, goal: Goal, refusal: Callable[..., AnswerError] = AnswerError
 ) -> None:
-    """Raise unless ``result`` is ``pristine`` with another definition of the goal, which runs nothing when it is read.
+    """Raise unless ``result`` is ``pristine`` with another definition of the goal that runs nothing at import.
 
-    ``refusal`` is raised for a change around the definition, AnswerError for one inside it.
+    Raises ``refusal`` for a change around the definition, AnswerError for one inside it.
     """
     if _around(pristine) != _around(result) or not same_around(pristine, result):
         raise refusal(
@@ -48,14 +48,14 @@ def check_goal_alone(
     line = next((found.lineno for found in _evaluated_early(result.node) if not _is_harmless(found, pristine)), None)
     if line is not None:
         message = (
-            f"{goal.file} is a test file that also holds the goal, so decorators, default values, annotations and a "
-            f"class's own statements of {goal.function!r} may only name things there; move the call into the body."
+            f"{goal.file} is a test file that also holds the goal, so decorators, default values, annotations and "
+            f"class-level statements of {goal.function!r} may only use names and constants; move calls into it."
         )
         raise AnswerError(message, line=line, file=goal.file)
 
 
 def with_goal_of(pristine: FoundGoal, result: FoundGoal) -> bytes:
-    """The pristine file with the goal's lines of ``result`` in place of its own."""
+    """Return the pristine file with its goal replaced by the goal of ``result``."""
     lines = pristine.source.lines
     text = result.text
     last = lines[pristine.last_line - 1]
@@ -67,22 +67,22 @@ def with_goal_of(pristine: FoundGoal, result: FoundGoal) -> bytes:
 
 
 def _around(found: FoundGoal) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
-    """What is not the goal: the byte order mark and the lines before and after."""
+    """Return everything but the goal: the byte order mark, and the lines before and after."""
     lines = found.source.lines
     return found.source.mark, lines[: found.first_line - 1], lines[found.last_line :]
 
 
 def same_around(pristine: FoundGoal, result: FoundGoal, *, docstrings: bool = True) -> bool:
-    """Whether two files' syntax trees are the same but for the goal's definition, perhaps without ``docstrings``."""
+    """Return whether two files' syntax trees are equal except for the goal, and optionally for ``docstrings``."""
     but = (pristine.node, result.node)
     return same_code(pristine.source.tree, result.source.tree, docstrings=docstrings, but=but)
 
 
 def _evaluated_early(node: Definition) -> Iterator[ast.expr | ast.stmt]:
-    """The expressions that Python evaluates when it reads the definition.
+    """Yield the expressions that Python evaluates when it executes the definition statement.
 
-    A whole class runs when it is read; of one, what its own definitions evaluate is looked at, and whatever stands
-    beside them. What does more there than give names to values (an import, ``Test.check = other``) comes as a whole.
+    For a class, whose body runs at once, these are what its nested definitions evaluate, and the expressions of its
+    other statements. A statement that does more than bind names (an import, ``Test.check = other``) is yielded whole.
     """
     yield from node.decorator_list
     if isinstance(node, ast.ClassDef):
@@ -91,7 +91,7 @@ def _evaluated_early(node: Definition) -> Iterator[ast.expr | ast.stmt]:
         for statement in node.body:
             if is_definition(statement):
                 yield from _evaluated_early(statement)
-            elif _only_gives_names(statement):
+            elif _only_binds_names(statement):
                 yield from (child for child in ast.walk(statement) if isinstance(child, ast.expr))
             else:
                 yield statement
@@ -104,8 +104,8 @@ def _evaluated_early(node: Definition) -> Iterator[ast.expr | ast.stmt]:
         yield node.returns
 
 
-def _only_gives_names(statement: ast.stmt) -> bool:
-    """Whether this sets names of the class that it stands in, at most."""
+def _only_binds_names(statement: ast.stmt) -> bool:
+    """Return whether this at most binds names of its class."""
     if isinstance(statement, ast.Assign):
         return all(isinstance(target, ast.Name) for target in statement.targets)
     if isinstance(statement, ast.AnnAssign):
@@ -114,7 +114,7 @@ def _only_gives_names(statement: ast.stmt) -> bool:
 
 
 def _is_harmless(expression: ast.expr | ast.stmt, pristine: FoundGoal) -> bool:
-    """Whether evaluating this calls nothing but a few well-known decorators with constants, or stood there before."""
+    """Return whether this is in the pristine file, or calls only a few known decorators with constants."""
     if any(same_code(expression, known) for known in _evaluated_early(pristine.node)):
         return True
     if isinstance(expression, ast.Call):

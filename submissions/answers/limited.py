@@ -1,4 +1,4 @@
-"""Check foreign files and answers in a child process with hard limits: reading, applying, parsing and compiling."""
+"""Check untrusted files and answers (read, apply, parse, compile) in a child process with hard limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from submissions.answers.types import (
     TaskFiles,
     refuse,
 )
-from submissions.limited_child import ChildError, ChildLimits, ask_for_bytes
+from submissions.limited_child import ChildError, ChildLimits, call_child_raw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,9 +40,9 @@ ONE_ANSWER: Final = dataclasses.replace(BUNDLE_CHILD, cpu_seconds=20, wall_secon
 
 @dataclass(frozen=True, slots=True)
 class BundleRequest:
-    """What a bundle is held against: the ``tasks`` of every suite that it may name, by suite and task slug.
+    """What a bundle is checked against: the ``tasks`` of every suite that it may name, by suite and task slug.
 
-    ``defaults`` and ``tree_limits`` are those of :func:`submissions.answers.bundle.read_bundle`.
+    ``defaults`` and ``tree_limits`` are passed to :func:`submissions.answers.bundle.read_bundle`.
     """
 
     tasks: Mapping[str, Mapping[str, TaskFiles]] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class BundleRequest:
 
     @property
     def tree_tasks(self) -> Mapping[str, TaskFiles] | None:
-        """The tasks of the suite that an output tree is said to answer."""
+        """Return the tasks of the suite declared for an output tree."""
         return self.tasks.get(self.defaults.suite) if self.defaults else None
 
 
@@ -62,19 +62,19 @@ def check_packed(
     child: ChildLimits | None = None,
     scratch: Path | None = None,
 ) -> bytes:
-    """:func:`submissions.answers.check.check_bundle` on the file at ``path``, in a limited child process.
+    """Run :func:`submissions.answers.check.check_bundle` on the file at ``path`` in a limited child process.
 
-    The answer can be kept; :func:`unpack` reads it. Scratch files lie below ``scratch``. Raises BundleError with one
-    problem where checking took too much.
+    The result can be stored; :func:`unpack` reads it. Scratch files are created below ``scratch``. Raises BundleError
+    with one problem if the check exceeded a limit.
     """
     request = request or BundleRequest()
     if child is None and request.tree_tasks is not None:
-        # It is larger than a bundle, and read twice.
+        # An output tree is larger than a bundle, and read twice.
         memory = BUNDLE_CHILD.memory_bytes + 3 * request.tree_limits.upload
         child = dataclasses.replace(BUNDLE_CHILD, memory_bytes=memory, cpu_seconds=120, wall_seconds=180.0)
-    path = path.resolve(strict=True)  # the child runs in another folder, and a file's absence is no problem with it
+    path = path.resolve(strict=True)  # the child runs in another folder; a missing file is not the bundle's problem
     try:
-        return ask_for_bytes(_CHILD, pickle.dumps((path, request)), child or BUNDLE_CHILD, scratch=scratch)
+        return call_child_raw(_CHILD, pickle.dumps((path, request)), child or BUNDLE_CHILD, scratch=scratch)
     except ChildError as error:
         at = f" (it was at {error.place})" if error.place else ""
         what = f"took more than {error.late}{at}" if error.late else f"used too much memory, or failed{at}"
@@ -82,8 +82,11 @@ def check_packed(
 
 
 def unpack(packed: bytes) -> BundleReading:
-    """What :func:`check_packed` found. Raises BundleError where the file did not read to its end, else ValueError."""
-    # Here, since web processes import this module, and need pydantic only where somebody submits what was checked.
+    """Parse the result of :func:`check_packed`.
+
+    Raises BundleError if the file could not be read to its end, and ValueError for a result that does not parse.
+    """
+    # Imported here, since web processes import this module but need pydantic only to submit a checked upload.
     from pydantic import TypeAdapter
 
     reading = TypeAdapter(BundleReading).validate_json(packed)
@@ -93,9 +96,9 @@ def unpack(packed: bytes) -> BundleReading:
 
 
 def apply_limited(answer: RawAnswer, task: TaskFiles, *, child: ChildLimits = ONE_ANSWER) -> AppliedAnswer:
-    """:func:`submissions.answers.check.apply_answer` in a limited child process. Raises AnswerError as it does."""
+    """Run :func:`submissions.answers.check.apply_answer` in a limited child process. Raises AnswerError likewise."""
     try:
-        reading = unpack(ask_for_bytes(_CHILD, pickle.dumps((answer, task)), child))
+        reading = unpack(call_child_raw(_CHILD, pickle.dumps((answer, task)), child))
     except ChildError as error:
         what = f"took more than {error.late}" if error.late else "used too much memory, or failed"
         raise AnswerError(f"Applying the answer {what}.") from None
@@ -105,5 +108,5 @@ def apply_limited(answer: RawAnswer, task: TaskFiles, *, child: ChildLimits = ON
         refused = kind(tried.problem.message, line=tried.problem.line)
         refused.aside = tried.aside
         raise refused
-    assert tried.applied is not None  # noqa: S101 - for the type checker: it is one or the other
+    assert tried.applied is not None  # noqa: S101 - for the type checker: either problem or applied is set
     return tried.applied

@@ -1,4 +1,4 @@
-"""Read and check ``submission.json`` and ``usage.json``."""
+"""Parse and validate ``submission.json`` and ``usage.json``."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _STAND_INS = {"suite": "x", "system": "x", "backbone": "x", "inputs": "full"}
 
 
 def _showable(text: str, *, multiline: bool = True) -> str:
-    """Raises ValueError for what a page could not show as itself."""
+    """Normalise the text to NFC. Raises ValueError for characters that a page cannot show as themselves."""
     bad = hidden_character(text, multiline=multiline)
     if bad:
-        raise ValueError(f"holds the control or direction character {bad}; remove it")
+        raise ValueError(f"contains the control or direction character {bad}; remove it")
     return unicodedata.normalize("NFC", text)
 
 
@@ -35,7 +35,7 @@ _in_one_line = partial(_showable, multiline=False)
 
 def _own_words(text: str) -> str:
     if text in KIT_PLACEHOLDERS.values():
-        raise ValueError(f"still holds the task kit's example text {text!r}; replace it with your own")
+        raise ValueError(f"still has the task kit's example text {text!r}; replace it with your own")
     return text
 
 
@@ -48,7 +48,7 @@ def _address(link: str) -> str:
     if parts.scheme not in ("http", "https") or not host or parts.username is not None:
         raise ValueError("must begin with https:// or http:// and name a host, without user name")
     if any(character.isspace() for character in link):
-        raise ValueError("holds a space")
+        raise ValueError("contains a space")
     return link
 
 
@@ -64,7 +64,7 @@ class _Strict(BaseModel):
 
 def _slug(text: str) -> str:
     if not _SLUG.fullmatch(text):
-        raise ValueError(f"is a name like 'lmr-mini' (small letters, digits, hyphens), not {text[:60]!r}")
+        raise ValueError(f"is a name like 'lmr-mini' (lower-case letters, digits, hyphens), not {text[:60]!r}")
     return text
 
 
@@ -90,7 +90,7 @@ class _ManifestFile(_Strict):
 
 
 class Usage(_Strict):
-    """What one answer cost: tokens, US dollars, seconds."""
+    """Cost of one answer: tokens, US dollars, seconds."""
 
     input_tokens: _Amount | None = None
     output_tokens: _Amount | None = None
@@ -98,14 +98,14 @@ class Usage(_Strict):
     seconds: _Amount | None = None
 
     def declared(self) -> dict[str, float]:
-        """What is given, by name."""
+        """Return the given values by name."""
         return self.model_dump(exclude_none=True)
 
 
 def read_manifest(content: bytes, *, file: str = MANIFEST_FILE) -> tuple[Manifest | None, list[Problem]]:
-    """The manifest in ``content`` and every problem found in it: fields that are wrong are left empty.
+    """Parse the manifest in ``content`` and return it with all problems; invalid fields are empty.
 
-    There is no manifest where ``content`` is no JSON object.
+    The manifest is None if ``content`` is not a JSON object.
     """
     try:
         value = given(read_json(content))
@@ -117,13 +117,13 @@ def read_manifest(content: bytes, *, file: str = MANIFEST_FILE) -> tuple[Manifes
 
 
 def check_manifest(manifest: Manifest) -> tuple[Manifest, list[Problem]]:
-    """The same for a manifest that came from a form or the command line instead of a file."""
+    """Validate a manifest from a form or the command line likewise."""
     value = {key: item for key, item in dataclasses.asdict(manifest).items() if item not in ("", None)}
     return _manifest({**value, "links": list(manifest.links)}, "")
 
 
 def read_usage(content: bytes, *, task: str, file: str) -> tuple[dict[str, float], list[Problem]]:
-    """What ``usage.json`` declares, and every problem with it."""
+    """Parse ``usage.json`` and return its values with all problems."""
     try:
         return Usage.model_validate(given(read_json(content))).declared(), []
     except JsonError as error:
@@ -139,7 +139,7 @@ def _manifest(value: dict[str, Any], file: str) -> tuple[Manifest, list[Problem]
     except ValidationError as error:
         found = wrongs(error, tuple(_ManifestFile.model_fields))
         wrong = {each.key for each in found}
-        # What is right is still shown, and its suite's tasks are still tried.
+        # Valid fields are still shown, and answers are still applied to the suite's tasks.
         fields = _ManifestFile.model_validate(_STAND_INS | {k: v for k, v in value.items() if k not in wrong})
         fields = fields.model_copy(update=dict.fromkeys(_STAND_INS.keys() & wrong, ""))
     manifest = Manifest(**{**fields.model_dump(), "links": tuple(fields.links)})

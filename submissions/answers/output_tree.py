@@ -1,4 +1,4 @@
-"""Read an output tree: find the papers' modified repositories in an archive and what differs from the masked ones."""
+"""Parse an output tree: find the papers' modified repositories in an archive and compare them with the masked ones."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _SHOWN_EXAMPLES = 3
 
 
 def is_bundle_name(name: str) -> bool:
-    """Whether a member of this name is only found in a bundle of answers."""
+    """Return whether only a bundle of answers has a file with this name."""
     parts = name.lower().split("/")
     in_answers = "answers" in parts[:2] and parts[-1] in _ANSWER_NAMES
     return in_answers or (parts[-1] == MANIFEST_FILE and len(parts) <= 2)
 
 
 def looks_like_tree(names: Iterable[str]) -> bool:
-    """Whether there are numbered folders with files in them, as upstream's tools write them."""
+    """Return whether there are numbered folders with files, as upstream's tools write them."""
     return any(_NUMBERED.match(part) for name in names for part in name.split("/")[:-1][:_DEEPEST_ROOT])
 
 
@@ -57,9 +57,9 @@ def read_output_tree(
     limits: ArchiveLimits,
     problems: ProblemList,
 ) -> tuple[list[RawAnswer], list[Problem]] | None:
-    """The answers in the zip or tar.gz ``data``, whose files have these ``names``, and remarks on the rest of it.
+    """Return the answers in the zip or tar.gz ``data``, whose files have these ``names``, and remarks on the rest.
 
-    None where no folder is a paper of ``suite``, whose ``tasks`` these are by slug. What is wrong goes to ``problems``.
+    None if no folder is a paper of ``suite``, whose ``tasks`` are given by slug. Adds problems to ``problems``.
 
     Raises BundleError for an archive that cannot be read to its end.
     """
@@ -76,14 +76,14 @@ def read_output_tree(
     for paper in placed:
         if paper.noise:
             remarks.append(paper.noise_remark())
-        made, said = answers_of(paper.result(), paper.tasks)
-        answers += made
-        remarks += [*said, *remarks_on(made)]
+        found, task_remarks = answers_of(paper.result(), paper.tasks)
+        answers += found
+        remarks += [*task_remarks, *remarks_on(found)]
     return answers, remarks
 
 
 class _Paper:
-    """A paper of the suite, and what differs in its modified repository, which lies at ``place`` in the archive."""
+    """A paper of the suite, and the changes in its modified repository, which is at ``place`` in the archive."""
 
     def __init__(self, slug: str, tasks: Mapping[str, TaskFiles]) -> None:
         any_task = next(iter(tasks.values()))
@@ -100,22 +100,22 @@ class _Paper:
         self._repositories: dict[Path, Tree] = {}
 
     def open(self) -> None:
-        """List the masked repositories: tasks of one paper may have different ones."""
+        """List the masked repositories; tasks of one paper may have different ones."""
         self._repositories = {task.repository: read_tree(task.repository) for task in self.opened}
 
     def has(self, path: str) -> bool:
-        """Whether there is a masked file at ``path``."""
+        """Return whether there is a masked file at ``path``."""
         return any(path in tree.entries for tree in self._repositories.values())
 
     def masked(self, path: str) -> bytes | None:
-        """The masked file at ``path``; None where there is none, or tasks have different ones."""
+        """Return the masked file at ``path``; None if there is none, or tasks have different ones."""
         if not all(path in tree.entries for tree in self._repositories.values()):
             return None
         contents = {(repository / path).read_bytes() for repository in self._repositories}
         return contents.pop() if len(contents) == 1 else None
 
     def result(self) -> TreeFolder:
-        """What differs. Where an agent never began, and left a folder of logs, nothing does, and nothing is missing."""
+        """Return the changes; none, and no missing files, if the agent never began and left only logs."""
         place = self.place.rstrip("/")
         if not any(map(self.has, self.seen)):
             return TreeFolder(place=place, changed={}, protected={})
@@ -123,20 +123,20 @@ class _Paper:
         return TreeFolder(place=place, changed=self.changed, protected=self.protected, missing=missing)
 
     def noise_remark(self) -> Problem:
-        """One sentence on everything that was passed over."""
+        """Return one remark on all ignored files."""
         kinds = sorted(self.noise.items(), key=lambda item: (-len(item[1]), item[0]))
         pieces = [f"{kind}: {len(paths)} ({_listed(sorted(paths), _SHOWN_EXAMPLES)})" for kind, paths in kinds]
-        message = f"Passed over as no part of an answer - {'; '.join(pieces)}."
+        message = f"Ignored files that are not part of an answer - {'; '.join(pieces)}."
         return Problem(severity=Severity.REMARK, message=message, file=self.place.rstrip("/")[:200])
 
 
 def _locate(
     names: Sequence[str], papers: Sequence[_Paper], *, suite: str, problems: ProblemList
 ) -> tuple[list[_Paper], list[Problem]] | None:
-    """The papers that lie in the archive, with their ``place``, and remarks on other folders; None without any.
+    """Find the archive's papers and set their ``place``; return them with remarks on other folders, or None.
 
-    A paper's folder is called like its slug or upstream's folder (``1-DPO`` and ``01-DPO`` alike), or like its
-    repository; folders around it all do not matter.
+    A paper's folder is named like its slug, upstream's folder (``1-DPO`` or ``01-DPO``) or its repository. Folders
+    around all of them are ignored.
     """
     known = {paper.repository.lower(): paper for paper in papers if paper.repository}
     known |= {paper_slug(paper.folder): paper for paper in papers if paper_slug(paper.folder)}
@@ -176,13 +176,13 @@ def _locate(
     for name, meant in misspelt.items():
         problems.add(refuse(f"There is no paper {name!r} in {suite!r}; did you mean {meant!r}?", file=name))
     if unknown and not misspelt:
-        message = f"Passed over, since no paper of {suite!r} is called so: {_listed(unknown, _SHOWN)}"
+        message = f"Ignored, since {suite!r} has no paper with this name: {_listed(unknown, _SHOWN)}"
         remarks.append(Problem(severity=Severity.REMARK, message=message))
     return [paper for _, paper in placed.values()], remarks
 
 
 def _best_root(names: Sequence[str], is_paper: Callable[[str], bool]) -> tuple[str, dict[str, list[str]]]:
-    """Of the folders that hold papers, the highest with most of them: its path, and what lies in each folder of it."""
+    """Return the topmost folder that contains most papers: its path, and the files of each of its folders."""
     for depth in range(_DEEPEST_ROOT + 1):
         roots: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for name in names:
@@ -197,7 +197,7 @@ def _best_root(names: Sequence[str], is_paper: Callable[[str], bool]) -> tuple[s
 
 
 def _repository_in(files: Sequence[str], paper: _Paper) -> str:
-    """Where in its folder the paper's repository lies: below a folder of its name, of any name, or at the top."""
+    """Return where the repository is in the paper's folder: in a folder of its name or any name, or at the top."""
     folders = sorted({name.split("/", 1)[0] for name in files if "/" in name})
     named = next((folder for folder in folders if folder.lower() == paper.repository.lower()), None)
     if named is not None:
@@ -208,9 +208,9 @@ def _repository_in(files: Sequence[str], paper: _Paper) -> str:
 
 
 def _compare(data: bytes, papers: Sequence[_Paper], limits: ArchiveLimits, problems: ProblemList) -> None:
-    """Compare every file below the papers with the masked one, and keep what may matter; nothing beyond 1 MB is read.
+    """Compare every file of the papers with the masked one and keep relevant changes; files over 1 MB are not read.
 
-    Raises BundleError, with the earlier problems.
+    Raises BundleError that includes the earlier problems.
     """
     kept: Counter[str] = Counter()
     known_names: set[str] = set()
@@ -220,7 +220,7 @@ def _compare(data: bytes, papers: Sequence[_Paper], limits: ArchiveLimits, probl
             paper = next((paper for paper in papers if name.startswith(paper.place)), None)
             wrong = _hostile(name) or (entry.kind not in ("", FOLDER, LINK) and _SPECIAL.format(entry.kind))
             if not wrong and paper is not None and not entry.kind and name in known_names:
-                wrong = "The archive holds this name twice; every file needs its own."
+                wrong = "The archive has this name twice; every file needs its own."
             known_names.add(name)
             if wrong:
                 problems.add(refuse(wrong, file=shown_name(name)))
@@ -237,7 +237,7 @@ def _compare_file(paper: _Paper, path: str, entry: Entry, limits: ArchiveLimits,
         return
     paper.seen.add(path)
     if entry.size > MAX_FILE_BYTES:
-        # Too long to be code. A masked file of that kind stays as it was.
+        # Too long to be code. A masked file at this path stays unchanged.
         paper.noise[f"files larger than {readable(MAX_FILE_BYTES)}"].append(path)
         return
     content, masked = entry.read(), paper.masked(path)
@@ -258,21 +258,21 @@ def _compare_file(paper: _Paper, path: str, entry: Entry, limits: ArchiveLimits,
         kept["Python files"] += len(content) if path.lower().endswith(".py") else 0
         for what, most in (("files", _MAX_KEPT_BYTES), ("Python files", _MAX_CODE_BYTES)):
             if kept[what] > most:
-                message = f"The changed {what} hold more than {readable(most)}; send the answers alone."
+                message = f"The changed {what} are larger than {readable(most)} in total; send only the answers."
                 raise BundleError([refuse(message)])
 
 
 def _hostile(name: str) -> str:
-    """What is wrong with a name that no honest packer writes: it leaves the archive, or could on some system."""
+    """Return why a name is hostile (it leaves the archive, or could on some system), or an empty text."""
     if name.startswith("/") or name[1:2] == ":":
         return "The path is absolute; pack relative paths."
     if ".." in name.split("/"):
-        return "The path climbs out of the archive with '..'; pack plain relative paths."
+        return "The path leaves the archive with '..'; pack plain relative paths."
     return "The name has a backslash or NUL; pack with forward slashes." if "\\" in name or "\0" in name else ""
 
 
 def _noise_of(path: str, name: str, paper: _Paper, limits: ArchiveLimits) -> str:
-    """Why a file called so is no part of an answer, or an empty text."""
+    """Return why a file with this name is not part of an answer, or an empty text."""
     if unsafe_name(path):
         return "files with unusual names"
     if len(name) > limits.path or name.count("/") >= limits.depth:

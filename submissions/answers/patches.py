@@ -1,4 +1,4 @@
-"""Apply one answer to a task's masked repository: files that are changed as a whole, or a definition."""
+"""Apply one answer, either whole changed files or a definition, to a task's masked repository."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from benchmark_tasks.domain.goals import FoundGoal, Goal
     from submissions.answers.types import TaskFiles
 
-_IS_PROTECTED = "is protected (tests, configuration and what Python loads by itself are not part of an answer)"
+_IS_PROTECTED = "is protected (tests, configuration and files that Python loads on its own are not part of an answer)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class _Change:
 
 
 def apply_source(task: TaskFiles, answer: bytes) -> AppliedAnswer:
-    """Splice the definition in ``answer`` into the goal's file and say what came out.
+    """Splice the definition in ``answer`` into the goal's file and return the result.
 
     Raises AnswerError when the answer does not parse, cannot be placed, or is the masked definition unchanged.
     """
     pristine = (task.repository / task.goal.file).read_bytes()
     found = splice_goal(pristine, task.goal, answer)
-    # By syntax: a docstring takes on another indentation on its way into the answer and back.
+    # Compare syntax: a docstring's indentation changes on its way into the answer and back.
     if same_code(goal_in(pristine, task.goal).source.tree, found.source.tree, docstrings=False):
         raise AnswerError(
             "The answer changes nothing: it is the masked definition itself (comments and docstrings do not count)."
@@ -52,11 +52,11 @@ def apply_source(task: TaskFiles, answer: bytes) -> AppliedAnswer:
 
 
 def apply_files(task: TaskFiles, files: Mapping[str, bytes], *, deleted: Collection[str] = ()) -> AppliedAnswer:
-    """Put whole new contents (repository path to bytes) in the place of the masked files, and remove the ``deleted``.
+    """Replace masked files by new contents (repository path to bytes), and remove the ``deleted`` ones.
 
-    ``tree_answers`` has set aside what an answer may not change. Raises AnswerError where nothing changes, or what is
-    left is Python that does not parse or has no goal definition, ProtectedPathError for a change around a goal that
-    stands in its own test file.
+    ``tree_answers`` has already set aside what an answer may not change. Raises AnswerError if nothing changes or the
+    result does not parse or lacks the goal definition; ProtectedPathError for a change around a goal that is defined
+    in its own test file.
     """
     repository = task.repository
     tree = read_tree(repository)
@@ -71,7 +71,7 @@ def apply_files(task: TaskFiles, files: Mapping[str, bytes], *, deleted: Collect
 
 
 def path_problem(path: str, masked: Tree, goal: Goal) -> str:
-    """Why an answer may not change or add the file ``path``, or an empty text."""
+    """Return why an answer may not change or add the file ``path``, or an empty text."""
     reason = unsafe_name(path)
     if not reason and path in masked.entries and not masked.entries[path].is_regular:
         reason = "is a link or special file"
@@ -83,7 +83,7 @@ def path_problem(path: str, masked: Tree, goal: Goal) -> str:
 
 
 def below_a_file(path: str, files: Collection[str]) -> str:
-    """Says that a folder of ``path`` is one of ``files`` (or links, which lead elsewhere), or an empty text."""
+    """Return a reason if a parent folder of ``path`` is one of ``files`` (perhaps a link), or an empty text."""
     parts = path.split("/")
     parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
     parent = next((parent for parent in parents if parent in files), "")
@@ -91,7 +91,7 @@ def below_a_file(path: str, files: Collection[str]) -> str:
 
 
 def _new_name_reason(path: str, before: Tree, goal: Goal) -> str:
-    """What is wrong with the name of an added file beside the names that were there."""
+    """Return what is wrong with an added file's name, given the existing names, or an empty text."""
     if reason := too_long(path):
         return reason
     known = {name.lower(): name for name in (*before.entries, *before.folders)}
@@ -111,7 +111,7 @@ def _new_name_reason(path: str, before: Tree, goal: Goal) -> str:
 
 
 def _module_beside(path: str, before: Tree) -> str:
-    """The masked file or folder that Python would no longer import because of the new file ``path``, or ``""``."""
+    """Return the masked file or folder that Python would not import any more due to the new ``path``, or ``""``."""
     folder, _, name = path.rpartition("/")
     if name == "__init__.py":
         return f"{folder}.py" if f"{folder}.py" in before.entries else ""
@@ -121,7 +121,7 @@ def _module_beside(path: str, before: Tree) -> str:
 
 
 def _was_shadowed(module: str, bases: set[str], before: Tree) -> bool:
-    """Whether the masked repository itself has a module or package of this name."""
+    """Return whether the masked repository itself has a module or package with this name."""
     places = [f"{base}/{module}" if base else module for base in bases]
     return any(place in before.folders or f"{place}.py" in before.entries for place in places)
 
@@ -141,9 +141,9 @@ def _applied(
     *,
     found: FoundGoal | None = None,
 ) -> AppliedAnswer:
-    """Check the changed Python files and the goal, and put the result together.
+    """Check the changed Python files and the goal, and assemble the result.
 
-    ``found`` is the goal in the result where that was read before: each file is parsed once, for it may be long.
+    ``found`` is the goal in the result, if it was parsed already: each file is parsed once, since it may be long.
     """
     goal = task.goal
     old = {change.path: change.old for change in changes if change.old is not None}
@@ -161,7 +161,7 @@ def _applied(
     masked = None if pristine is None else goal_in(pristine, goal)
     if masked is not None and is_protected_name(goal.file):
         check_goal_alone(masked, found, goal, outside_goal)
-    # Beside any other change of code the golden function is another answer: a helper may be shadowed.
+    # With other code changed, the golden function can act differently: a helper may be shadowed.
     is_alone = all(_is_same_code(change, trees) for change in changes if change.path != goal.file) and (
         masked is None or same_around(masked, found, docstrings=False)
     )
@@ -184,7 +184,7 @@ def _golden(task: TaskFiles) -> FoundGoal | None:
 
 
 def _is_same_code(change: _Change, trees: Mapping[str, ast.Module]) -> bool:
-    """Whether a Python file is changed in comments, docstrings and formatting only. Of others nobody can tell."""
+    """Return whether a Python file changes only in comments, docstrings and formatting; false for other files."""
     if change.old is None or change.path not in trees:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Predictions: one row an answer, as JSONL or one JSON value (a list, or a dict by id), as SWE-bench's tools write."""
+"""Read predictions in SWE-bench's format: one row per answer, as JSONL or one JSON value (a list, or a dict by id)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _one_task(written: str) -> str:
 
 
 class Prediction(BaseModel):
-    """One row of predictions, as SWE-bench's tools write them; they add keys of their own."""
+    """One row of predictions, as SWE-bench's tools write it. Unknown keys are allowed: the tools add their own."""
 
     model_config = ConfigDict(strict=True, protected_namespaces=())
 
@@ -59,7 +59,7 @@ class Prediction(BaseModel):
 
 @dataclass(slots=True)
 class Found:
-    """The answers in a file, remarks on what is none, the highest trial (``trials``), and the ``model`` of its rows."""
+    """The answers in a file, remarks on empty ones, the highest trial (``trials``), and the rows' ``model``."""
 
     model: str = ""
     answers: list[RawAnswer] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Found:
 
 
 def read_predictions(data: bytes, limits: ArchiveLimits, problems: ProblemList) -> Found:
-    """What the rows say. Rows are bounded as members of an archive are.
+    """Read the answers in the rows. The limits of an archive's members apply to rows.
 
     Raises BundleError for an agent's trajectory.
     """
@@ -79,35 +79,33 @@ def read_predictions(data: bytes, limits: ArchiveLimits, problems: ProblemList) 
         problems.add(refuse(f"The file has more than {limits.members} rows."))
         return found
     if name := _trajectory_name([value for _, value in rows]):
-        raise BundleError([refuse(f"This looks like {name}, not like predictions. {_PLACE}")])
+        raise BundleError([refuse(f"This looks like {name}, not predictions. {_PLACE}")])
     for place, value in rows:
         try:
             row = _prediction(value)
-            _take(row, place, found)
+            _add(row, place, found)
         except ValueError as error:
             problems.add(refuse(str(error), file=place))
         else:
             models.setdefault(row.model_name_or_path, place)
     if len(models) > 1:
         first, second = list(models)[:2]
-        message = (
-            f"Rows disagree on 'model_name_or_path': {first[:60]!r} and {second[:60]!r}; send one file for each system."
-        )
+        message = f"Rows differ in 'model_name_or_path': {first[:60]!r} and {second[:60]!r}; send one file per system."
         problems.add(refuse(message, file=models[second]))
     found.model = next(iter(models), "")
     return found
 
 
 def _rows(data: bytes, limits: ArchiveLimits) -> Iterator[tuple[str, Any]]:
-    """Each row's place in messages, and its value, or the ValueError that is wrong with it."""
+    """Yield each row's place for messages, and its value or a ValueError that describes its problem."""
     lines = data.split(b"\n", limits.members * 2)
     first = next((line.strip() for line in lines if line.strip()), b"")
     whole: Any = None
-    if first.startswith(b"[") or _is_no_row(first):
+    if first.startswith(b"[") or _is_not_a_row(first):
         try:
             whole = read_json(data)
         except JsonError as error:
-            # A file of lines whose first one is damaged is reported line by line.
+            # A JSONL file whose first line is damaged is reported line by line.
             if first.startswith(b"[") or first == b"{":
                 yield "", _unusable("file", error)
                 return
@@ -124,13 +122,13 @@ def _rows(data: bytes, limits: ArchiveLimits) -> Iterator[tuple[str, Any]]:
 
 
 def _trajectory_name(rows: list[Any]) -> str:
-    """What the rows are where they are an agent's steps and no predictions; else an empty text."""
+    """Return the name of the trajectory format if the rows are an agent's steps, else an empty text."""
     is_predictions = any(isinstance(row, dict) and row.keys() & {*_ANSWERS} for row in rows)
     return "" if is_predictions else trajectory_name(rows)
 
 
-def _is_no_row(line: bytes) -> bool:
-    """Whether this line is no row of its own: it is a piece of a longer value, or a dict of rows by their ids."""
+def _is_not_a_row(line: bytes) -> bool:
+    """Return whether this line is part of a longer value, or a dict of rows by id, rather than a row."""
     try:
         value = read_json(line)
     except JsonError:
@@ -158,14 +156,14 @@ def _unusable(what: str, error: JsonError) -> ValueError:
 
 
 def _prediction(value: object) -> Prediction:
-    """One row. Raises ValueError, with everything that is wrong."""
+    """Validate one row. Raises ValueError that lists all problems."""
     if isinstance(value, ValueError):
         raise value
     if not isinstance(value, dict):
-        raise ValueError("A row must be one JSON object, like {...}.")  # noqa: TRY004 - as whatever else is wrong
+        raise ValueError("A row must be one JSON object, like {...}.")  # noqa: TRY004 - like every other problem
     known = tuple(Prediction.model_fields)
     for key in value:
-        # One that nearly is a known key is a misspelling that must not be lost, unless that key is there too.
+        # A key similar to a known one is probably a misspelling, unless the known key is present too.
         close = get_close_matches(key.lower()[:100], known, n=1, cutoff=0.8)
         if key not in known and close and close[0] not in value:
             raise ValueError(f"Unknown key {key[:60]!r}; did you mean {close[0]!r}?")
@@ -178,8 +176,8 @@ def _prediction(value: object) -> Prediction:
     return row
 
 
-def _take(row: Prediction, place: str, found: Found) -> None:
-    """Keep the row's answer, or the remark that it has none."""
+def _add(row: Prediction, place: str, found: Found) -> None:
+    """Add the row's answer, or a remark that it has none."""
     is_diff = row.function is None
     content = row.model_patch if is_diff else row.function
     found.trials = max(found.trials, row.trial)
@@ -192,7 +190,7 @@ def _take(row: Prediction, place: str, found: Found) -> None:
             trial=row.trial,
             kind=AnswerKind.DIFF if is_diff else AnswerKind.SOURCE,
             content=content.encode(),
-            # With the key, since problems of the answer give its own line beside this.
+            # Includes the key, since problems in the answer also give their line in it.
             file=f"{place}, {'model_patch' if is_diff else 'function'}",
             usage=row.usage.declared(),
         )

@@ -1,4 +1,4 @@
-"""Which paths of a task's repository an answer may not touch, and why."""
+"""Decide which paths of a task's repository an answer may not change, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PROTECTED_NAMES = (
     *("conftest.py", "sitecustomize.py", "usercustomize.py", "*.pth", "*.egg-link", "*.pyc", "*.pyo", "*.so", "*.pyd"),
     *("*.ini", "*.cfg", "pyproject.toml", "*pytest.toml", "setup.py", "noxfile.py", ".coveragerc", ".git*"),
 )
-"""Names (of files, in small letters) that decide how code is tested, found or loaded rather than what it computes."""
+"""Lower-case file names that affect how code is tested, found or loaded rather than what it computes."""
 
 PROTECTED_FOLDERS = ("test", "tests", "testing", "unit_test", "unit_tests", "golden_files", "probes", "__pycache__")
 
@@ -26,19 +26,19 @@ INSTALLED_MODULES = frozenset(
         *("torch", "torchaudio", "torchvision"),
     )
 )
-"""Import names that a box may have installed."""
+"""Import names of packages that a sandbox may have installed."""
 
 _STANDARD_MODULES = frozenset(name.lower() for name in sys.stdlib_module_names)
 _MODULE_SUFFIXES = (".py", ".pyi")
 MAX_PATH_LENGTH = 200
-"""Characters, and so bytes, that a new path may have: file systems take 255 bytes for one name of it."""
+"""Characters (all ASCII, so bytes) of a new path; file systems allow 255 bytes per name."""
 MAX_PATH_DEPTH = 8
-"""Names that a new path may be made of, the file's own included."""
+"""Parts of a new path, including the file name."""
 _UNSAFE_CHARACTERS = frozenset('\\:"*?<>|')
 
 
 def is_protected_name(path: str) -> bool:
-    """Whether the file ``path`` (relative, forward slashes) is protected by its own name or a folder's."""
+    """Return whether the file ``path`` (relative, forward slashes) is protected by its own name or a folder's."""
     *folders, name = path.lower().split("/")
     if any(folder in PROTECTED_FOLDERS or folder == ".git" for folder in folders):
         return True
@@ -46,9 +46,9 @@ def is_protected_name(path: str) -> bool:
 
 
 def shadowed_module(path: str, *, bases: Collection[str]) -> str:
-    """The installed or standard module that a new file ``path`` hides from code run in one of ``bases``, or ``""``.
+    """Return the installed or standard module that a new file ``path`` would hide from code in ``bases``, or ``""``.
 
-    ``bases`` are folders that are on the import path (``""`` is the repository's root).
+    ``bases`` are folders on the import path (``""`` is the repository's root).
     """
     for base in bases:
         prefix = f"{base}/" if base else ""
@@ -64,7 +64,7 @@ def shadowed_module(path: str, *, bases: Collection[str]) -> str:
 
 
 def unsafe_name(path: str) -> str:
-    """Why ``path`` cannot be the name of a repository file anywhere, or ``""``."""
+    """Return why ``path`` is not a valid name of a repository file on every system, or ``""``."""
     if any(not " " <= character <= "~" for character in path):
         return "has characters outside printable ASCII, which can look like others"
     if _UNSAFE_CHARACTERS & set(path):
@@ -75,7 +75,7 @@ def unsafe_name(path: str) -> str:
 
 
 def too_long(path: str) -> str:
-    """Why no new file may be called ``path``, however safe its characters are, or ``""``."""
+    """Return why ``path`` is too long for a new file, or ``""``."""
     if len(path.encode(errors="surrogateescape")) > MAX_PATH_LENGTH:
         return f"has a path of more than {MAX_PATH_LENGTH} characters, which is the limit for new files"
     if path.count("/") >= MAX_PATH_DEPTH:

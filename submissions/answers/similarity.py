@@ -1,7 +1,7 @@
-"""How much of the golden function's code is in an answer: a hint at what a model may have seen, and no verdict.
+"""Measure how much of the golden function's code is in an answer: a hint that a model may have seen it, not a proof.
 
-Both measures are Sørensen-Dice coefficients of multisets, from 0 to 1, of the bodies without docstrings and comments;
-they take time in proportion to the code, however strange that is. Defined for readers in docs/judging.md.
+Both measures are Sørensen-Dice coefficients of multisets, from 0 to 1, of the bodies without docstrings and comments.
+They take linear time for any code. docs/judging.md defines them for readers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DIGITS: Final = 3
 
 
 def similarity(answer: str, golden: str) -> dict[str, float]:
-    """:func:`similarity_of` two definitions as texts; empty where one of them does not parse."""
+    """Compare two definitions given as text with :func:`similarity_of`; empty if one does not parse."""
     try:
         (answer_tree, answer_text), (golden_tree, golden_text) = definition_tree(answer), definition_tree(golden)
     except SourceError:
@@ -39,10 +39,10 @@ def similarity(answer: str, golden: str) -> dict[str, float]:
 
 
 def similarity_of(answer: FoundGoal, golden: FoundGoal) -> dict[str, float]:
-    """The share of equal parts, 0 to 1: ``tokens`` of runs of three tokens, ``tree`` of the syntax tree's inner nodes.
+    """Return the share of equal parts, 0 to 1: ``tokens`` for runs of three tokens, ``tree`` for inner syntax nodes.
 
-    A node is equal to one with the same kinds of nodes below it, whatever their names and values. Empty where one of
-    the definitions has no body to compare.
+    Nodes are equal if the kinds of nodes below them are the same, whatever their names and values. Empty if one
+    definition has no body to compare.
     """
     return _compared(*(([goal.node], goal.source.lines[: goal.last_line]) for goal in (answer, golden)))
 
@@ -62,7 +62,7 @@ def _compared(*both: tuple[Sequence[ast.stmt], Sequence[str]]) -> dict[str, floa
 
 def _parts(statements: Sequence[ast.stmt], lines: Sequence[str]) -> tuple[Counter[object], Counter[object]]:
     body = [each for goal in statements for each in (code_of(goal) if is_definition(goal) else [goal])]
-    # What stands for the body of a definition that had a docstring only stands at no line.
+    # The placeholder for the body of a docstring-only definition has no line number.
     start = getattr(body[0], "lineno", None) if body else None
     tokens = [
         token.string
@@ -74,7 +74,7 @@ def _parts(statements: Sequence[ast.stmt], lines: Sequence[str]) -> tuple[Counte
 
 
 def _inner_nodes(body: Sequence[ast.stmt]) -> Iterator[int]:
-    """A number for each node with nodes below it: equal for equal subtrees. Does not recurse: foreign code is deep."""
+    """Yield a hash of each inner node, equal for equal subtrees. Not recursive, since untrusted code may be deep."""
     numbers: dict[ast.AST, int] = {}
     order: list[tuple[ast.AST, list[ast.AST]]] = []
     pending = list[ast.AST](body)
@@ -92,7 +92,7 @@ def _inner_nodes(body: Sequence[ast.stmt]) -> Iterator[int]:
 
 def _below(node: ast.AST) -> list[ast.AST]:
     if is_definition(node):
-        # A copy, since the tree is compared elsewhere too.
+        # Copy the node, since the tree is compared elsewhere too.
         node, code = copy(node), code_of(node)
         node.body = code
     return [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]

@@ -1,4 +1,4 @@
-"""Put an ``answer.py`` into the masked file in the goal's place, and leave every other byte as it is."""
+"""Splice an ``answer.py`` into the masked file in place of the goal, keeping every other byte."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FSTRING_END = getattr(token, "FSTRING_END", -1)
 
 
 def splice(pristine: bytes, goal: Goal, answer: bytes) -> bytes:
-    """The bytes of ``pristine`` with the goal's definition replaced by the one in ``answer``.
+    """Return ``pristine`` with the goal's definition replaced by the one in ``answer``.
 
     Raises as :func:`splice_goal` does.
     """
@@ -38,12 +38,11 @@ def splice(pristine: bytes, goal: Goal, answer: bytes) -> bytes:
 def splice_goal(pristine: bytes, goal: Goal, answer: bytes) -> FoundGoal:
     """Replace the goal's definition in the file ``pristine`` by the one in ``answer``; return the goal in the result.
 
-    The answer's imports, helpers and constants go to module level right before the statement that holds the goal.
-    Decorators stay the pristine ones unless the answer brings its own. The answer is moved to where the
-    goal was, with the file's line ends; everything outside the goal keeps its bytes, and its syntax tree is compared
-    to be sure.
+    The answer's imports, helpers and constants go to module level, right before the statement that contains the goal.
+    The pristine decorators are kept unless the answer has its own. The answer gets the goal's indentation and the
+    file's line ends; everything outside the goal keeps its bytes, which a comparison of the syntax trees verifies.
 
-    Raises AnswerError for an answer that cannot be placed, and for a pristine file without the goal.
+    Raises AnswerError for an answer that cannot be placed, or a pristine file without the goal.
     """
     found = goal_in(pristine, goal)
     parts = read_answer(answer, goal, found, future=future_names(found.source.tree))
@@ -55,7 +54,7 @@ def splice_goal(pristine: bytes, goal: Goal, answer: bytes) -> FoundGoal:
 
 
 def goal_in(content: bytes, goal: Goal, *, subject: str = "") -> FoundGoal:
-    """The goal in ``content``. Raises AnswerError, which begins with ``subject`` or else names the goal's file."""
+    """Find the goal in ``content``. Raises AnswerError that begins with ``subject`` (default: the goal's file)."""
     try:
         return find_goal(content, goal)
     except SourceError as error:
@@ -77,7 +76,7 @@ def _placed(found: FoundGoal, parts: SourceAnswer) -> str:
 
 
 def _helper_lines(helpers: Iterable[Helper]) -> list[str]:
-    """Helpers one below the other, two blank lines around definitions and at the end."""
+    """Return the helpers' lines, with two blank lines around definitions and at the end."""
     placed: list[str] = []
     after_definition = False
     for helper in helpers:
@@ -90,7 +89,7 @@ def _helper_lines(helpers: Iterable[Helper]) -> list[str]:
 
 
 def _newline(found: FoundGoal) -> str:
-    """The line end used at the goal, or elsewhere in a file whose last line is the goal's only one."""
+    """Return the line end used at the goal, or elsewhere in the file if the goal's line has none."""
     lines = found.source.lines
     for line in (lines[found.def_line - 1], *lines):
         end = line[len(line.rstrip("\r\n")) :]
@@ -104,7 +103,7 @@ def _spacing(line: str) -> str:
 
 
 def _checked(result: bytes, goal: Goal, found: FoundGoal, parts: SourceAnswer) -> FoundGoal:
-    """The goal in the result. Raises AnswerError where its tree is any other than it must be."""
+    """Return the goal in the result. Raises AnswerError if the syntax tree is not the expected one."""
     placed = goal_in(result, goal, subject="The masked file with this answer in it")
     if not same_code(placed.source.tree, _expected(found, parts)):
         raise AnswerError(
@@ -122,7 +121,7 @@ def _expected(found: FoundGoal, parts: SourceAnswer) -> ast.Module:
         for _, value in ast.iter_fields(holder):
             if isinstance(value, list) and found.node in value:
                 value[value.index(found.node)] = parts.node
-    # The goal itself may have been the outermost statement, and is replaced by now.
+    # If the goal itself was the outermost statement, it has been replaced.
     outermost = parts.node if found.outermost is found.node else found.outermost
     place = tree.body.index(outermost)
     tree.body[place:place] = [statement for helper in parts.helpers for statement in helper.statements]
@@ -130,10 +129,9 @@ def _expected(found: FoundGoal, parts: SourceAnswer) -> ast.Module:
 
 
 def _moved(block: str, indent: str) -> list[str]:
-    """The lines of ``block``, without line ends, as far indented as ``indent`` says instead of its first statement.
+    """Return the lines of ``block``, without line ends, re-indented from its first statement's to ``indent``.
 
-    Lines that begin inside a string stay as they are. Raises SourceError when ``block`` has no tokens that Python
-    would accept.
+    Lines that begin inside a string are unchanged. Raises SourceError if ``block`` cannot be tokenized.
     """
     lines = block.removesuffix("\n").split("\n")
     in_strings = _lines_in_strings(block)
@@ -147,14 +145,14 @@ def _moved(block: str, indent: str) -> list[str]:
         elif line.startswith(before) and line.strip(_SPACING):
             moved.append(indent + line.removeprefix(before))
         else:
-            # A comment, or a line that continues a statement, may begin anywhere.
+            # A comment or a continuation line may have any indentation.
             code = line.lstrip(_SPACING)
             moved.append(indent + code if code else "")
     return moved
 
 
 def _lines_in_strings(block: str) -> set[int]:
-    """The numbers of the lines that begin inside a string."""
+    """Return the numbers of the lines that begin inside a string."""
     inside: set[int] = set()
     open_fstrings: list[int] = []
     try:

@@ -1,7 +1,7 @@
-"""Read the headers of a tar stream, each in time and memory in proportion to its own bytes.
+"""Read the headers of a tar stream in time and memory proportional to their size.
 
-The standard library's reader follows what headers say before its caller sees them: it skips the 100 GB that a pax
-record announces, and reads overlapping records for hours.
+The standard library's reader trusts headers before its caller sees them: it skips the 100 GB that a pax record
+declares, and reads overlapping records for hours.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _WITHOUT_CONTENT: Final = frozenset(
 _PAX: Final = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.XGLTYPE)
 _LONG_NAMES: Final = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
 _MOST_EXTENDED: Final = 1024 * 1024
-"""Bytes of one extended header: a long name, dates, and whatever else a system keeps of a file."""
-_OLD_SPARSE_GOES_ON, _SPARSE_MAP_GOES_ON = 482, 504
-"""Where a block says that one more block of the map of a sparse file follows."""
+"""Bytes of one extended header: a long name, dates, and other metadata of a file."""
+_OLD_SPARSE_CONTINUES, _SPARSE_MAP_CONTINUES = 482, 504
+"""Offsets of the flag that one more block of a sparse file's map follows."""
 _LENGTH: Final = re.compile(rb"([1-9][0-9]{0,9}) ")
 
 
@@ -45,7 +45,7 @@ class _Stream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """An entry of a tar: a regular file, unless ``kind`` says otherwise. ``size`` bytes of content follow."""
+    """An entry of a tar. An empty ``kind`` is a regular file. ``size`` bytes of content follow."""
 
     name: str
     kind: str
@@ -53,9 +53,9 @@ class Header:
 
 
 def read_headers(stream: _Stream) -> Iterator[Header]:
-    """Yield every entry up to the end mark. Read its content from ``stream`` before you take the next one.
+    """Yield every entry up to the end mark. Callers must read its content from ``stream`` before the next one.
 
-    Raises tarfile.TarError, EOFError and ValueError for a damaged or cut off archive.
+    Raises tarfile.TarError, EOFError or ValueError for a damaged or truncated archive.
     """
     always: dict[str, bytes] = {}
     block = read_exactly(stream, tarfile.BLOCKSIZE)
@@ -63,14 +63,14 @@ def read_headers(stream: _Stream) -> Iterator[Header]:
     while block.strip(b"\0"):
         info = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
         if info.type in (*_PAX, *_LONG_NAMES):
-            # One of each kind before an entry: a chain of them would say nothing more.
+            # Real packers write at most one of each kind before an entry.
             if info.type in extended or not 0 <= info.size <= _MOST_EXTENDED:
                 raise tarfile.ReadError("an extended header that no packer writes")
             extended[info.type] = _extended(info, read_exactly(stream, _blocks(info.size))[: info.size])
             always |= extended[info.type] if info.type == tarfile.XGLTYPE else {}
         else:
             if info.type == tarfile.GNUTYPE_SPARSE:
-                _pass_over_map(stream, block)
+                _skip_sparse_map(stream, block)
             said = {key: value for each in (always, *extended.values()) for key, value in each.items()}
             yield _header(info, said)
             extended = {}
@@ -82,7 +82,7 @@ def read_headers(stream: _Stream) -> Iterator[Header]:
 
 
 def read_exactly(stream: _Stream, size: int) -> bytes:
-    """``size`` bytes. Raises EOFError where there are fewer."""
+    """Return ``size`` bytes. Raises EOFError if there are fewer."""
     content = stream.read(size)
     if len(content) != size:
         raise EOFError
@@ -104,14 +104,14 @@ def _header(info: tarfile.TarInfo, said: Mapping[str, bytes]) -> Header:
     return Header(name.rstrip("/") if kind == FOLDER else name, kind, 0 if info.type in _WITHOUT_CONTENT else size)
 
 
-def _pass_over_map(stream: _Stream, block: bytes) -> None:
-    goes_on = block[_OLD_SPARSE_GOES_ON]
-    while goes_on:
-        goes_on = read_exactly(stream, tarfile.BLOCKSIZE)[_SPARSE_MAP_GOES_ON]
+def _skip_sparse_map(stream: _Stream, block: bytes) -> None:
+    continues = block[_OLD_SPARSE_CONTINUES]
+    while continues:
+        continues = read_exactly(stream, tarfile.BLOCKSIZE)[_SPARSE_MAP_CONTINUES]
 
 
 def _extended(info: tarfile.TarInfo, content: bytes) -> dict[str, bytes]:
-    """What an extended header says of the next entry, or of all that follow."""
+    """Return the records of an extended header, which apply to the next entry or to all that follow."""
     if info.type in _LONG_NAMES:
         return {"path": content.partition(b"\0")[0]} if info.type == tarfile.GNUTYPE_LONGNAME else {}
     said: dict[str, bytes] = {}

@@ -1,8 +1,8 @@
-"""Make an answer for each of a paper's tasks from its modified repository. No Django here.
+"""Build an answer to each of a paper's tasks from its modified repository. Does not use Django.
 
-A paper may have several tasks, some in one file. Each gets what was changed, except that the other tasks' goals are as
-masked: so one task's score does not depend on what was written for another. What may not be changed is set aside and
-reported; the answer counts without it, since agents touch tests for honest reasons too, and the pristine test decides.
+A paper may have several tasks, some in one file. Each answer has all changes, except that the other tasks' goals stay
+masked, so one task's score does not depend on the code for another. Changes that are not allowed are set aside and
+reported; the answer counts without them, since agents also edit tests for honest reasons and the pristine test decides.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ PROTECTED_IS_CHANGED = (
 
 @dataclass(frozen=True, slots=True)
 class TreeFolder:
-    """What differs in one paper's modified repository (path to content), by what may become of it.
+    """Changed files of one paper's modified repository (path to content).
 
-    ``changed`` may be part of an answer; ``protected`` may not (None where the content is too long to keep).
-    ``missing`` are the goal files that are not there. ``place`` is what the repository is called in messages.
+    ``changed`` may be part of an answer; ``protected`` may not (None if the content is too long to keep). ``missing``
+    lists the goal files that do not exist. ``place`` names the repository in messages.
     """
 
     place: str
@@ -76,8 +76,8 @@ class TreeFolder:
 
 
 @dataclass(slots=True)
-class Making:
-    """One task's answer while it is made."""
+class AnswerBuilder:
+    """Collect the changes of one task's answer."""
 
     task: TaskFiles
     others: tuple[Goal, ...]
@@ -95,20 +95,20 @@ class Making:
         return f"{self.folder.place}/{self.goal.file}"
 
     def pristine(self, path: str) -> bytes | None:
-        """The masked content of ``path``; None for a new file."""
+        """Return the masked content of ``path``; None for a new file."""
         return (self.task.repository / path).read_bytes() if path in self.masked.entries else None
 
     def set_aside(self, path: str, message: str, content: bytes | None, *, deleted: bool = False) -> None:
-        """Leave the change of ``path`` out of the answer, and keep it beside, with the first few others.
+        """Exclude the change of ``path`` from the answer, and record it among the first few excluded ones.
 
-        ``content`` is None where it is not kept, or the file is ``deleted``.
+        ``content`` is None if it is not kept, or if the file is ``deleted``.
         """
         if len(self.aside) >= _MOST_ASIDE:
             return
         diff = ""
         if content is not None or deleted:
             old = self.pristine(path)
-            # A name that no disk takes is set aside too, without its content.
+            # A name that the file system refuses is set aside too, without its content.
             with suppress(AnswerError, OSError):
                 new = {} if content is None else {path: content}
                 diff = unified_diff({} if old is None else {path: old}, new)[:_LONGEST_DIFF]
@@ -134,16 +134,16 @@ class Making:
 
 
 def shown_path(path: str) -> str:
-    """A foreign path, printable and short enough for a message."""
+    """Return an untrusted path, printable and short enough for a message."""
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in path)
     shown = shown.encode("ascii", "backslashreplace").decode()
     return shown if len(shown) <= _SHOWN_PATH else f"{shown[:_SHOWN_PATH]}..."
 
 
 def answers_of(folder: TreeFolder, tasks: Mapping[str, TaskFiles]) -> tuple[list[RawAnswer], list[Problem]]:
-    """The answers in one paper's folder, and remarks on the tasks that were left as they were.
+    """Return the answers in one paper's folder, and remarks on tasks without one whose files are changed.
 
-    ``tasks`` are the paper's, by slug; those that are closed get no answer, and a remark where their file is changed.
+    ``tasks`` are the paper's, by slug. Closed tasks get no answer, and a remark if their file is changed.
     """
     answers: list[RawAnswer] = []
     remarks: list[Problem] = []
@@ -156,65 +156,65 @@ def answers_of(folder: TreeFolder, tasks: Mapping[str, TaskFiles]) -> tuple[list
             continue
         masked = trees.setdefault(str(task.repository), read_tree(task.repository))
         others = tuple(other.goal for other_slug, other in tasks.items() if other_slug != slug)
-        making = Making(task=task, others=others, folder=folder, masked=masked)
-        answer = _answer(making)
+        builder = AnswerBuilder(task=task, others=others, folder=folder, masked=masked)
+        answer = _answer(builder)
         if answer is not None:
             answers.append(answer)
         elif task.goal.file in folder.changed:
             message = f"The file is changed, but not {task.goal.function!r}: this counts as not attempted."
-            remarks.append(Problem(Severity.REMARK, message, slug, making.file))
+            remarks.append(Problem(Severity.REMARK, message, slug, builder.file))
     return answers, remarks
 
 
 def remarks_on(answers: list[RawAnswer]) -> list[Problem]:
-    """What was set aside beside each answer."""
+    """Return a remark for each change that was set aside."""
     return [
         Problem(Severity.REMARK, aside.message, answer.task, aside.file) for answer in answers for aside in answer.aside
     ]
 
 
-def _answer(making: Making) -> RawAnswer | None:
-    """The answer; None where the goal is as masked."""
-    goal = making.goal
-    if goal.file in making.folder.missing:
-        return making.answer(wrong=f"{goal.file}, which holds the goal, is missing from the modified repository.")
-    changed = making.folder.changed.get(goal.file)
+def _answer(builder: AnswerBuilder) -> RawAnswer | None:
+    """Return the answer; None if the goal is unchanged."""
+    goal = builder.goal
+    if goal.file in builder.folder.missing:
+        return builder.answer(wrong=f"{goal.file}, which holds the goal, is missing from the modified repository.")
+    changed = builder.folder.changed.get(goal.file)
     if changed is None:
         return None
-    pristine = making.pristine(goal.file) or b""
+    pristine = builder.pristine(goal.file) or b""
     found, wrong = _find(with_line_ends_of(pristine, changed), goal)
     if found is not None and _same_goal(_find(pristine, goal)[0], found):
         return None
-    if len(making.folder.changed) > MAX_CHANGED_FILES:
-        count = len(making.folder.changed)
-        return making.answer(wrong=f"{count} files are changed; at most {MAX_CHANGED_FILES} are allowed.")
-    for path, content in making.folder.changed.items():
-        take(path, content, making)
-    for path, kept in making.folder.protected.items():
-        making.set_aside(path, PROTECTED_IS_CHANGED, kept)
-    return making.answer(wrong=wrong)
+    if len(builder.folder.changed) > MAX_CHANGED_FILES:
+        count = len(builder.folder.changed)
+        return builder.answer(wrong=f"{count} files are changed; at most {MAX_CHANGED_FILES} are allowed.")
+    for path, content in builder.folder.changed.items():
+        add_change(path, content, builder)
+    for path, kept in builder.folder.protected.items():
+        builder.set_aside(path, PROTECTED_IS_CHANGED, kept)
+    return builder.answer(wrong=wrong)
 
 
-def take(path: str, content: bytes, making: Making) -> None:
-    """Add the changed file ``path`` to the answer, as far as it may belong to it."""
-    reason = path_problem(path, making.masked, making.goal)
-    reason = reason or below_a_file(path, making.folder.changed)
+def add_change(path: str, content: bytes, builder: AnswerBuilder) -> None:
+    """Add the allowed part of the changed file ``path`` to the answer."""
+    reason = path_problem(path, builder.masked, builder.goal)
+    reason = reason or below_a_file(path, builder.folder.changed)
     if reason:
-        making.set_aside(path, f"Not applied: it {reason}.", content)
+        builder.set_aside(path, f"Not applied: it {reason}.", content)
         return
-    pristine = making.pristine(path)
+    pristine = builder.pristine(path)
     if pristine is not None:
         content = with_line_ends_of(pristine, content)
-        for other in making.others:
-            content = _restored(path, pristine, content, other, making)
-        if path == making.goal.file and is_protected_name(path):
-            content = _goal_alone(path, pristine, content, making)
+        for other in builder.others:
+            content = _with_goal_masked(path, pristine, content, other, builder)
+        if path == builder.goal.file and is_protected_name(path):
+            content = _goal_alone(path, pristine, content, builder)
     if content != pristine:
-        making.files[path] = content
+        builder.files[path] = content
 
 
 def with_line_ends_of(pristine: bytes, content: bytes) -> bytes:
-    """``content`` with the line ends of ``pristine`` where those are all of one kind; editors convert whole files."""
+    """Convert ``content`` to the line ends of ``pristine``, if those are all alike; editors convert whole files."""
     unix = content.replace(b"\r\n", b"\n")
     if b"\r" not in pristine:
         return unix
@@ -223,18 +223,18 @@ def with_line_ends_of(pristine: bytes, content: bytes) -> bytes:
     return content
 
 
-def _restored(path: str, pristine: bytes, content: bytes, other: Goal, making: Making) -> bytes:
-    """``content`` with the goal of another task as it is masked."""
+def _with_goal_masked(path: str, pristine: bytes, content: bytes, other: Goal, builder: AnswerBuilder) -> bytes:
+    """Replace the goal of another task in ``content`` by its masked definition."""
     if other.file != path:
         return content
     masked, _ = _find(pristine, other)
-    own, _ = _find(pristine, making.goal) if path == making.goal.file else (None, "")
+    own, _ = _find(pristine, builder.goal) if path == builder.goal.file else (None, "")
     if masked is None or (own is not None and _overlap(masked, own)):
         return content
     found, wrong = _find(content, other)
     if found is None:
-        if path != making.goal.file:
-            making.set_aside(path, f"Not applied, since it breaks another task's goal: {wrong}", content)
+        if path != builder.goal.file:
+            builder.set_aside(path, f"Not applied, since it breaks another task's goal: {wrong}", content)
             return pristine
         return content
     lines = found.source.lines
@@ -243,21 +243,21 @@ def _restored(path: str, pristine: bytes, content: bytes, other: Goal, making: M
     return restored if _find(restored, other)[0] is not None else content
 
 
-def _goal_alone(path: str, pristine: bytes, content: bytes, making: Making) -> bytes:
-    """Of a test file that holds the goal, the masked file with the new definition in it."""
-    masked, _ = _find(pristine, making.goal)
-    found, _ = _find(content, making.goal)
+def _goal_alone(path: str, pristine: bytes, content: bytes, builder: AnswerBuilder) -> bytes:
+    """Return the masked test file with the new goal definition in it; set other changes aside."""
+    masked, _ = _find(pristine, builder.goal)
+    found, _ = _find(content, builder.goal)
     if masked is None or found is None:
         return content
     alone = with_goal_of(masked, found)
     if alone != content:
-        message = f"Changes around {making.goal.function!r} are not applied: the test, which is in this file, stays."
-        making.set_aside(path, message, content)
+        message = f"Changes around {builder.goal.function!r} are not applied, since this file also holds the test."
+        builder.set_aside(path, message, content)
     return alone
 
 
 def _find(content: bytes, goal: Goal) -> tuple[FoundGoal | None, str]:
-    """The goal in ``content``, or why it is not found."""
+    """Return the goal in ``content``, or the reason why it is not found."""
     try:
         return find_goal(content, goal), ""
     except SourceError as error:
@@ -269,12 +269,12 @@ def _overlap(first: FoundGoal, second: FoundGoal) -> bool:
 
 
 def _same_goal(masked: FoundGoal | None, found: FoundGoal) -> bool:
-    """Whether the definitions differ in comments and docstrings at most."""
+    """Return whether the definitions differ at most in comments and docstrings."""
     return masked is not None and same_code(masked.node, found.node, docstrings=False)
 
 
 def noise_of_name(path: str) -> str:
-    """Why a new file called ``path`` is no part of an answer, or an empty text."""
+    """Return why a new file called ``path`` is not part of an answer, or an empty text."""
     *folders, name = path.lower().split("/")
     if any(folder in _CACHES or folder.endswith(".egg-info") for folder in folders) or _is_like(name, _CACHE_NAMES):
         return CACHES
@@ -284,13 +284,13 @@ def noise_of_name(path: str) -> str:
 
 
 def noise_of_content(path: str, content: bytes, *, is_new: bool) -> str:
-    """Why this content is no part of an answer: it is not text, or a new file that says nothing."""
+    """Return why this content is not part of an answer (not text, or an empty new file), or an empty text."""
     if b"\0" in content:
         return BINARY
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
-        # A program that is no longer text is a bad answer, and is reported as one where it is applied.
+        # Python that is not text is a bad answer, and reported as one when it is applied.
         return "" if path.lower().endswith(".py") else BINARY
     return "empty new files" if is_new and not content.strip() and not path.lower().endswith(".py") else ""
 

@@ -1,4 +1,4 @@
-"""List and copy folders of foreign files; compare two listings to see what a diff really did."""
+"""List and copy folders of untrusted files, and compare two listings to find what a diff changed."""
 
 from __future__ import annotations
 
@@ -15,40 +15,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One path that is not a folder, as ``lstat`` sees it. ``stamp`` differs when the file was written anew."""
+    """A path other than a folder, as ``lstat`` reports it. ``stamp`` changes when the file is rewritten."""
 
     mode: int
     stamp: tuple[int, int, int]
 
     @property
     def is_regular(self) -> bool:
-        """Whether this is a plain file: no link, device, pipe or socket."""
+        """Return whether this is a regular file: no link, device, pipe or socket."""
         return stat.S_ISREG(self.mode)
 
     @property
     def is_executable(self) -> bool:
-        """Whether anybody may run the file."""
+        """Return whether the file has any execute permission."""
         return bool(self.mode & 0o111)
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A folder's entries by relative path (forward slashes), and its folders."""
+    """The entries of a folder by relative path (forward slashes), and its subfolders."""
 
     entries: Mapping[str, Entry]
     folders: frozenset[str]
 
     def changed_from(self, before: Tree) -> list[str]:
-        """Every path that was added, removed or written since ``before``, sorted."""
+        """Return every path that was added, removed or written since ``before``, sorted."""
         paths = self.entries.keys() | before.entries.keys()
         return sorted(path for path in paths if self.entries.get(path) != before.entries.get(path))
 
 
 def copy_tree(repository: Path, target: Path, *, longest: int) -> list[str]:
-    """Copy ``repository``, without git's own data and bytecode, times kept, links as links, writable for us.
+    """Copy ``repository`` without ``.git`` and bytecode, keeping times and links, with writable folders.
 
-    Of files longer than ``longest`` bytes, which no answer may change, only a hole that is longer is made; returns
-    their paths.
+    Files longer than ``longest`` bytes, which answers may not change, become longer sparse files; return their paths.
     """
     holes: list[str] = []
 
@@ -63,13 +62,13 @@ def copy_tree(repository: Path, target: Path, *, longest: int) -> list[str]:
     ignored = shutil.ignore_patterns(".git", "__pycache__")
     shutil.copytree(repository, target, symlinks=True, ignore=ignored, copy_function=copy)
     for folder, _, _ in os.walk(target):
-        # A read-only checkout would else make every answer look as if it did not apply.
+        # With a read-only checkout, no answer would apply.
         os.chmod(folder, 0o700)  # noqa: PTH101 - os.walk gives strings
     return holes
 
 
 def read_tree(folder: Path) -> Tree:
-    """Everything below ``folder``, links not followed."""
+    """List everything below ``folder`` without following links."""
     entries: dict[str, Entry] = {}
     folders: set[str] = set()
     pending = [""]

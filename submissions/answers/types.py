@@ -1,4 +1,4 @@
-"""What a bundle and an answer are, before anything is stored. No Django here."""
+"""Define bundles, answers and their problems before anything is stored. Does not use Django."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _TASK = re.compile(r"([^/]+)/0*([1-9][0-9]{0,2})")
 
 
 class Severity(StrEnum):
-    """``REFUSE`` stops the whole bundle; ``BAD_ANSWER`` scores one answer ``bad_patch`` if it is sent anyway.
+    """The effect of a problem.
 
-    ``REMARK`` stops nothing: it says what of an output tree was left aside.
+    ``REFUSE`` stops the whole bundle. ``BAD_ANSWER`` scores one answer ``bad_patch`` if it is submitted anyway.
+    ``REMARK`` stops nothing, such as a note on what was left out of an output tree.
     """
 
     REFUSE = "refuse"
@@ -33,7 +34,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a bundle: where it is and what to do about it."""
+    """A problem with a bundle: its place, and what to do about it."""
 
     severity: Severity
     message: str
@@ -43,7 +44,7 @@ class Problem:
 
 
 class AnswerKind(StrEnum):
-    """How an answer came: a unified diff, the source of the goal definition, or a whole modified repository."""
+    """Form of an answer: a unified diff, the source of the goal definition, or a whole modified repository."""
 
     DIFF = "diff"
     SOURCE = "source"
@@ -52,7 +53,7 @@ class AnswerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """A change that came with an answer and is no part of it: why, in which file, and the change itself (a diff)."""
+    """A submitted change that is not part of the answer: the reason, the file, and the change as a diff."""
 
     message: str
     file: str
@@ -64,11 +65,11 @@ class AppliedAnswer:
     """An answer applied to the masked repository, in the form that is stored and evaluated.
 
     ``files`` maps each changed or added repository path to its whole new text; ``deleted`` lists removed paths;
-    ``diff`` is the unified diff made from the resulting tree (for people); ``goal_source`` the goal's source after it;
-    ``identical`` whether the goal is the golden definition and nothing else is changed; ``similarity`` how
-    much of its code is in the goal (empty without one). Texts keep their line ends and byte order mark: write them with
-    ``text.encode()``, never in text mode. Of a diff, ``aside`` is what was left out of it, and ``notes`` are sentences
-    on what was converted before it applied.
+    ``diff`` is the unified diff of the resulting tree, for display; ``goal_source`` is the goal's resulting source;
+    ``identical`` is whether the goal equals the golden definition and nothing else is changed; ``similarity`` is how
+    much of the golden code is in the goal (empty without a golden definition). Texts keep their line ends and byte
+    order mark: write them with ``text.encode()``, never in text mode. For a diff, ``aside`` has the excluded changes,
+    and ``notes`` are sentences on what was converted before it applied.
     """
 
     files: dict[str, str]
@@ -83,13 +84,13 @@ class AppliedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RawAnswer:
-    """One answer as it lay in the bundle, and what came of trying it: ``applied``, or the ``problem`` with it.
+    """One answer as in the bundle, with the result of applying it: ``applied`` or ``problem``.
 
-    Of a modified repository ``content`` is the unified diff, ``files`` what it was made from (repository path to whole
-    new content), ``wrong`` why nothing can be made of it, and ``aside`` what was left out.
+    For a modified repository, ``content`` is the unified diff, ``files`` its source (repository path to whole new
+    content), ``wrong`` the reason why it gives no answer, and ``aside`` the excluded changes.
     """
 
-    # For the way out of the child, which is JSON.
+    # The child process returns answers as JSON.
     __pydantic_config__: ClassVar[dict[str, str]] = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
 
     task: str
@@ -109,7 +110,7 @@ class RawAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """``submission.json``: what was run, by whom, on what. All text is already stripped and length-checked."""
+    """``submission.json``: what was run, by whom, on which suite. Texts are stripped and length-checked."""
 
     suite: str
     suite_version: int | None
@@ -127,12 +128,12 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class BundleReading:
-    """As much of a file of answers as could be read, and everything that is wrong with it or to be remarked.
+    """Everything that could be read of a file of answers, with all problems and remarks.
 
-    Fields of ``manifest`` that are wrong are empty; it is None where there is none that reads. ``described`` says that
-    it came with the file, not in it (predictions, output trees). ``left_out`` is how many more problems there were.
-    ``unreadable`` is what could not be read to its end, and has no answers. ``trials`` is the highest trial that it
-    names, even where that one holds no answer.
+    Invalid fields of ``manifest`` are empty; it is None if none could be read. ``described`` is whether the manifest
+    was given with the file instead of in it (predictions, output trees). ``left_out`` counts problems that are not
+    listed. A file that is ``unreadable`` could not be read to its end, and has no answers. ``trials`` is the highest
+    trial in the file, even if that trial has no answer.
     """
 
     manifest: Manifest | None
@@ -145,11 +146,11 @@ class BundleReading:
 
     @property
     def refused(self) -> bool:
-        """Whether anything stops it as a whole."""
+        """Return whether any problem stops the whole bundle."""
         return self.manifest is None or any(problem.severity is Severity.REFUSE for problem in self.problems)
 
     def digest(self) -> str:
-        """SHA-256 (hexadecimal) of the content, so that packing the same files again gives the same."""
+        """Return the SHA-256 (hexadecimal) of the content; packing the same files again gives the same digest."""
         described: dict[str, object] = {
             "manifest": self.manifest and asdict(self.manifest),
             "answers": [
@@ -171,10 +172,10 @@ class BundleReading:
 
 @dataclass(frozen=True, slots=True)
 class TaskFiles:
-    """What is needed of a task to try an answer on it. ``closed`` says why it takes none (not runnable), if so.
+    """What applying an answer to a task needs. ``closed`` is the reason if the task accepts none (not runnable).
 
-    With the ``reference`` file, answers are compared with the golden definition in it. ``paper_folder`` and
-    ``repository_folder`` are how an output tree calls the paper and its repository.
+    With a ``reference`` file, answers are compared with the golden definition in it. ``paper_folder`` and
+    ``repository_folder`` are the names of the paper and its repository in an output tree.
     """
 
     goal: Goal
@@ -186,12 +187,12 @@ class TaskFiles:
 
 
 def refuse(message: str, *, file: str = "", task: str = "", line: int | None = None) -> Problem:
-    """A problem that stops the whole bundle."""
+    """Return a problem that stops the whole bundle."""
     return Problem(severity=Severity.REFUSE, message=message, task=task, file=file, line=line)
 
 
 class ProblemList:
-    """Collects problems up to a bound, so that a hostile bundle cannot make a page of a million lines."""
+    """Collect problems up to a bound, so that a hostile bundle cannot produce a page of a million lines."""
 
     def __init__(self, bound: int = 100) -> None:
         self._bound = bound
@@ -199,19 +200,19 @@ class ProblemList:
         self.left_out = 0
 
     def add(self, problem: Problem) -> None:
-        """Keep ``problem``, or count it as left out when the bound is reached."""
+        """Keep ``problem``, or only count it once the bound is reached."""
         if len(self.kept) < self._bound:
             self.kept.append(problem)
         else:
             self.left_out += 1
 
     def extend(self, problems: Iterable[Problem]) -> None:
-        """Keep all of ``problems`` that the bound allows."""
+        """Keep as many of ``problems`` as the bound allows."""
         for problem in problems:
             self.add(problem)
 
     def all(self) -> list[Problem]:
-        """Every problem kept, with a last line that says how many more there were."""
+        """Return every kept problem, and a last one with the number of those not listed."""
         if not self.left_out:
             return list(self.kept)
         more = "1 more problem is" if self.left_out == 1 else f"{self.left_out} more problems are"
@@ -219,9 +220,9 @@ class ProblemList:
 
 
 def hidden_character(text: str, *, multiline: bool = False) -> str:
-    """The first character of ``text`` that a page could not show as itself, as ``U+202E``, or an empty text.
+    """Return the first character of ``text`` that a page cannot show as itself, like ``U+202E``, or an empty text.
 
-    Control and format characters (direction overrides among them), private and unassigned ones.
+    These are control and format characters (such as direction overrides), private-use and unassigned ones.
     """
     shown = "\n\r\t" if multiline else ""
     unshowable = ("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp")
@@ -230,27 +231,27 @@ def hidden_character(text: str, *, multiline: bool = False) -> str:
 
 
 def paper_slug(folder: str) -> str:
-    """The slug of a paper's folder: small letters, upstream's leading number removed; empty if it is no such name."""
+    """Return the slug of a paper's folder: lower case, without upstream's number; empty if the name is invalid."""
     match = _PAPER.fullmatch(folder.lower())
     return match[1] if match else ""
 
 
 def task_slug(written: str) -> str:
-    """``01-DPO/1`` and ``DPO/01`` as ``dpo/1``; empty if ``written`` is no task name."""
+    """Normalise a task name: ``01-DPO/1`` and ``DPO/01`` are ``dpo/1``; empty if ``written`` is not one."""
     match = _TASK.fullmatch(written.strip())
     paper = paper_slug(match[1]) if match else ""
     return f"{paper}/{match[2]}" if match and paper else ""
 
 
 def not_attempted(task: str, file: str) -> Problem:
-    """The remark on an answer that is null or empty."""
+    """Return the remark on an answer that is null or empty."""
     return Problem(Severity.REMARK, NOT_ATTEMPTED, task, file)
 
 
 def task_named(written: str) -> str:
-    """A task's name as commands and the API take it, with its suite or without: ``x/01-DPO/1`` as ``x/dpo/1``.
+    """Normalise a task name with or without its suite, for commands and the API: ``x/01-DPO/1`` is ``x/dpo/1``.
 
-    Returns ``written`` unchanged where it is no task name, such as a pattern.
+    Returns ``written`` unchanged if it is not a task name, such as a pattern.
     """
     suite, slash, rest = written.strip().partition("/") if written.count("/") > 1 else ("", "", written)
     slug = task_slug(rest)
@@ -258,12 +259,12 @@ def task_named(written: str) -> str:
 
 
 def closed_message(reason: str) -> str:
-    """The remark on an answer to a task that takes none."""
-    return f"This task takes no answers ({reason}), so what is here for it was left out."
+    """Return the remark on an answer to a task that accepts none."""
+    return f"This task accepts no answers ({reason}), so the answer to it was left out."
 
 
 class BundleError(Exception):
-    """The bundle cannot be read at all, or must be refused. Carries every problem found."""
+    """The bundle cannot be read, or must be refused. ``problems`` has every problem found."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(p.message for p in problems))
@@ -271,9 +272,9 @@ class BundleError(Exception):
 
 
 class AnswerError(Exception):
-    """One answer does not parse or does not apply; scored ``bad_patch`` if it is submitted anyway.
+    """An answer does not parse or apply; it is scored ``bad_patch`` if submitted anyway.
 
-    ``aside`` is what had been left out of it by then.
+    ``aside`` has the changes that were set aside before.
     """
 
     def __init__(self, message: str, *, line: int | None = None, file: str = "") -> None:
@@ -285,4 +286,4 @@ class AnswerError(Exception):
 
 
 class ProtectedPathError(AnswerError):
-    """The answer touches what it may not touch. This refuses the bundle."""
+    """The answer changes a path that it may not. The bundle is refused."""

@@ -1,4 +1,4 @@
-"""Who may see which submission. Every page and command asks here."""
+"""Decide who may see and manage a submission, for every page and command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def visible_to(user: User | AnonymousUser) -> QuerySet[Submission]:
-    """Published submissions for everybody, one's own for their owner, all for maintainers."""
+    """Return the submissions that ``user`` may see: published ones, their own, and all for maintainers."""
     if isinstance(user, User) and user.is_staff:
         return Submission.objects.all()
     published = Q(visibility=Visibility.PUBLISHED)
@@ -23,5 +23,5 @@ def visible_to(user: User | AnonymousUser) -> QuerySet[Submission]:
 
 
 def may_manage(user: User | AnonymousUser, submission: Submission) -> bool:
-    """Whether ``user`` may publish, withdraw, correct or cancel ``submission``: its owner or a maintainer."""
+    """Return whether ``user`` may publish, withdraw, correct or cancel ``submission``: its owner or a maintainer."""
     return isinstance(user, User) and (user.is_staff or submission.owner_id == user.pk)

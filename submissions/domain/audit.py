@@ -1,4 +1,4 @@
-"""Record who did what, and list it."""
+"""Record and list audit events: who did what."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def record(
     reason: str = "",
     data: dict[str, Any] | None = None,
 ) -> AuditEvent:
-    """Append one event about ``subject``. ``actor`` is null when the site itself acted."""
+    """Append one event about ``subject``. ``actor`` is None if the site itself acted."""
     return AuditEvent.objects.create(
         actor=actor,
         verb=verb,
@@ -33,6 +33,6 @@ def record(
 
 
 def history(subject: Model) -> QuerySet[AuditEvent]:
-    """Every event about ``subject``, newest first."""
+    """Return every event about ``subject``, newest first."""
     kind = subject._meta.model_name or ""  # noqa: SLF001 - Django's documented API
     return AuditEvent.objects.filter(subject_kind=kind, subject_id=str(subject.pk)).select_related("actor")

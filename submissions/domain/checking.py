@@ -1,4 +1,4 @@
-"""Check uploads in a worker: a page only stores a file, and shows what was found once a worker has checked it."""
+"""Check uploads in a worker: pages only store a file, and show the result after the check."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 LEASE = timedelta(minutes=5)
-"""How long a check may take before its worker counts as lost; the checking process is ended after three minutes."""
+"""How long until a check's worker counts as lost; the checking process itself is ended after three minutes."""
 TRIES = 3
-"""How often a check is begun before it is reported as an infrastructure error."""
+"""How often a check is attempted before it is reported as an infrastructure error."""
 
 
 def check_next() -> bool:
-    """Check the next upload; false when none waits, or their owners all have one being checked."""
+    """Check the next upload; return false if none waits, or all their owners have one being checked."""
     upload = _claim()
     if upload is None:
         return False
     try:
         _check(upload)
     except Exception:
-        # The sweep queues it again, until its tries are used up.
+        # The sweep queues it again until its tries are used up.
         _of_claim(upload).update(checking_since=None)
         log.exception("upload_check_failed", upload=upload.pk)
     return True
 
 
 def waiting() -> int:
-    """How many uploads wait for a check."""
+    """Return how many uploads wait for a check."""
     return _due().filter(tries__lt=TRIES).count()
 
 
@@ -49,8 +49,8 @@ def sweep() -> None:
     """Report checks whose tries are used up as infrastructure errors."""
     for upload in _due().filter(tries__gte=TRIES):
         message = (
-            f"An infrastructure error ended the check of this file {upload.tries} times; the file may be fine. Have it "
-            "checked again; if that does not help, tell the maintainers of this site."
+            f"An infrastructure error ended the check of this file {upload.tries} times; the file may be fine. Check "
+            "it again; if that does not help, contact the maintainers of this site."
         )
         report = CheckedBundle(problems=(refuse(message),)).report() | {"infrastructure_error": True}
         _of_claim(upload).update(report=report, checked=True)
@@ -62,9 +62,9 @@ def _due() -> QuerySet[Upload]:
 
 
 def _claim() -> Upload | None:
-    """The next upload, marked as being checked. One person's uploads are checked one after the other.
+    """Claim the next upload for a check. One user's uploads are checked one at a time.
 
-    Whose last check is longest ago comes first: many slow files of one person must not keep everybody waiting.
+    The user whose last check is longest ago comes first, so that one user's many slow files do not delay others.
     """
     now = timezone.now()
     busy = Upload.objects.filter(checked=False, checking_since__gte=now - LEASE).values("owner")
@@ -78,7 +78,7 @@ def _claim() -> Upload | None:
 
 
 def _of_claim(upload: Upload) -> QuerySet[Upload]:
-    """The row, unless it was discarded, claimed by another worker or given other fields since it was read."""
+    """Select the row, unless it was discarded, claimed by another worker or changed since it was read."""
     return Upload.objects.filter(pk=upload.pk, checking_since=upload.checking_since, tries=upload.tries, checked=False)
 
 
@@ -90,7 +90,7 @@ def _check(upload: Upload) -> None:
     except BundleError as error:
         checked, kept = CheckedBundle(problems=tuple(error.problems)), b""
     except FileNotFoundError:
-        return  # discarded meanwhile
+        return  # it was discarded meanwhile
     if kept:
         upload.result.save(f"{upload.digest}.checked", ContentFile(kept), save=False)
     if not _of_claim(upload).update(report=checked.report(), result=upload.result.name, checked=True):

@@ -1,4 +1,4 @@
-"""What the commands ``validate`` and ``submit`` share: options for a manifest, packing a folder, printing a report."""
+"""Shared code of the commands ``validate`` and ``submit``: manifest options, packing a folder, printing a report."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _WORDS = {
 
 
 def add_manifest_arguments(parser: ArgumentParser) -> None:
-    """The options of ``validate`` and ``submit`` that stand in for ``submission.json``."""
-    group = parser.add_argument_group("for predictions and output trees, which carry no submission.json")
+    """Add the options of ``validate`` and ``submit`` that replace ``submission.json``."""
+    group = parser.add_argument_group("for predictions and output trees, which have no submission.json")
     group.add_argument("--suite", default="", help="the suite's slug")
     group.add_argument("--system", default="", help="the system's name; else the predictions' model_name_or_path")
     group.add_argument("--backbone", default="", help="the backbone model; else the predictions' model_name_or_path")
     group.add_argument("--scaffold", default="none")
     group.add_argument("--inputs", default=Inputs.FULL.value, choices=Inputs.values)
     group.add_argument("--organisation", default="")
-    group.add_argument("--weights", default="", choices=["", *Weights.values], help="whether anybody may have them")
+    group.add_argument("--weights", default="", choices=["", *Weights.values], help="whether they are public")
     group.add_argument("--knowledge-cutoff", default="", metavar="MONTH", help="of the model, such as 2024-06")
     group.add_argument("--links", action="append", default=[], metavar="URL", help="may be given several times")
     group.add_argument("--notes", default="")
@@ -45,10 +45,10 @@ def add_manifest_arguments(parser: ArgumentParser) -> None:
 
 @contextmanager
 def packed(path: Path) -> Iterator[Path]:
-    """``path`` itself if it is a file; a folder as a zip file that is removed afterwards.
+    """Yield ``path`` if it is a file; for a folder, a zip file of it that is removed afterwards.
 
-    Links, special files, caches and files that are too long to be code stay out of it. Raises SubmissionError for a
-    folder of more files than an output tree may have.
+    Links, special files, caches and files too long to be code are left out. Raises SubmissionError for a folder of more
+    files than an output tree may have.
     """
     if not path.is_dir():
         yield path
@@ -70,7 +70,7 @@ def _pack(folder: Path, target: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Name in the archive and place of every file that is packed, in the order of names."""
+    """Yield archive name and path of every file to pack, ordered by name."""
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if noise_of_name(f"{name}/x.py") != CACHES)
         for name in sorted(names):
@@ -82,14 +82,14 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
-    """One line a problem, refusals first, then a summary. ``report`` is that of ``CheckedBundle.report``."""
+    """Yield one line per problem, refusals first, then a summary. ``report`` is ``CheckedBundle.report``'s."""
     yield from problem_lines(report["problems"])
     verdict = "can be submitted" if report["acceptable"] else "cannot be submitted"
     yield f"{verdict}: {_answers(report)}"
 
 
 def problem_lines(problems: list[dict[str, Any]]) -> Iterator[str]:
-    """One line for each of a report's problems, refusals first and remarks last."""
+    """Yield one line for each of a report's problems, refusals first and remarks last."""
     for problem in sorted(problems, key=lambda problem: list(_WORDS).index(Severity(problem["severity"]))):
         place = ":".join(str(part) for part in (problem["file"], problem["line"]) if part)
         where = " ".join(part for part in (problem["task"], place) if part)
@@ -103,6 +103,6 @@ def _answers(report: dict[str, Any]) -> str:
     if not total:
         return "no answer could be read" if report["manifest"].get("suite") else "the bundle could not be read"
     if report["suite_version"] is None:
-        return "the 1 answer was not tried" if total == 1 else f"the {total} answers were not tried"
+        return "the 1 answer was not applied" if total == 1 else f"the {total} answers were not applied"
     noun = "answer" if total == 1 else "answers"
     return f"{applying} of {total} {noun} {'applies' if 1 in (applying, total) else 'apply'}"

@@ -18,7 +18,7 @@ _FILE: Final = "endpoint_key"
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """What sealing all keys again came to. ``lost`` are the endpoints whose key no configured secret opens."""
+    """Result of re-sealing all keys. ``lost`` are the endpoints whose key no configured secret opens."""
 
     resealed: int
     current: int
@@ -26,19 +26,19 @@ class Rotated:
 
 
 def sealed_for(endpoint: Endpoint, key: str) -> str:
-    """``key``, sealed for this row and this origin: another address than it was given to cannot have it."""
+    """Seal ``key`` for this row and this origin, so that it cannot be used with another address."""
     return seal(key, secrets=_secrets(make=True), context=_context(endpoint))
 
 
 def opened(endpoint: Endpoint) -> str:
-    """The key of ``endpoint``, empty where it has none. Raises :class:`SealError`."""
+    """Return the key of ``endpoint``, empty if it has none. Raises :class:`SealError`."""
     if not endpoint.sealed_key:
         return ""
     return unseal(endpoint.sealed_key, secrets=_secrets(make=False), context=_context(endpoint))
 
 
 def rotate() -> Rotated:
-    """Seal with the first secret whatever an older one has sealed."""
+    """Re-seal all keys that an older secret sealed with the first secret."""
     known = _secrets(make=False)
     resealed, current, lost = 0, 0, []
     for endpoint in Endpoint.objects.exclude(sealed_key="").select_related("owner").order_by("pk"):
@@ -52,7 +52,7 @@ def rotate() -> Rotated:
             current += 1
             continue
         sealed = seal(key, secrets=known, context=_context(endpoint))
-        # Its owner may have stored another key, or another address, since it was read.
+        # Its owner may have stored another key or address since it was read.
         mine = Endpoint.objects.filter(pk=endpoint.pk, sealed_key=old, base_url=endpoint.base_url)
         resealed += mine.update(sealed_key=sealed)
     return Rotated(resealed, current, tuple(lost))
@@ -62,23 +62,23 @@ def _context(endpoint: Endpoint) -> bytes:
     try:
         return f"{endpoint.pk} {origin(endpoint.base_url)}".encode()
     except AddressError as error:
-        # It was stored when more was taken for an address. It could never be called.
+        # An address stored by an older version that accepted it; it could never be called.
         raise SealError(str(error)) from None
 
 
 def _secrets(*, make: bool) -> list[str]:
-    """The configured secrets, then the one in the data folder: it opens what was sealed before any was configured.
+    """Return the configured secrets, then the one in the data folder, which opens keys from before any was configured.
 
-    Never ``SECRET_KEY``, which is changed for other reasons and known in more places.
+    ``SECRET_KEY`` is not used, since it is changed for other reasons and known in more places.
     """
     configured = [secret.strip() for secret in settings.ENVIRONMENT.endpoint_keys]
     file = Path(settings.DATA_DIR) / _FILE
-    kept = _kept_in(file, make=make and not configured)
-    return [*configured, *([kept] if kept else [])]
+    stored = _secret_in(file, make=make and not configured)
+    return [*configured, *([stored] if stored else [])]
 
 
-def _kept_in(file: Path, *, make: bool) -> str:
-    """The secret in ``file``, made on first use; empty where there is none."""
+def _secret_in(file: Path, *, make: bool) -> str:
+    """Return the secret in ``file``, created on first use if ``make``; empty without one."""
     try:
         return file.read_text(encoding="ascii").strip()
     except FileNotFoundError:
@@ -89,7 +89,7 @@ def _kept_in(file: Path, *, make: bool) -> str:
     draft.touch(mode=0o600)
     draft.write_text(secrets.token_urlsafe(48), encoding="ascii")
     try:
-        # A hard link fails when another process was first: both then read the same secret.
+        # The link fails if another process was first; then both read the same secret.
         file.hardlink_to(draft)
     except FileExistsError:
         pass

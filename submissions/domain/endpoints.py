@@ -1,7 +1,7 @@
-"""Register, change and delete model endpoints; store, read and forget their keys.
+"""Register, change and delete model endpoints; store, read and delete their keys.
 
-An endpoint is its owner's alone; maintainers do not see others'. Keys go in here and come out in :func:`key_of`, which
-only workers call; no audit event, message or representation holds one.
+Only its owner sees an endpoint; maintainers do not. A key is returned by :func:`key_of` only, which only workers call;
+no audit event, message or representation contains one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 MOST_ENDPOINTS: Final = 20
-"""How many endpoints one person may have."""
+"""How many endpoints one user may have."""
 
 DESCRIBED: Final = (
     *("name", "provider", "api", "base_url", "model", "keep_key"),
@@ -34,12 +34,12 @@ DESCRIBED: Final = (
     *("requests_at_once", "request_seconds", "run_tokens", "run_dollars", "run_seconds"),
     *("price_input", "price_output"),
 )
-"""What an owner says of an endpoint: the fields that :func:`add` and :func:`change` take."""
+"""The fields that :func:`add` and :func:`change` accept."""
 
-_ASKED_WITH: Final = {
+_TESTED_FIELDS: Final = {
     *("provider", "api", "base_url", "model", "temperature", "top_p", "effort", "output_limit", "omit_strict")
 }
-"""A test's result says nothing any more once one of these has changed."""
+"""Changing one of these fields invalidates the result of a test."""
 
 _UNTESTED: Final[dict[str, Any]] = {
     "check_state": EndpointCheck.NONE,
@@ -48,31 +48,31 @@ _UNTESTED: Final[dict[str, Any]] = {
     "reports_usage": None,
 }
 
-# States of evaluator.enums.GenerationState, which this lower room cannot import.
+# States of evaluator.enums.GenerationState, which this app may not import.
 _ENDED_GENERATIONS: Final = ("done", "cancelled")
 
 
 class KeyLostError(SubmissionError):
-    """A key is stored and cannot be read any more: the operator's secret has changed."""
+    """A stored key can no longer be opened, since the operator's secret has changed."""
 
 
 def visible_to(user: User | AnonymousUser) -> QuerySet[Endpoint]:
-    """The endpoints that ``user`` may see, use and change: their own."""
+    """Return the endpoints that ``user`` may see, use and change: their own."""
     return Endpoint.objects.filter(owner=user) if isinstance(user, User) else Endpoint.objects.none()
 
 
 def add(*, owner: User, described: Mapping[str, Any], key: str = "") -> Endpoint:
-    """Register an endpoint. ``described`` holds any of :data:`DESCRIBED`.
+    """Register an endpoint. ``described`` has any fields of :data:`DESCRIBED`.
 
-    Raises :class:`QuotaExceededError` and :class:`NotAllowedError` (a wrong address, a name that is taken).
+    Raises :class:`QuotaExceededError` and :class:`NotAllowedError` (an invalid address, a name in use).
     """
     _require_address(described["base_url"])
     try:
         with transaction.atomic():
-            # The row lock makes two requests at the same moment count one after the other.
+            # The row lock serialises the counts of simultaneous requests.
             User.objects.select_for_update().get(pk=owner.pk)
             if Endpoint.objects.filter(owner=owner).count() >= MOST_ENDPOINTS:
-                msg = f"You have {MOST_ENDPOINTS} endpoints, as many as one account may. Delete one of them first."
+                msg = f"You have {MOST_ENDPOINTS} endpoints, the most one account may have. Delete one of them first."
                 raise QuotaExceededError(msg)
             endpoint = Endpoint.objects.create(owner=owner, **_known(described))
             record(verb=Verb.ENDPOINT_ADDED, subject=endpoint, actor=owner, data={"base_url": endpoint.base_url})
@@ -84,9 +84,9 @@ def add(*, owner: User, described: Mapping[str, Any], key: str = "") -> Endpoint
 
 
 def change(*, endpoint: Endpoint, actor: User, described: Mapping[str, Any], key: str = "") -> bool:
-    """Change what is said of an endpoint; return whether its key was lost by it: a key belongs to one origin.
+    """Change an endpoint's fields; return whether that erased its key, which belongs to one origin.
 
-    Raises :class:`NotAllowedError`. Runs under way keep the settings that they began with.
+    Raises :class:`NotAllowedError`. Runs in progress keep the settings that they began with.
     """
     _require_owner(endpoint, actor)
     _require_address(described.get("base_url", endpoint.base_url))
@@ -97,7 +97,7 @@ def change(*, endpoint: Endpoint, actor: User, described: Mapping[str, Any], key
             changed = {name: [_plain(getattr(now, name)), _plain(value)] for name, value in new.items()}
             changed = {name: pair for name, pair in changed.items() if pair[0] != pair[1]}
             erased = bool(now.sealed_key) and not same_origin(new.get("base_url", now.base_url), now.base_url)
-            if _ASKED_WITH & changed.keys() or key:
+            if _TESTED_FIELDS & changed.keys() or key:
                 new |= _UNTESTED
             if erased:
                 new["sealed_key"] = ""
@@ -115,7 +115,7 @@ def change(*, endpoint: Endpoint, actor: User, described: Mapping[str, Any], key
 
 
 def correct_settings(*, endpoint: Endpoint, corrected: Mapping[str, Any]) -> None:
-    """Store settings that a test found to be the ones which the provider takes. The endpoint stays tested."""
+    """Store settings that a test found the provider to accept. The endpoint stays tested."""
     with transaction.atomic():
         now = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
         changed = {name: [_plain(getattr(now, name)), _plain(value)] for name, value in corrected.items()}
@@ -125,7 +125,7 @@ def correct_settings(*, endpoint: Endpoint, corrected: Mapping[str, Any]) -> Non
 
 
 def forget_key(*, endpoint: Endpoint, actor: User) -> None:
-    """Delete the stored key at once. Raises :class:`NotAllowedError`, and :class:`WrongStateError` where none is."""
+    """Delete the stored key at once. Raises :class:`NotAllowedError`, and :class:`WrongStateError` without a key."""
     _require_owner(endpoint, actor)
     with transaction.atomic():
         if not _forget(endpoint, actor=actor, reason=""):
@@ -135,9 +135,9 @@ def forget_key(*, endpoint: Endpoint, actor: User) -> None:
 
 
 def forget_after_run(endpoint: Endpoint) -> bool:
-    """Delete the key as its owner was promised, unless they keep it, a judge uses it, or a run still needs it.
+    """Delete the key after a run, unless its owner keeps it, a judge uses it, or an open run needs it.
 
-    Says whether it did. Call it when a run has ended.
+    Returns whether it was deleted. Call it when a run has ended.
     """
     with transaction.atomic():
         now = Endpoint.objects.select_for_update().filter(pk=endpoint.pk, keep_key=False).first()
@@ -147,7 +147,7 @@ def forget_after_run(endpoint: Endpoint) -> bool:
 
 
 def delete(*, endpoint: Endpoint, actor: User) -> None:
-    """Delete an endpoint with its key; its runs stay. Raises :class:`NotAllowedError` while judge or run needs it."""
+    """Delete an endpoint with its key; its runs stay. Raises :class:`NotAllowedError` while a judge or run needs it."""
     _require_owner(endpoint, actor)
     with transaction.atomic():
         now = Endpoint.objects.select_for_update().filter(pk=endpoint.pk).first()
@@ -156,31 +156,31 @@ def delete(*, endpoint: Endpoint, actor: User) -> None:
             raise WrongStateError(msg)
         judges, runs = using_judges(now), open_runs(now)
         if judges:
-            msg = f"These judges ask here: {', '.join(judges)}. Retire them first."
+            msg = f"These judges use it: {', '.join(judges)}. Retire them first."
             raise NotAllowedError(msg)
         if runs:
-            msg = f"A run is not ended: submission {', '.join(map(str, runs))}. Cancel it, or wait for its end."
+            msg = f"A run is still open: submission {', '.join(map(str, runs))}. Cancel it, or wait for its end."
             raise NotAllowedError(msg)
         record(verb=Verb.ENDPOINT_DELETED, subject=now, actor=actor, data={"base_url": now.base_url})
         now.delete()
 
 
 def key_of(endpoint: Endpoint) -> str:
-    """The key, for the worker that calls the endpoint; empty where it has none. Raises :class:`KeyLostError`."""
+    """Return the key, for the worker that calls the endpoint; empty if it has none. Raises :class:`KeyLostError`."""
     try:
         return opened(endpoint)
     except SealError as error:
-        msg = "The stored key cannot be read any more, since the site has another secret for keys now. Store it again."
+        msg = "The stored key can no longer be read, since the site's secret for keys has changed. Store the key again."
         raise KeyLostError(msg) from error
 
 
 def using_judges(endpoint: Endpoint) -> list[str]:
-    """The names of the active judges that ask with this endpoint's key."""
+    """Return the names of the active judges that use this endpoint."""
     return list(endpoint.judges.filter(active=True).order_by("name").values_list("name", flat=True))
 
 
 def open_runs(endpoint: Endpoint) -> list[int]:
-    """The numbers of the submissions whose answers are still being asked for here, paused and held ones too."""
+    """Return the ids of submissions with an open run here, including paused and held ones."""
     runs = endpoint.generations.exclude(state__in=_ENDED_GENERATIONS).order_by("submission_id")
     return list(runs.values_list("submission_id", flat=True))
 
@@ -193,7 +193,7 @@ def _store(endpoint: Endpoint, key: str, *, actor: User) -> None:
 
 
 def _forget(endpoint: Endpoint, *, actor: User | None, reason: str) -> bool:
-    """Erase the key; say whether there was one."""
+    """Erase the key; return whether there was one."""
     if not Endpoint.objects.filter(pk=endpoint.pk).exclude(sealed_key="").update(sealed_key=""):
         return False
     record(verb=Verb.KEY_FORGOTTEN, subject=endpoint, actor=actor, reason=reason)
@@ -205,14 +205,14 @@ def _known(described: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as an audit event holds it; money as text, so that 1 and 1.0000 are the same."""
+    """Convert a value for an audit event; decimals become floats, so that 1 and 1.0000 are equal."""
     if isinstance(value, bool | int | str) or value is None:
         return value
     return float(value)
 
 
 def _refused(owner: User, described: Mapping[str, Any]) -> str:
-    """Why the database refused an endpoint: its name, or numbers that a form would have caught."""
+    """Return why the database refused an endpoint: its name, or numbers that a form would refuse."""
     if Endpoint.objects.filter(owner=owner, name=described["name"]).exists():
         return f"You have another endpoint called {described['name']}; choose another name."
     return "One of the numbers is out of range: tokens, seconds, limits and prices are not negative."
@@ -226,5 +226,5 @@ def _require_address(base_url: str) -> None:
 
 def _require_owner(endpoint: Endpoint, actor: User) -> None:
     if endpoint.owner_id != actor.pk:
-        msg = "An endpoint belongs to the person who registered it."
+        msg = "Only its owner may change an endpoint."
         raise NotAllowedError(msg)

@@ -1,4 +1,4 @@
-"""The first account, and passwords set from the command line."""
+"""Create the first account, and set passwords from the command line."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from submissions.enums import Verb
 if TYPE_CHECKING:
     from submissions.models import User
 
-# Without 0/o, 1/l/i: people copy these by hand. 20 letters of 31 are 99 bits.
+# Without 0/o, 1/l/i, since people copy passwords by hand. 20 of 31 characters are 99 bits.
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 def generated_password() -> str:
-    """A new random password of five groups of four letters."""
+    """Return a new random password of five groups of four characters."""
     return "-".join("".join(secrets.choice(ALPHABET) for _ in range(4)) for _ in range(5))
 
 
 def ensure_maintainer(*, username: str) -> str | None:
-    """Make the account ``username`` unless some maintainer can sign in already; return its password, else None.
+    """Create the account ``username`` unless a maintainer can already sign in; return its password, else None.
 
-    An account whose password starts with ``!`` has none, and cannot sign in.
+    A stored password that starts with ``!`` is unusable: the account cannot sign in.
     """
     users = get_user_model().objects
     with transaction.atomic():
@@ -40,7 +40,7 @@ def ensure_maintainer(*, username: str) -> str | None:
 
 
 def set_password(*, user: User, password: str) -> None:
-    """Set another password for the account, as the machine's operator; all its sessions end."""
+    """Set the account's password as the machine's operator; all its sessions end."""
     with transaction.atomic():
         user.set_password(password)
         user.save(update_fields=["password"])

@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 ORPHANED_AFTER = timedelta(days=1)
-"""A file is stored before its row is: within this time it may yet get one."""
+"""Younger files are kept, since a file is stored before its row."""
 _BETWEEN_SWEEPS = timedelta(days=1)
 _BATCH = 500
 
 
 def scratch_place() -> Path:
-    """Where checks of uploads put what they unpack; each removes its own."""
+    """Return the folder where checks of uploads create their scratch folders; each removes its own."""
     place = Path(settings.DATA_DIR) / "checks"
     place.mkdir(parents=True, exist_ok=True)
     return place
 
 
 def sweep_when_due() -> int:
-    """Once a day, since it looks at every stored file: :func:`sweep`."""
+    """Call :func:`sweep`, which visits every stored file, once a day."""
     if not cache.add("media-swept", True, int(_BETWEEN_SWEEPS.total_seconds())):
         return 0
     return sweep()
 
 
 def sweep() -> int:
-    """Remove stored files and scratch folders that are older than a day and belong to nobody; return how many."""
+    """Remove orphaned stored files and scratch folders older than a day; return how many."""
     latest = time.time() - ORPHANED_AFTER.total_seconds()
     root = Path(settings.MEDIA_ROOT)
     old = [path for path in root.rglob("*") if path.is_file() and _is_older(path, latest)]
@@ -58,14 +58,14 @@ def sweep() -> int:
 
 
 def _is_older(path: Path, latest: float) -> bool:
-    """Whether it was written before ``latest``; false for what is gone by now."""
+    """Return whether it was written before ``latest``; false if it no longer exists."""
     with suppress(FileNotFoundError):
         return path.stat().st_mtime < latest
     return False
 
 
 def _named_in_rows(names: Collection[str]) -> set[str]:
-    """Those of ``names`` that a file field of any row holds."""
+    """Return those of ``names`` that a file field of any row has."""
     kept: set[str] = set()
     for model in apps.get_models():
         for field in model._meta.get_fields():  # noqa: SLF001 - Django's documented API

@@ -1,4 +1,4 @@
-"""The account in whose name the command line acts."""
+"""The account that the command line acts as."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OPERATOR = "operator"
 
 
 def local_operator() -> User:
-    """Whoever sits at the machine: a maintainer without a password, made on first use, without a quota."""
+    """Return the machine operator's account: a maintainer without password or quota, created on first use."""
     with transaction.atomic():
         operator, created = User.objects.get_or_create(
             username=OPERATOR, defaults={"is_staff": True, "daily_submissions": 1_000_000}

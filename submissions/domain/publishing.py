@@ -1,4 +1,4 @@
-"""Publish, withdraw, hide and correct submissions; each act leaves a public audit event."""
+"""Publish, withdraw, hide and correct submissions; each action records a public audit event."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CODE_LICENCES = {
     "Apache-2.0": "Apache 2.0",
     "AGPL-3.0-or-later": "GNU AGPL 3.0 or later",
 }
-"""Licences under which a submitter may let the site show the code, SPDX identifier to name."""
+"""Licences for the shown code, SPDX identifier to name."""
 
 _CANNOT_BE = {
     Verb.PUBLISHED: "published",
@@ -44,10 +44,10 @@ _ALLOWED_FROM = {
 
 
 def publish(*, submission: Submission, actor: User, code_licence: str, consent: bool) -> None:
-    """Put a scored submission on the board, with its code shown under ``code_licence``.
+    """Publish a scored submission on the board, with its code shown under ``code_licence``.
 
-    Raises :class:`NotAllowedError` without consent, for strangers, and for calibration samples of non-maintainers;
-    :class:`WrongStateError` unless it is scored and private or withdrawn.
+    Raises :class:`NotAllowedError` without consent, for users other than owner and maintainers, and for calibration
+    samples of non-maintainers; :class:`WrongStateError` unless it is scored and private or withdrawn.
     """
     _require_manager(actor, submission)
     if not consent or code_licence not in CODE_LICENCES:
@@ -61,13 +61,13 @@ def publish(*, submission: Submission, actor: User, code_licence: str, consent: 
             code_licence=code_licence, published_at=timezone.now()
         )
         if not scored:
-            msg = "Only a scored submission can be published. Wait until every task has its outcome."
+            msg = "Only a scored submission can be published. Wait until every task has an outcome."
             raise WrongStateError(msg)
         _move(submission, Visibility.PUBLISHED, verb=Verb.PUBLISHED, actor=actor)
 
 
 def publish_if_consented(*, submission: Submission) -> bool:
-    """Publish a newly scored submission whose owner consented when they submitted; return whether it was."""
+    """Publish a newly scored submission if its owner consented when submitting; return whether it was published."""
     if not submission.publish_when_scored or submission.visibility != Visibility.PRIVATE:
         return False
     publish(submission=submission, actor=submission.owner, code_licence=submission.code_licence, consent=True)
@@ -75,24 +75,24 @@ def publish_if_consented(*, submission: Submission) -> bool:
 
 
 def withdraw(*, submission: Submission, actor: User, reason: str) -> None:
-    """Take a published submission off the board. Raises :class:`NotAllowedError`, :class:`WrongStateError`."""
+    """Withdraw a published submission from the board. Raises :class:`NotAllowedError`, :class:`WrongStateError`."""
     _require_manager(actor, submission)
-    _require_reason(reason, "the reason stands where the submission was.")
+    _require_reason(reason, "the reason is shown in place of the submission.")
     with transaction.atomic():
         _move(submission, Visibility.WITHDRAWN, verb=Verb.WITHDRAWN, actor=actor, reason=reason)
 
 
 def hide(*, submission: Submission, actor: User, reason: str) -> None:
-    """Hide a submission, whatever its owner says, for a public reason."""
+    """Hide a submission, with a public reason, regardless of its owner."""
     _require_maintainer(actor, reason)
     with transaction.atomic():
         _move(submission, Visibility.HIDDEN, verb=Verb.HIDDEN, actor=actor, reason=reason)
 
 
 def unhide(*, submission: Submission, actor: User, reason: str) -> None:
-    """Undo :func:`hide`: it becomes again what its owner had made it, published, withdrawn or private."""
+    """Undo :func:`hide`: restore the visibility that its owner had set, published, withdrawn or private."""
     _require_maintainer(actor, reason)
-    # Not published_at: it stays when the owner withdraws, and hiding must not undo a withdrawal.
+    # published_at is not used, since withdrawing keeps it, and unhiding must not undo a withdrawal.
     newest = history(submission).filter(verb__in=[Verb.PUBLISHED, Verb.WITHDRAWN]).first()
     before = Visibility(newest.verb) if newest else Visibility.PRIVATE
     with transaction.atomic():
@@ -100,7 +100,7 @@ def unhide(*, submission: Submission, actor: User, reason: str) -> None:
 
 
 def correct_system(*, submission: Submission, actor: User, changes: Mapping[str, object], reason: str) -> None:
-    """Correct how the system is described. Old and new values stay in the public trace.
+    """Correct the description of the system. Old and new values stay in the public history.
 
     Raises :class:`NotAllowedError` for fields other than :data:`CORRECTABLE`, and without a reason.
     """
@@ -119,7 +119,7 @@ def correct_system(*, submission: Submission, actor: User, changes: Mapping[str,
             with transaction.atomic():
                 System.objects.filter(pk=system.pk).update(**{name: new for name, (_, new) in changed.items()})
         except IntegrityError:
-            msg = "Another system of this owner has that name, backbone and scaffold already; choose another name."
+            msg = "Another system of this owner already has that name, backbone and scaffold; choose another name."
             raise NotAllowedError(msg) from None
         record(verb=Verb.CORRECTED, subject=submission, actor=actor, reason=reason, data={"changed": changed})
         submission.refresh_from_db()
@@ -134,19 +134,19 @@ def _require_manager(actor: User, submission: Submission) -> None:
 
 def _require_maintainer(actor: User, reason: str) -> None:
     if not actor.is_staff:
-        msg = "Only maintainers hide submissions or show them again."
+        msg = "Only maintainers may hide submissions or show them again."
         raise NotAllowedError(msg)
-    _require_reason(reason, "the reason is shown to everybody.")
+    _require_reason(reason, "the reason is public.")
 
 
 def _require_reason(reason: str, why: str) -> None:
     if not reason.strip():
-        msg = f"Say why: {why}"
+        msg = f"Give a reason: {why}"
         raise NotAllowedError(msg)
 
 
 def _move(submission: Submission, to: Visibility, *, verb: Verb, actor: User, reason: str = "") -> None:
-    """Change the visibility by conditional update, record it, and send the higher rooms a signal."""
+    """Change the visibility by conditional update, record it, and send a signal."""
     rows = Submission.objects.filter(pk=submission.pk, visibility__in=_ALLOWED_FROM[verb])
     moved = rows.update(visibility=to, visibility_reason=reason)
     submission.refresh_from_db()

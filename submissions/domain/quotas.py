@@ -1,4 +1,4 @@
-"""How much one person may submit on one day (UTC), and how often an hour have files checked."""
+"""Enforce daily (UTC) submission quotas and the hourly limit on file checks."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 CHECKS_AN_HOUR = 60
-"""How often one person may have a file checked; as often as they may submit a day, if that is more."""
+"""File checks per user and hour, unless the daily submission limit is higher."""
 
 
 def limit(user: User) -> int:
-    """How many submissions ``user`` may make a day."""
+    """Return how many submissions ``user`` may make per day."""
     if user.daily_submissions is not None:
         return user.daily_submissions
     return int(settings.ENVIRONMENT.daily_submissions)
 
 
 def used_today(user: User) -> int:
-    """Submissions since midnight UTC. Cancelled ones are given back, and those that an infrastructure error holds."""
-    given_back = [SubmissionState.CANCELLED, SubmissionState.HELD]
-    return _today(user).exclude(state__in=given_back).count()
+    """Count submissions since midnight UTC, except cancelled and held ones."""
+    not_counted = [SubmissionState.CANCELLED, SubmissionState.HELD]
+    return _today(user).exclude(state__in=not_counted).count()
 
 
 def cancelled_today(user: User) -> int:
-    """Submissions since midnight UTC that were cancelled when workers had begun with them."""
+    """Count submissions since midnight UTC that were cancelled after their evaluation began."""
     return _today(user).filter(cancelled_after_start=True).count()
 
 
 def cancel_limit(user: User) -> int:
-    """How many of those there may be a day: cancelling gives the quota back, but not what the workers did."""
+    """Return the daily limit of those: cancelling restores the quota, but not the workers' time."""
     return max(int(settings.ENVIRONMENT.daily_cancelled), user.daily_submissions or 0)
 
 
@@ -51,34 +51,34 @@ def _today(user: User) -> QuerySet[Submission]:
 
 
 def remaining(user: User) -> int:
-    """How many submissions ``user`` has left today."""
+    """Return how many submissions ``user`` has left today."""
     return max(0, limit(user) - used_today(user))
 
 
 def require(user: User) -> None:
-    """Raise :class:`QuotaExceededError` when nothing is left. Call it inside the transaction that submits."""
-    # The row lock makes two uploads at the same moment count one after the other (SQLite is in IMMEDIATE mode anyway).
+    """Raise :class:`QuotaExceededError` if none is left. Call it inside the transaction that submits."""
+    # The row lock serialises simultaneous uploads (SQLite uses IMMEDIATE mode anyway).
     User.objects.select_for_update().get(pk=user.pk)
     used, most = used_today(user), limit(user)
     if used >= most:
         sent = "1 submission" if used == 1 else f"{used} submissions"
         msg = (
-            f"You have sent {sent} today (UTC); your limit is {most}. The quota is renewed at midnight; "
+            f"You have sent {sent} today (UTC); your limit is {most}. The quota resets at midnight; "
             "cancelled and held submissions do not count. A maintainer can raise it."
         )
         raise QuotaExceededError(msg)
     if cancelled_today(user) >= cancel_limit(user):
         msg = (
-            f"You have cancelled {cancel_limit(user)} submissions today (UTC) after their evaluation had begun, which "
-            "is as many as one account may. You can submit again after midnight."
+            f"You have cancelled {cancel_limit(user)} submissions today (UTC) after their evaluation began, the most "
+            "that one account may. You can submit again after midnight."
         )
         raise QuotaExceededError(msg)
 
 
 def count_check(user: User) -> None:
-    """Count one check of a file, which costs the server up to minutes of work whether or not it is submitted.
+    """Count one check of a file, which can cost the server minutes even if the file is not submitted.
 
-    Raises :class:`QuotaExceededError` when ``user`` has had as many within this hour as one account may.
+    Raises :class:`QuotaExceededError` if ``user`` has used this hour's limit.
     """
     most = max(CHECKS_AN_HOUR, limit(user))
     used = rate_limits.count(f"upload-checks:{user.pk}", limit=most, period=rate_limits.HOUR)
@@ -86,16 +86,16 @@ def count_check(user: User) -> None:
         minutes = -(-used.seconds // 60)
         wait = f"{minutes} minutes" if minutes > 1 else "a minute"
         msg = (
-            f"You have had {most} files checked within this hour, which is as many as one account may. Nothing that is "
-            f"stored is lost; go on in {wait}. manage.py validate of the site's own code checks files on your machine."
+            f"You have had {most} files checked within this hour, the most that one account may. Stored files are "
+            f"kept; continue in {wait}. To check files on your own machine, use manage.py validate of the site's code."
         )
         raise QuotaExceededError(msg)
 
 
 def set_limit(*, user: User, daily: int | None, actor: User, reason: str) -> None:
-    """Give ``user`` a daily limit of their own, or with ``None`` the instance's. Raises :class:`NotAllowedError`."""
+    """Set an individual daily limit for ``user``, or None for the instance's. Raises :class:`NotAllowedError`."""
     if not actor.is_staff:
-        msg = "Only maintainers change quotas."
+        msg = "Only maintainers may change quotas."
         raise NotAllowedError(msg)
     with transaction.atomic():
         before = user.daily_submissions

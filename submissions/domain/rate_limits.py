@@ -1,4 +1,4 @@
-"""Count requests against a limit for each minute or hour, in the cache that all processes share."""
+"""Count requests against limits per minute or hour, in the cache that all processes share."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 MINUTE: Final = 60
 HOUR: Final = 3600
 _HOUSEHOLD_BITS: Final = 64
-"""One household has a whole IPv6 network of this prefix."""
+"""Prefix length of the IPv6 network that one household has."""
 
 
 class Used(NamedTuple):
-    """How often in this period, with this time, and the seconds until it ends. Beyond the limit one more at most."""
+    """Uses in this period including this one (at most one above the limit), and seconds until it ends."""
 
     times: int
     seconds: int
 
 
 def count(name: str, *, limit: int, period: int) -> Used:
-    """Count one use of ``name`` in this ``period`` (seconds), unless ``limit`` of them are counted already.
+    """Count one use of ``name`` in this ``period`` (seconds), unless ``limit`` uses are counted already.
 
-    Two at the same moment may count as one: the limit is against loops, and a few more do no harm.
+    Simultaneous uses may count as one: the limit is meant to stop loops, so a few extra uses do no harm.
     """
     number, past = divmod(int(time.time()), period)
     key = f"{name}:{number}"
@@ -39,9 +39,9 @@ def count(name: str, *, limit: int, period: int) -> Used:
 
 
 def client_network(request: HttpRequest) -> str:
-    """The client's address, behind a trusted proxy too; of IPv6 the network of one household.
+    """Return the client's address, also behind a trusted proxy; for IPv6, the household's network.
 
-    Raises ``PermissionDenied`` where the server listens on a Unix socket without a proxy that sends it.
+    Raises ``PermissionDenied`` if the server listens on a Unix socket without a proxy that sends the address.
     """
     text = str(get_adapter().get_client_ip(request))
     try:

@@ -1,6 +1,6 @@
-"""Sample bundles with known outcomes: how an operator (and the site itself) sees that the evaluator is right.
+"""Build sample bundles with known outcomes, with which operators and the site verify the evaluator.
 
-They have kind ``calibration``: measured like every other submission, shown apart, never ranked.
+Their kind is ``calibration``: evaluated like every other submission, shown separately, never ranked.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 _Answer: TypeAlias = tuple[str | None, str]
-"""The source of an answer, None where the task is left out, and its outcome."""
+"""The source of an answer (None if the task is left out) and its outcome."""
 
 
 class SampleKind(StrEnum):
-    """Which answers a sample bundle holds."""
+    """Which answers a sample bundle contains."""
 
     GOLDEN = "golden"
     STUB = "stub"
@@ -34,26 +34,25 @@ class SampleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A zip, and the outcome of every task that it must have."""
+    """A zip, and the expected outcome of every task."""
 
     content: bytes
     expected: dict[str, str]
 
     @property
     def digest(self) -> str:
-        """The bundle's digest, by which a submission of it is known."""
-        # Here, since pages that never make samples import this module, and reading them loads much.
+        """Return the bundle's digest, which identifies its submissions."""
+        # Imported here, since pages that never build samples import this module, and the parser loads much.
         from submissions.answers.bundle import read_bundle
 
         return read_bundle(self.content).digest()
 
 
 def build_sample(kind: SampleKind | str, version: SuiteVersion) -> Sample:
-    """A bundle for ``version`` with the golden answers, the masked stubs, or a mixture of right and wrong ones.
+    """Build a bundle for ``version`` with golden answers, masked stubs, or a mixture of right and wrong ones.
 
-    Tasks that take no answers are left out.
-    The mixture takes the suite's own ``samples/`` where it ships some, and needs none. Raises
-    :class:`SuiteNotOpenError` when the suite has no runnable task.
+    Tasks that accept no answers are left out. The mixture uses the suite's ``samples/`` if it ships any. Raises
+    :class:`SuiteNotOpenError` if the suite has no runnable task.
     """
     kind = SampleKind(kind)
     revisions = [
@@ -64,7 +63,7 @@ def build_sample(kind: SampleKind | str, version: SuiteVersion) -> Sample:
         if revision.runnable
     ]
     if not revisions:
-        msg = f"The suite {version.suite.slug!r} has no runnable task, so there is nothing to make a sample of."
+        msg = f"The suite {version.suite.slug!r} has no runnable task, so no sample can be made."
         raise SuiteNotOpenError(msg)
     answers = {revision: _answer(kind, revision, number) for number, revision in enumerate(revisions)}
     expected = dict.fromkeys(version.revisions.values_list("task__slug", flat=True), "not_attempted")
@@ -81,29 +80,29 @@ def _answer(kind: SampleKind, revision: TaskRevision, number: int) -> _Answer:
 
 
 def _stub(revision: TaskRevision) -> _Answer:
-    """The masked definition, with a message: exactly the masked one would change nothing and be refused as such."""
+    """Return the masked definition with a message; unchanged, it would be refused for changing nothing."""
     source = revision.masked_source.replace("raise NotImplementedError", 'raise NotImplementedError("left unwritten")')
     return (source, "bad_patch" if same_definition(source, revision.masked_source) else "raised")
 
 
 def _rewritten(revision: TaskRevision) -> _Answer:
-    """A right answer that is not the golden one."""
+    """Return a right answer that differs from the golden one."""
     return (shipped_sample(revision, "alternative") or golden_definition(revision), "passed")
 
 
 def _mistaken(revision: TaskRevision) -> _Answer:
-    """A plausible mistake that runs; the stub where the suite ships none."""
+    """Return a plausible wrong answer that runs, or the stub if the suite ships none."""
     wrong = shipped_sample(revision, "wrong")
     return (wrong, "wrong_output") if wrong else _stub(revision)
 
 
 def _undefined_name(revision: TaskRevision) -> _Answer:
-    """Forgets to define a helper: it parses, and raises when it is called."""
+    """Return an answer that parses, but raises when called since a helper is undefined."""
     return (revision.masked_source.replace("raise NotImplementedError", "return compute_as_in_the_paper()"), "raised")
 
 
 def _cut_off(revision: TaskRevision) -> _Answer:
-    """An answer that a token limit cut: it does not parse."""
+    """Return an answer cut off by a token limit, which does not parse."""
     return (f"{revision.masked_source.rstrip()}\n    result = compute(\n", "bad_patch")
 
 

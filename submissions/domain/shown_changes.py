@@ -1,4 +1,4 @@
-"""What an answer changes besides the goal, which every rater must see with it. Nothing of the answer is parsed here."""
+"""Find an answer's changes outside the goal, which every rater must see. Does not parse the answer."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PART: Final = "diff --git "
 
 
 def shown_other_changes(answer: Implementation) -> str:
-    """The answer's difference without the goal itself; all of it where the masked file is not here.
+    """Return the answer's diff without the goal, or all of it if the masked file is not available.
 
-    Empty where no goal was found in the answer, since all of it is shown then.
+    Empty if no goal was found in the answer, since then the whole answer is shown.
     """
     if not answer.goal_source:
         return ""
@@ -29,12 +29,12 @@ def shown_other_changes(answer: Implementation) -> str:
 
 
 def changes_more(answer: Implementation) -> bool:
-    """Whether the answer changes anything but the goal; false where that cannot be told."""
+    """Return whether the answer changes anything besides the goal; false if unknown."""
     return bool(answer.goal_source and (_others(answer) or answer.deleted))
 
 
 def _others(answer: Implementation) -> dict[str, str] | None:
-    """What differs beside the goal; ``None`` where the masked file is not here."""
+    """Return the files with changes besides the goal; ``None`` if the masked file is not available."""
     try:
         masked = masked_definition(answer.revision)
     except UNREADABLE:
@@ -44,10 +44,10 @@ def _others(answer: Implementation) -> dict[str, str] | None:
 
 
 def other_files(masked: FoundGoal, *, path: str, files: Mapping[str, str], goal_source: str) -> dict[str, str]:
-    """The files of ``files`` (repository path to new text) that differ from the masked repository beside the goal.
+    """Return those of ``files`` (repository path to new text) with changes besides the goal.
 
-    The goal's own file (``path``) is left out only where it is the masked file with ``goal_source`` in the place of
-    the masked definition, character by character, and as far indented: then the definition alone says everything.
+    The goal's file (``path``) is left out only if it equals the masked file with ``goal_source`` in place of the masked
+    definition, character by character and with the same indentation: then the definition shows the whole change.
     """
     lines = masked.source.lines
     before, after = "".join(lines[: masked.first_line - 1]), "".join(lines[masked.last_line :])
@@ -57,10 +57,10 @@ def other_files(masked: FoundGoal, *, path: str, files: Mapping[str, str], goal_
 
 
 def other_changes(diff: str, *, path: str, others: Collection[str]) -> str:
-    """``diff`` (as git writes it) without the part of the goal's file (``path``), unless it is one of ``others``."""
+    """Return git's ``diff`` without the part of the goal's file (``path``), unless it is one of ``others``."""
     if path in others:
         return diff
-    # Within a part every line begins with a blank or a sign, so only git's own headers begin like this.
+    # Lines of content begin with a blank or a sign, so only git's headers begin like this.
     head, *parts = f"\n{diff}".split(f"\n{_PART}")
     kept = [part for part in parts if part.partition("\n")[0] != f"a/{path} b/{path}"]
     return "\n".join([*([head[1:]] if head[1:] else []), *(_PART + part for part in kept)])

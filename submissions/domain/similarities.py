@@ -1,4 +1,4 @@
-"""Answers that came before their similarity to the golden function was measured."""
+"""Compare answers from before similarity was measured with the golden function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BATCH: Final = 200
 
 
 def compare_older_answers() -> int:
-    """Measure some answers that nobody has compared with the golden function; return how many."""
+    """Compare a batch of answers whose similarity is not known yet; return how many."""
     older = Implementation.objects.filter(similarity__isnull=True).exclude(goal_source="")
     answers = list(older.select_related("revision__task").only("goal_source", "revision")[:BATCH])
     for answer in answers:

@@ -1,4 +1,4 @@
-"""Make a stored submission from a checked bundle, with an implementation for every task and trial."""
+"""Create a submission from a checked bundle, with an implementation for every task and trial."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _FACTS = ("organisation", "weights", "knowledge_cutoff")
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """``created`` is false when the same person had submitted the same bundle before.
+    """Result of submitting. ``created`` is false if the user had submitted the same bundle before.
 
-    ``remarks`` say what of an output tree was left aside.
+    ``remarks`` list what was left out of an output tree.
     """
 
     submission: Submission
@@ -58,23 +58,23 @@ class Submitted:
 def submit(*, owner: User, path: Path, described: Manifest | None = None, publish_licence: str = "") -> Submitted:
     """Check the bundle at ``path`` and queue its evaluation.
 
-    ``publish_licence`` is consent, given beforehand, to publish as soon as it is scored. Raises
-    ``BundleRefusedError`` and :class:`~submissions.exceptions.QuotaExceededError`.
+    ``publish_licence`` is advance consent to publish once it is scored. Raises ``BundleRefusedError`` and
+    :class:`~submissions.exceptions.QuotaExceededError`.
     """
     _require_licence(publish_licence)
     return _submit(owner, path, check_file(path=path, described=described), publish_licence)
 
 
 def submit_upload(*, upload: Upload, publish_licence: str = "") -> Submitted:
-    """Submit an upload as it was checked; it is removed when it became a submission.
+    """Submit an upload as checked, and remove it afterwards.
 
-    Raises as :func:`submit`, :class:`WrongStateError` where the upload is being checked, could not be checked or has
-    just been submitted or discarded, and ``StaleCheckError`` where its suite has changed since the check: then it is
-    checked again. Where it is refused now, its report says why.
+    Raises as :func:`submit`; :class:`WrongStateError` if the upload is being checked, could not be checked, or was just
+    submitted or discarded; and ``StaleCheckError`` if its suite has changed since the check, which is then repeated.
+    If it is refused, its report is updated with the reason.
     """
     _require_licence(publish_licence)
     if not upload.checked:
-        msg = "This file is being checked. Submit it when that has ended."
+        msg = "This file is being checked. Submit it after the check."
         raise WrongStateError(msg)
     quotas.count_check(upload.owner)
     if not upload.result:
@@ -90,13 +90,13 @@ def submit_upload(*, upload: Upload, publish_licence: str = "") -> Submitted:
         recheck(upload=upload)
         raise
     except BundleRefusedError as error:
-        # What the suite takes may have changed since the check: the report says what is wrong now.
+        # What the suite accepts may have changed since the check: update the report.
         Upload.objects.filter(pk=upload.pk).update(report=error.checked.report())
         raise
     except FileNotFoundError:
         if path.exists() and Path(upload.result.path).exists():
             raise
-        msg = "This file was submitted or discarded in another window just now. My submissions shows what became of it."
+        msg = "This file was submitted or discarded in another window. My submissions lists it if it was submitted."
         raise WrongStateError(msg) from None
     discard(upload=upload)
     return submitted
@@ -129,7 +129,7 @@ def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: st
         code_licence=publish_licence,
         publish_when_scored=bool(publish_licence),
     )
-    # Copying takes long, so it is done before the transaction; what fails after it leaves no file behind.
+    # Copying is slow, so it happens before the transaction; a later failure removes the files.
     with ExitStack() as stored:
         with path.open("rb") as stream:
             _save(submission.bundle, f"{digest}.bundle", File(stream), stored)
@@ -143,7 +143,7 @@ def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: st
                 record(verb=Verb.SUBMITTED, subject=submission, actor=owner, data={"digest": submission.bundle_digest})
                 submission_created.send(sender=Submission, submission=submission)
         except IntegrityError:
-            # Two identical uploads at the same moment: the database let one through.
+            # Two identical uploads at the same time: the database accepted one.
             existing = _existing(owner, digest, version)
             if existing is None:
                 raise
@@ -154,19 +154,22 @@ def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: st
 
 
 def _save(place: FieldFile, name: str, content: File[bytes], stored: ExitStack) -> None:
-    """Store a file; it is removed again unless ``stored`` is emptied before it ends."""
+    """Store a file; ``stored`` removes it unless it is emptied before it closes."""
     place.save(name, content, save=False)
     stored.callback(place.delete, save=False)
 
 
 def cancel(*, submission: Submission, actor: User) -> None:
-    """Stop what is queued or under way and give the quota back. Raises for strangers and for ended submissions."""
+    """Stop queued and running work and restore the quota.
+
+    Raises :class:`NotAllowedError` unless the actor may manage it, and :class:`WrongStateError` if it has ended.
+    """
     if not may_manage(actor, submission):
         msg = "Only the owner of a submission or a maintainer may cancel it."
         raise NotAllowedError(msg)
     with transaction.atomic():
         mine = Submission.objects.filter(pk=submission.pk)
-        # A held submission was stopped by an infrastructure error, whatever it had used by then.
+        # An infrastructure error stopped a held submission, so its use does not count.
         unused = mine.filter(state__in=[SubmissionState.QUEUED, SubmissionState.HELD])
         used = mine.filter(state__in=[SubmissionState.RUNNING, SubmissionState.GENERATING])
         if not unused.update(state=SubmissionState.CANCELLED) and not used.update(
@@ -180,7 +183,7 @@ def cancel(*, submission: Submission, actor: User) -> None:
 
 
 def submitted_before(upload: Upload) -> Submission | None:
-    """The owner's submission of the same content, on the suite version that ``upload`` was checked against."""
+    """Return the owner's submission of the same content to the suite version that ``upload`` was checked against."""
     report = upload.report
     version = SuiteVersion.objects.filter(
         suite__slug=report.get("suite", ""), number=report.get("suite_version")
@@ -194,7 +197,7 @@ def _existing(owner: User, digest: str, version: SuiteVersion) -> Submission | N
 
 
 def _implementations(submission: Submission, answers: Sequence[RawAnswer], stored: ExitStack) -> list[Implementation]:
-    """An implementation for every task and trial, also where there is no answer; none is in the database yet."""
+    """Build an unsaved implementation for every task and trial, including those without an answer."""
     by_place = {(answer.task, answer.trial): answer for answer in answers}
     implementations = []
     for revision in submission.suite_version.revisions.select_related("task"):
@@ -204,7 +207,7 @@ def _implementations(submission: Submission, answers: Sequence[RawAnswer], store
             if answer is not None:
                 _fill(implementation, answer)
                 if answer.trajectory is not None:
-                    # The site chooses the name on disk; the submitted one is only shown.
+                    # The site chooses the name on disk; the submitted name is only shown.
                     name = f"{submission.bundle_digest[:16]}-{revision.pk}-{trial}.trajectory"
                     _save(implementation.trajectory, name, ContentFile(answer.trajectory), stored)
             implementations.append(implementation)
@@ -218,7 +221,7 @@ def _fill(implementation: Implementation, answer: RawAnswer) -> None:
     implementation.usage = answer.usage
     implementation.set_aside = [asdict(aside) for aside in answer.aside]
     if answer.applied is not None:
-        implementation.take(answer.applied)
+        implementation.set_code(answer.applied)
         return
     implementation.answer_error = {
         "message": answer.problem.message if answer.problem else "The answer could not be applied.",
@@ -228,7 +231,7 @@ def _fill(implementation: Implementation, answer: RawAnswer) -> None:
 
 
 def system_of(owner: User, manifest: Manifest) -> System:
-    """The owner's system of that name, backbone and scaffold; made on first use, filled where it was empty."""
+    """Return the owner's system of that name, backbone and scaffold; create it on first use, and fill empty facts."""
     system = System.objects.filter(
         owner=owner,
         name__iexact=manifest.system,

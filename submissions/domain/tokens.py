@@ -1,4 +1,4 @@
-"""Make, find and revoke the tokens by which programs act for a person."""
+"""Create, find and revoke API tokens, with which programs act for a user."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PREFIX: Final = "lmr_"
-"""By this beginning people, and programs that look for leaked secrets, recognise a token."""
+"""Identifies a token to people and to scanners for leaked secrets."""
 MOST_TOKENS: Final = 20
-"""How many tokens one person may have, expired ones included."""
+"""How many tokens one user may have, expired ones included."""
 MOST_DAYS: Final = 366
 _SECRET_BYTES: Final = 32
 _HINT_LENGTH: Final = 8
-_NOTED_EVERY: Final = timedelta(minutes=1)
+_LAST_USED_PRECISION: Final = timedelta(minutes=1)
 
 
 def make(*, owner: User, name: str, scopes: Iterable[str], days: int) -> tuple[ApiToken, str]:
-    """Store a token and return it with its secret, which nobody can be shown again.
+    """Store a token and return it with its secret, which cannot be shown again.
 
-    Raises :class:`QuotaExceededError` and :class:`NotAllowedError` (no or an unknown scope, a name that is taken).
+    Raises :class:`QuotaExceededError` and :class:`NotAllowedError` (no or an unknown scope, a name in use).
     """
-    asked = set(scopes)
-    if not asked or asked - set(Scope.values) or not 1 <= days <= MOST_DAYS:
+    requested = set(scopes)
+    if not requested or requested - set(Scope.values) or not 1 <= days <= MOST_DAYS:
         msg = f"A token needs at least one scope of {', '.join(Scope.values)}, and lasts 1 to {MOST_DAYS} days."
         raise NotAllowedError(msg)
     secret = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
     facts = {
         "name": name,
         "hint": secret[:_HINT_LENGTH],
-        "scopes": [scope for scope in Scope.values if scope in asked],
+        "scopes": [scope for scope in Scope.values if scope in requested],
         "expires": timezone.now() + timedelta(days=days),
     }
     try:
         with transaction.atomic():
-            # The row lock makes two requests at the same moment count one after the other.
+            # The row lock serialises the counts of simultaneous requests.
             User.objects.select_for_update().get(pk=owner.pk)
             if ApiToken.objects.filter(owner=owner).count() >= MOST_TOKENS:
-                msg = f"You have {MOST_TOKENS} tokens, as many as one account may. Revoke one of them first."
+                msg = f"You have {MOST_TOKENS} tokens, the most one account may have. Revoke one of them first."
                 raise QuotaExceededError(msg)
             token = ApiToken.objects.create(owner=owner, digest=_digest(secret), **facts)
-            told = {"scopes": token.scopes, "expires": token.expires.isoformat()}
-            record(verb=Verb.TOKEN_MADE, subject=token, actor=owner, data=told)
+            details = {"scopes": token.scopes, "expires": token.expires.isoformat()}
+            record(verb=Verb.TOKEN_MADE, subject=token, actor=owner, data=details)
     except IntegrityError:
         msg = f"You have another token called {name}; choose another name."
         raise NotAllowedError(msg) from None
@@ -62,9 +62,9 @@ def make(*, owner: User, name: str, scopes: Iterable[str], days: int) -> tuple[A
 
 
 def revoke(*, token: ApiToken, actor: User) -> None:
-    """End a token at once. Raises :class:`NotAllowedError`, and :class:`WrongStateError` where it is gone already."""
+    """Revoke a token at once. Raises :class:`NotAllowedError`, and :class:`WrongStateError` if it is already gone."""
     if token.owner_id != actor.pk:
-        msg = "A token belongs to the person who made it."
+        msg = "Only its owner may revoke a token."
         raise NotAllowedError(msg)
     with transaction.atomic():
         deleted, _ = ApiToken.objects.filter(pk=token.pk).delete()
@@ -75,14 +75,14 @@ def revoke(*, token: ApiToken, actor: User) -> None:
 
 
 def find(secret: str) -> ApiToken | None:
-    """The token of ``secret`` with its owner at hand, if it holds now; notes that it is used."""
+    """Return the valid token of ``secret`` with its owner, or None; record its use."""
     now = timezone.now()
-    holding = ApiToken.objects.filter(digest=_digest(secret), expires__gt=now, owner__is_active=True)
-    token = holding.select_related("owner").first()
+    valid = ApiToken.objects.filter(digest=_digest(secret), expires__gt=now, owner__is_active=True)
+    token = valid.select_related("owner").first()
     if token is not None:
         # At most one write a minute, however many requests there are.
-        unnoted = Q(last_used=None) | Q(last_used__lte=now - _NOTED_EVERY)
-        ApiToken.objects.filter(unnoted, pk=token.pk).update(last_used=now)
+        outdated = Q(last_used=None) | Q(last_used__lte=now - _LAST_USED_PRECISION)
+        ApiToken.objects.filter(outdated, pk=token.pk).update(last_used=now)
     return token
 
 

@@ -1,4 +1,4 @@
-"""Receive a bundle, and list everything that is wrong with it, before anything is queued."""
+"""Receive and check a bundle, listing all problems, before anything is queued."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
 
 KEPT_FOR = timedelta(days=1)
-"""How long an upload waits for its owner's decision."""
+"""How long an unsubmitted upload is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedBundle:
-    """A bundle held against the suite it names. ``reading`` is what could be read of it.
+    """A bundle checked against the suite it names. ``reading`` is what could be read of it.
 
-    With a ``suite_closed`` for now there may be nothing to correct in the file.
+    If ``suite_closed``, the file itself may need no correction.
     """
 
     problems: tuple[Problem, ...]
@@ -58,25 +58,25 @@ class CheckedBundle:
 
     @property
     def acceptable(self) -> bool:
-        """Whether it may be submitted: bad answers are the submitter's risk, refusals are not."""
+        """Return whether it may be submitted; bad answers do not prevent that, refusals do."""
         return self._complete is not None and all(p.severity != Severity.REFUSE for p in self.problems)
 
     @property
     def _complete(self) -> BundleReading | None:
-        """The reading, where all of it could be read."""
+        """Return the reading, if it is complete."""
         return None if self.reading is None or self.reading.refused else self.reading
 
     def require(self) -> tuple[BundleReading, Manifest, SuiteVersion]:
-        """What was read, its manifest and suite version, if it may be submitted. Raises BundleRefusedError."""
+        """Return the reading, manifest and suite version. Raises BundleRefusedError if it may not be submitted."""
         reading = self.reading
         if not self.acceptable or reading is None or reading.manifest is None or self.suite_version is None:
             raise BundleRefusedError(self)
         return reading, reading.manifest, self.suite_version
 
     def report(self) -> dict[str, Any]:
-        """The same as plain data, for pages, for ``--json`` and for the database.
+        """Return the result as plain data, for pages, ``--json`` and the database.
 
-        ``suite_version`` is the version that the bundle was held against, ``manifest.suite_version`` what it says.
+        ``suite_version`` is the version that it was checked against, ``manifest.suite_version`` the declared one.
         """
         manifest = asdict(self.reading.manifest) if self.reading and self.reading.manifest else {}
         return {
@@ -102,7 +102,7 @@ class CheckedBundle:
 
 
 class BundleRefusedError(SubmissionError):
-    """The bundle cannot be submitted; ``checked`` says everything that is wrong with it."""
+    """The bundle cannot be submitted; ``checked`` lists its problems."""
 
     def __init__(self, checked: CheckedBundle) -> None:
         super().__init__("The bundle has problems and was not submitted.")
@@ -110,16 +110,16 @@ class BundleRefusedError(SubmissionError):
 
 
 class StaleCheckError(SubmissionError):
-    """The tasks of the suite changed after the file was checked against them."""
+    """The suite's tasks changed after the file was checked against them."""
 
     def __init__(self) -> None:
         super().__init__("The tasks of this suite have changed since the file was checked; it must be checked again.")
 
 
 def check_file(*, path: Path, described: Manifest | None = None) -> CheckedBundle:
-    """Check the bundle at ``path`` in a limited process, against the suite it names. Never raises for bad bundles.
+    """Check the bundle at ``path`` against its suite in a limited process. Never raises for bad bundles.
 
-    ``described`` stands in for ``submission.json`` where there is none (predictions, output trees).
+    ``described`` replaces a missing ``submission.json`` (predictions, output trees).
     """
     try:
         return checked_bundle(check_kept(path=path, described=described))
@@ -128,11 +128,11 @@ def check_file(*, path: Path, described: Manifest | None = None) -> CheckedBundl
 
 
 def check_kept(*, path: Path, described: Manifest | None) -> bytes:
-    """What the limited process finds in the bundle at ``path``, in a form that :func:`checked_bundle` reads later.
+    """Check the bundle at ``path`` in a limited process; return the result for a later :func:`checked_bundle`.
 
-    Raises BundleError where it cannot be read at all, or checking it takes too much.
+    Raises BundleError if it cannot be read at all, or its check exceeds a limit.
     """
-    # As they are now: a change while the file is being checked makes the check a stale one.
+    # Taken before the check: a change during it makes the result stale.
     versions = _open_versions()
     about: dict[str, Any] = {
         "tasks": {slug: _fingerprint(version) for slug, version in versions.items()},
@@ -149,9 +149,9 @@ def check_kept(*, path: Path, described: Manifest | None) -> bytes:
 
 
 def checked_bundle(kept: bytes) -> CheckedBundle:
-    """What :func:`check_kept` found, held against the suite as it is now.
+    """Compare the result of :func:`check_kept` with the suite's current state.
 
-    Raises BundleError where it could not be read, and :class:`StaleCheckError` where tasks have changed since.
+    Raises BundleError if the bundle could not be read, and :class:`StaleCheckError` if tasks have changed since.
     """
     about, _, found = kept.partition(b"\n")
     facts = json.loads(about)
@@ -161,7 +161,7 @@ def checked_bundle(kept: bytes) -> CheckedBundle:
         raise StaleCheckError from None
     problems = list(reading.problems)
     version = None
-    # Without a suite's name, which is one of the problems then, there is nothing to hold the answers against.
+    # A missing suite name is already one of the problems.
     if reading.manifest is not None and reading.manifest.suite:
         version, problem = _find_version(reading.manifest, file="" if reading.described else "submission.json")
         problems += [problem] if problem else []
@@ -169,13 +169,15 @@ def checked_bundle(kept: bytes) -> CheckedBundle:
         raise StaleCheckError
     if version is not None and version.suite.slug in facts["missing"]:
         slug = version.suite.slug
-        problems.append(refuse(f"The files of the suite {slug!r} are missing here; an operator must import it again."))
+        problems.append(
+            refuse(f"The files of the suite {slug!r} are missing on this site; an operator must import it again.")
+        )
     closed = version is not None and bool(why_closed(version))
     return CheckedBundle(_bounded(problems, reading.left_out), reading, version, suite_closed=closed)
 
 
 def _bounded(problems: list[Problem], left_out: int) -> tuple[Problem, ...]:
-    """At most as many as one report lists, refusals first; all of them where each bad answer is stored with its own."""
+    """Limit the problems to what a report lists, refusals first; without refusals keep all, to store with answers."""
     refusals = [problem for problem in problems if problem.severity == Severity.REFUSE]
     if not refusals:
         return tuple(problems)
@@ -186,7 +188,7 @@ def _bounded(problems: list[Problem], left_out: int) -> tuple[Problem, ...]:
 
 
 def task_files(version: SuiteVersion) -> dict[str, TaskFiles]:
-    """What answers are tried on, for every task of ``version`` by slug, and why some take no answers.
+    """Return what applying answers needs, for every task of ``version`` by slug, and why some accept none.
 
     Raises ContentMissingError.
     """
@@ -203,33 +205,33 @@ def task_files(version: SuiteVersion) -> dict[str, TaskFiles]:
 
 
 def files_of(revision: TaskRevision) -> TaskFiles:
-    """What an answer to ``revision`` is tried on. Raises ContentMissingError."""
+    """Return what applying an answer to ``revision`` needs. Raises ContentMissingError."""
     repository = tree_path(revision.repository_hash)
     return TaskFiles(goal=goal_of(revision), repository=repository, reference=golden_file(revision))
 
 
 def closed_reason(revision: TaskRevision) -> str:
-    """Why ``revision`` takes no answers; an empty text where it does."""
+    """Return why ``revision`` accepts no answers, or an empty text if it does."""
     if revision.runnable:
         return ""
     return "; ".join(revision.not_runnable_reasons) or revision.why_left_out
 
 
 def _open_versions() -> dict[str, SuiteVersion]:
-    """The current version of every suite that has a runnable task, by the suite's slug."""
+    """Return the current version of every suite with a runnable task, by slug."""
     versions = {suite.slug: current_version(suite) for suite in Suite.objects.all()}
     return {slug: version for slug, version in versions.items() if version and has_code(version)}
 
 
 def _fingerprint(version: SuiteVersion) -> str:
-    """Changes whenever answers would have to be checked again: with the version, and with what takes answers."""
+    """Return a hash that changes when answers need another check: with the version, or with its open tasks."""
     revisions = version.revisions.order_by("pk")
     described = json.dumps([version.pk, *([revision.pk, closed_reason(revision)] for revision in revisions)])
     return hashlib.sha256(described.encode()).hexdigest()
 
 
 def _find_version(manifest: Manifest, *, file: str) -> tuple[SuiteVersion | None, Problem | None]:
-    """The version that the manifest, which lies in ``file``, means, or why it cannot be answered."""
+    """Return the suite version for the manifest in ``file``, and the problem if it cannot be used."""
     known = list(Suite.objects.values_list("slug", flat=True))
     if manifest.suite not in known:
         nearest = get_close_matches(manifest.suite, known, n=1)
@@ -251,7 +253,7 @@ def _find_version(manifest: Manifest, *, file: str) -> tuple[SuiteVersion | None
 
 
 def receive(*, owner: User, file: UploadedFile[Any], described: Manifest | None, fields: dict[str, Any]) -> Upload:
-    """Store an uploaded file for :mod:`submissions.domain.checking`. ``fields`` are the form's, kept as typed."""
+    """Store an uploaded file for :mod:`submissions.domain.checking`. ``fields`` are the form's, as entered."""
     digest = hashlib.sha256()
     for chunk in file.chunks():
         digest.update(chunk)
@@ -279,13 +281,13 @@ def receive(*, owner: User, file: UploadedFile[Any], described: Manifest | None,
 
 
 def check_again(*, upload: Upload, described: Manifest | None, fields: dict[str, Any]) -> Upload:
-    """Have a stored upload checked again with other ``fields``; the file need not be sent again."""
+    """Queue another check of a stored upload with new ``fields``; the file need not be sent again."""
     upload.fields, upload.described = fields, _plain(described)
     return recheck(upload=upload)
 
 
 def recheck(*, upload: Upload) -> Upload:
-    """Have a stored upload checked again as it is."""
+    """Queue another check of a stored upload, unchanged."""
     upload.checked, upload.checking_since, upload.tries, upload.report = False, None, 0, {}
     upload.result.delete(save=False)
     with transaction.atomic():
@@ -299,7 +301,7 @@ def _plain(described: Manifest | None) -> dict[str, Any] | None:
 
 
 def described_by(options: Mapping[str, Any]) -> Manifest | None:
-    """The manifest that these options (or form fields) describe; ``None`` when no suite is named."""
+    """Return the manifest from command options or form fields; ``None`` if no suite is named."""
     if not options.get("suite"):
         return None
     links = options.get("links") or ()
@@ -320,7 +322,7 @@ def described_by(options: Mapping[str, Any]) -> Manifest | None:
 
 
 def described_by_upload(upload: Upload) -> Manifest | None:
-    """What the form said about the file when it was last sent."""
+    """Return the manifest from the form's last values, if any."""
     given = upload.described
     return Manifest(**{**given, "links": tuple(given["links"])}) if given else None
 
@@ -333,7 +335,7 @@ def discard(*, upload: Upload) -> None:
 
 
 def sweep() -> int:
-    """Discard uploads that were left lying for :data:`KEPT_FOR`, and return how many."""
+    """Discard uploads older than :data:`KEPT_FOR`; return how many."""
     left = list(Upload.objects.filter(created__lt=timezone.now() - KEPT_FOR))
     for upload in left:
         discard(upload=upload)

@@ -1,1 +1,1 @@
-"""Keys of model endpoints at rest, and what an endpoint's address may look like. No Django here."""
+"""Encrypt model endpoints' keys at rest and validate endpoints' addresses. Does not use Django."""

@@ -1,7 +1,7 @@
-"""Read an endpoint's address: the form, the key's seal and the guard of outgoing requests all ask this one parser.
+"""Parse endpoints' addresses for the form, the sealing of keys and the guard of outgoing requests alike.
 
-Whether an address may be *called* from here is decided when it is called (``evaluator.providers.guard``): what a name
-resolves to can change at any time.
+Whether an address may be *called* is decided at each call (``evaluator.providers.guard``), since a name may resolve to
+another address at any time.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _PRINTABLE: Final = re.compile(r"[!-~]+")
 _NAME: Final = re.compile(
     r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*"
 )
-# Resolvers read 0x7f.1, 0177.0.0.1 and 2130706433 as IPv4 addresses; no name ends in such a label.
+# Resolvers treat 0x7f.1, 0177.0.0.1 and 2130706433 as IPv4 addresses; no host name ends in such a label.
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class AddressError(ValueError):
-    """A text that is no endpoint's address. The message is for whoever typed it."""
+    """A text is not a valid endpoint address. The message is shown to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a connection goes to, and what a key belongs to.
+    """The target of a connection, to which a key is bound.
 
-    The host is in lower case without a trailing dot, an IP address in its shortest form and without brackets.
+    The host is in lower case without a trailing dot; an IP address is in its shortest form, without brackets.
     """
 
     scheme: str
@@ -43,7 +43,7 @@ class Origin:
 
 
 def origin(base_url: str) -> Origin:
-    """Scheme, host and port of an endpoint's address. Raises AddressError."""
+    """Parse scheme, host and port of an endpoint's address. Raises AddressError."""
     if len(base_url) > LONGEST:
         raise AddressError(f"An address has at most {LONGEST} characters.")
     if not _PRINTABLE.fullmatch(base_url) or "\\" in base_url:
@@ -69,7 +69,7 @@ def origin(base_url: str) -> Origin:
 
 
 def canonical(base_url: str) -> str:
-    """The same address with its origin as :func:`origin` has it: no other parser can find another host in it.
+    """Rewrite the address with its :func:`origin`, so that no other parser finds a different host in it.
 
     Raises AddressError.
     """
@@ -77,7 +77,7 @@ def canonical(base_url: str) -> str:
 
 
 def same_origin(first: str, second: str) -> bool:
-    """Whether a key for one address may be sent to the other. Nothing that is no address has a key."""
+    """Return whether a key for one address may be sent to the other; false if one is not a valid address."""
     try:
         return origin(first) == origin(second)
     except AddressError:
@@ -85,7 +85,7 @@ def same_origin(first: str, second: str) -> bool:
 
 
 def problem(base_url: str) -> str:
-    """What keeps ``base_url`` from being an endpoint's address at all; empty when nothing does."""
+    """Return why ``base_url`` is not a valid endpoint address, or an empty text."""
     try:
         origin(base_url)
     except AddressError as error:
@@ -102,7 +102,7 @@ def _host(parts: SplitResult) -> str:
     if address is not None and "%" not in name and bracketed == (address.version == 6):
         return str(address)
     if bracketed or address is not None or not _NAME.fullmatch(name):
-        raise AddressError("The address needs the name of a host, or its number, such as api.example.org.")
+        raise AddressError("The address needs a host name or an IP address, such as api.example.org.")
     if _NUMBER.fullmatch(name.rpartition(".")[2]):
-        raise AddressError("Write an IPv4 address as four decimal numbers, or the name of the host.")
+        raise AddressError("Write an IPv4 address as four decimal numbers, or use the host's name.")
     return name

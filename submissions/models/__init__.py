@@ -1,4 +1,4 @@
-"""What was sent, and by whom."""
+"""Models of accounts, uploads, submissions, endpoints and API tokens."""
 
 from submissions.models.endpoints import Endpoint
 from submissions.models.people import AuditEvent, User

@@ -1,4 +1,4 @@
-"""Rows that say what happened: stored once, never changed, never deleted."""
+"""Base of append-only models, whose rows are never changed or deleted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _Row = TypeVar("_Row", bound=models.Model, covariant=True)
 
 
 class AppendOnlyQuerySet(models.QuerySet[_Row]):
-    """Refuses what would rewrite history."""
+    """Refuse updates and deletions."""
 
     def update(self, **kwargs: Any) -> Never:
         msg = f"{self._plural} are append-only, so {sorted(kwargs)} cannot be changed"
@@ -26,19 +26,19 @@ class AppendOnlyQuerySet(models.QuerySet[_Row]):
 
 
 class AppendOnly(models.Model):
-    """Base of what is only ever added to. A manager made of :class:`AppendOnlyQuerySet` belongs to it."""
+    """Base of append-only models. Use it with a manager of :class:`AppendOnlyQuerySet`."""
 
     class Meta:
         abstract = True
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Store a new row. Raises ``TypeError`` for one that is stored already."""
+        """Store a new row. Raises ``TypeError`` for a stored one."""
         if not self._state.adding:
             msg = f"{self._meta.verbose_name_plural} are append-only and cannot be changed"
             raise TypeError(msg)
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> Never:  # noqa: ARG002 - Django's signature
-        """Raise ``TypeError``: nothing deletes such a row."""
+        """Raise ``TypeError``: rows are never deleted."""
         msg = f"{self._meta.verbose_name_plural} are append-only and cannot be deleted"
         raise TypeError(msg)

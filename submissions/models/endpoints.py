@@ -1,4 +1,4 @@
-"""Model endpoints: where a model answers, under whose key, and what a run on it may cost."""
+"""Model endpoints: address and key of a model's server, settings, and limits of a run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from submissions.enums import Api, EndpointCheck, OutputLimit, Provider
 
 
 class Endpoint(models.Model):
-    """A model that one person may ask. Prices are US dollars per million tokens, limits are for one run.
+    """A model that its owner may use. Prices are US dollars per million tokens, limits apply to one run.
 
-    ``reports_usage`` says whether the provider reported token usage with its newest reply; ``None`` before the first.
+    ``reports_usage`` is whether the provider reported token usage with its newest reply; ``None`` before the first.
 
     ``sealed_key`` is the key, encrypted for this row and this origin (``submissions.endpoints.sealing``); it is never
-    shown again. ``not_before`` is when the provider wants to be asked again (``Retry-After``), for every run on it.
-    ``context_tokens`` is how much the model reads at most, answer included. ``output_limit`` and ``omit_strict`` say
-    which parameters the server takes.
+    shown again. ``not_before`` is when the provider accepts requests again (``Retry-After``), for every run on it.
+    ``context_tokens`` is the most that the model can read, its answer included. ``output_limit`` and ``omit_strict``
+    select the parameters that the server accepts.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="endpoints")
@@ -63,25 +63,25 @@ class Endpoint(models.Model):
 
     @property
     def has_key(self) -> bool:
-        """Whether a key is stored; local models often need none."""
+        """Return whether a key is stored; local models often need none."""
         return bool(self.sealed_key)
 
     @property
     def limits_by_estimate(self) -> bool:
-        """Whether limits in tokens and dollars act on an estimate, since the provider reports no usage."""
+        """Return whether limits in tokens and dollars use an estimate, since the provider reports no usage."""
         return self.reports_usage is False
 
     def cost(self, input_tokens: int, output_tokens: int) -> Decimal | None:
-        """What so many tokens cost, in US dollars; ``None`` where the prices are not known."""
+        """Return the cost of these tokens in US dollars; ``None`` if the prices are unknown."""
         return cost_of(input_tokens, output_tokens, self.price_input, self.price_output)
 
 
 def cost_of(
     input_tokens: int | None, output_tokens: int | None, price_input: Decimal | None, price_output: Decimal | None
 ) -> Decimal | None:
-    """US dollars for so many tokens at prices per million; ``None`` where a price, or what it is for, is not known.
+    """Return the cost of tokens at prices per million, in US dollars; ``None`` if a price or token count is unknown.
 
-    At a price of 0 the number of tokens does not matter.
+    At a price of 0 the token count may be unknown.
     """
     read, written = _part(input_tokens, price_input), _part(output_tokens, price_output)
     return None if read is None or written is None else (read + written) / Decimal(1_000_000)

@@ -1,4 +1,4 @@
-"""Accounts, and the append-only record of who did what."""
+"""Accounts, and the append-only log of audit events."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from submissions.models.append_only import AppendOnly, AppendOnlyQuerySet
 
 
 class User(AbstractUser):
-    """An account. ``is_staff`` makes a maintainer; ``daily_submissions`` overrides the instance's quota."""
+    """An account. ``is_staff`` marks maintainers; ``daily_submissions`` overrides the instance's quota."""
 
     daily_submissions = models.PositiveIntegerField(null=True, blank=True)
 
 
 class AuditEvent(AppendOnly):
-    """Who did what to what, when and why. Append-only; public ones stand on the subject's page.
+    """Who did what to what, when and why. Append-only; public events are shown on the subject's page.
 
-    ``actor`` is null for the system itself. ``subject_kind`` and ``subject_id`` name the row, ``subject_text`` what
-    it was called then.
+    ``actor`` is null for the site itself. ``subject_kind`` and ``subject_id`` name the row; ``subject_text`` is its
+    text at that time.
     """
 
     actor = models.ForeignKey(User, null=True, on_delete=models.PROTECT, related_name="audit_events")

@@ -1,4 +1,4 @@
-"""What was sent: systems, uploads, submissions, and their answers."""
+"""Models of systems, uploads, submissions, and their answers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class System(models.Model):
-    """What is ranked: a backbone model and a scaffold around it.
+    """What is ranked: a backbone model and its scaffold.
 
-    ``knowledge_cutoff`` is the month up to which the backbone knows texts, by its vendor (``2024-06``). It and
-    ``weights`` are empty where nobody has said.
+    ``knowledge_cutoff`` is the last month of the backbone's training data, as its vendor states it (``2024-06``). It
+    and ``weights`` are empty if not declared.
     """
 
     slug = models.SlugField(max_length=120, unique=True)
@@ -54,11 +54,11 @@ class System(models.Model):
 
 
 class Upload(models.Model):
-    """A bundle that was received, and not (yet) submitted. Swept after a day.
+    """A received bundle that is not (yet) submitted. Swept after a day.
 
-    A worker checks it: ``checking_since`` is when that began, ``tries`` how often. Until it is ``checked`` the
-    ``report`` is empty; ``result`` holds what was found in full, where the file could be read. ``described`` is the
-    manifest that the ``fields`` of the form give, if any.
+    A worker checks it: ``checking_since`` is when the check began, ``tries`` how often one began. Until it is
+    ``checked``, the ``report`` is empty; ``result`` holds the full result if the file could be read. ``described`` is
+    the manifest from the form's ``fields``, if any.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads")
@@ -85,8 +85,8 @@ class Upload(models.Model):
 class Submission(models.Model):
     """One run of a system on a suite version.
 
-    ``environment_digest`` is that of its first decided run. ``publish_when_scored`` is the owner's consent, given in
-    advance. ``cancelled_after_start`` counts towards a cap of its own.
+    ``environment_digest`` is that of its first decided run. ``publish_when_scored`` is the owner's consent in advance.
+    ``cancelled_after_start`` counts towards a separate limit.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions")
@@ -129,17 +129,16 @@ class Submission(models.Model):
 
 
 class Implementation(models.Model):
-    """The answer to one task, one trial; its code is null when none was given.
+    """The answer to one task in one trial; its code is null if none was given.
 
-    ``files`` maps each changed repository path to its new text, ``deleted`` lists removed paths: what is evaluated.
-    ``diff`` shows the same to people. ``answer_error`` says why an answer could not be applied (``bad_patch``).
-    ``identical_to_reference`` flags code that is the golden function's, and changes nothing else, but for formatting,
-    comments and docstrings: shipped golden files are public, so this is worth knowing, and no offence by itself.
+    ``files`` maps each changed repository path to its new text and ``deleted`` lists removed paths: both are evaluated.
+    ``diff`` shows the same for reading. ``answer_error`` has the reason why an answer could not be applied
+    (``bad_patch``). ``identical_to_reference`` flags answers that equal the golden function and change nothing else,
+    except formatting, comments and docstrings; golden files are public, so this is noteworthy but not an offence.
     ``similarity`` has ``tokens`` and ``tree``: how much of the golden function's code is in it, 0 to 1
-    (``submissions/answers/similarity.py``); empty where there is no code, or no golden function to compare with, null
-    of answers that are older than this measure until the sweep has compared them.
-    ``set_aside`` lists ``{message, file, diff}``: changes that came with the answer and were not applied, such as those
-    of tests.
+    (``submissions/answers/similarity.py``); empty without code or golden function, and null for answers older than
+    this measure until the sweep has compared them. ``set_aside`` lists ``{message, file, diff}``: submitted changes
+    that were not applied, such as those of tests.
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="implementations")
@@ -175,18 +174,18 @@ class Implementation(models.Model):
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hexadecimal) of the code that is measured: changed files and deleted paths."""
+        """Return the SHA-256 (hexadecimal) of the evaluated code: changed files and deleted paths."""
         code = {"files": self.files or {}, "deleted": sorted(self.deleted)}
         return hashlib.sha256(json.dumps(code, sort_keys=True).encode()).hexdigest()
 
     @property
     def tokens(self) -> int | None:
-        """Input and output tokens together, as declared or counted; ``None`` where one of them is unknown."""
+        """Return input plus output tokens, as declared or counted; ``None`` if one of them is unknown."""
         read, written = self.usage.get("input_tokens"), self.usage.get("output_tokens")
         return None if read is None or written is None else int(read + written)
 
-    def take(self, applied: AppliedAnswer) -> None:
-        """Set the code, and whether it is the reference's. Does not save."""
+    def set_code(self, applied: AppliedAnswer) -> None:
+        """Set the code and its comparison with the reference. Does not save."""
         self.files = applied.files
         self.deleted = list(applied.deleted)
         self.diff = applied.diff

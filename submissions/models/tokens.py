@@ -1,4 +1,4 @@
-"""Tokens by which programs act for a person."""
+"""API tokens, with which programs act for a user."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from submissions.enums import Scope
 
 
 class ApiToken(models.Model):
-    """What a program may do for its owner, and until when.
+    """A program's permissions to act for its owner, and their expiry.
 
-    The secret is shown once and stored as its SHA-256 only: it has 256 random bits, so nobody can try them all.
-    ``hint`` is its beginning, by which people recognise it in lists. ``last_used`` is exact to a minute.
+    The secret is shown once and only its SHA-256 is stored: with 256 random bits it cannot be guessed. ``hint`` is its
+    beginning, which identifies it in lists. ``last_used`` is exact to a minute.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
@@ -34,10 +34,10 @@ class ApiToken(models.Model):
 
     @property
     def expired(self) -> bool:
-        """Whether its time is over."""
+        """Return whether it has expired."""
         return self.expires <= timezone.now()
 
     @property
     def scope_labels(self) -> list[str]:
-        """What it may do, in words."""
+        """Return the labels of its permissions."""
         return [Scope(scope).label for scope in self.scopes]

@@ -1,4 +1,4 @@
-"""How every room's pages write times, code and form fields. Everything here returns escaped or safe text."""
+"""Template tags for times, code and form fields. Each returns escaped or safe text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ register = template.Library()
 
 @register.filter
 def ago(moment: datetime | None) -> SafeString:
-    """A relative time, with the exact one in its title."""
+    """Return a relative time, with the exact time in its title."""
     if moment is None:
         return SafeString("\N{EN DASH}")
     exact = timezone.localtime(moment)
@@ -38,13 +38,13 @@ def ago(moment: datetime | None) -> SafeString:
 
 @register.filter
 def code(source: str, language: str) -> SafeString:
-    """Highlighted source; ``language`` is ``python``, ``diff``, or a file's ending."""
+    """Return highlighted source; ``language`` is ``python``, ``diff``, or a file extension."""
     return mark_safe(highlighted(source, language))  # noqa: S308 - the formatter escapes the source
 
 
 @register.filter
 def backticks(text: str) -> SafeString:
-    """Escaped text with what stands in backticks as code. No other markup: instructions hold formulas."""
+    """Return escaped text with text in backticks as code. Other markup is not parsed: instructions have formulas."""
     return mark_safe(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped before
 
 
@@ -58,26 +58,26 @@ _LABELS = {
 
 @register.filter
 def our_label(label: str) -> str:
-    """A field's label; those of allauth's forms in this site's words."""
+    """Return a field's label; labels of allauth's forms are replaced by this site's."""
     return _LABELS.get(label, label)
 
 
 @register.filter
 def control(field: BoundField) -> SafeString:
-    """A field's control. The hints in allauth's only repeat its labels, in other words than this site's."""
+    """Return a field's control, without the placeholders of allauth's forms, which repeat its own labels."""
     repeats = str(field.label) in _LABELS and "placeholder" in field.field.widget.attrs
     return field.as_widget(attrs={"placeholder": ""} if repeats else None)
 
 
 @register.simple_tag
 def code_from_line(source: str, language: str, first_line: int) -> SafeString:
-    """Highlighted source with line numbers from ``first_line``."""
+    """Return highlighted source with line numbers from ``first_line``."""
     return mark_safe(highlighted(source, language, first_line=first_line))  # noqa: S308 - the formatter escapes
 
 
 @register.simple_tag
 def share_bar(percentage: float) -> SafeString:
-    """A plain bar from 0 to 100. The number stands beside it as text."""
+    """Return a bar from 0 to 100. The page shows the number as text next to it."""
     return format_html(
         '<svg class="share-bar" viewBox="0 0 100 8" width="100" height="8" preserveAspectRatio="none" '
         'aria-hidden="true" focusable="false"><rect class="share-track" width="100" height="8"/>'

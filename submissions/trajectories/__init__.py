@@ -1,1 +1,1 @@
-"""Read what agents did from the files that come with answers."""
+"""Parse agents' trajectories, the files that come with answers, into steps."""

@@ -1,4 +1,4 @@
-"""Read trajectories of other agents: one object for each step or message, by the names that most tools use."""
+"""Parse trajectories of other agents: one object per step or message, with the field names of common tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OBSERVATIONS: Final = ("observation", "output", "tool_output", "result", "respo
 _THOUGHTS: Final = ("thought", "thinking", "reasoning", "reasoning_content")
 _COSTS: Final = ("cost", "cost_usd", "dollars")
 _SECONDS: Final = ("seconds", "duration", "execution_time")
-# The first word of an action's name that is found decides.
+# The first group with a word in the action's name applies.
 _WORDS: Final = (
     (Action.FINISH, ("finish", "submit", "done", "complete")),
     (Action.EDIT, ("edit", "write", "replace", "patch", "create", "insert")),
@@ -31,7 +31,7 @@ _WORDS: Final = (
 )
 
 
-# Who speaks, by ``role``, ``source`` or a word of an object's kind.
+# Speakers, by ``role``, ``source`` or a word of an object's kind.
 _PROMPTS: Final = frozenset(("system", "user", "developer", "human", "prompt", "exit"))
 _OBSERVERS: Final = frozenset(("tool", "function", "environment"))
 _AGENTS: Final = frozenset(("assistant", "agent", "ai"))
@@ -41,9 +41,9 @@ _KIND_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
 def read_objects(objects: list[dict[str, Any]]) -> tuple[AgentRun, list[dict[str, Any]]]:
-    """The steps in ``objects``, and those of them that are not understood, which are no steps.
+    """Parse the steps in ``objects``; return them with the objects that are not understood.
 
-    Prompts are no steps either, and an observation belongs to the step before it.
+    Prompts are skipped, and an observation belongs to the preceding step.
     """
     steps: list[Step] = []
     seen: defaultdict[int, list[str]] = defaultdict(list)
@@ -73,11 +73,11 @@ def read_objects(objects: list[dict[str, Any]]) -> tuple[AgentRun, list[dict[str
 
 
 def kind_of(item: object) -> str:
-    """What an entry that is not understood says of itself: its kind, else its first keys."""
+    """Describe an entry that is not understood, by its kind or its first keys."""
     if not isinstance(item, dict):
-        return "no object"
-    said = next((f"{key} {item[key]}" for key in (*_KINDS, "role", "source") if isinstance(item.get(key), str)), "")
-    return bounded(said or f"keys {', '.join(map(str, list(item)[:3]))}", 60)
+        return "not an object"
+    kind = next((f"{key} {item[key]}" for key in (*_KINDS, "role", "source") if isinstance(item.get(key), str)), "")
+    return bounded(kind or f"keys {', '.join(map(str, list(item)[:3]))}", 60)
 
 
 def _speaker(item: Mapping[str, Any]) -> str:
@@ -85,7 +85,7 @@ def _speaker(item: Mapping[str, Any]) -> str:
 
 
 def _kind_words(item: Mapping[str, Any]) -> set[str]:
-    """The words of an object's kind: ``ToolResult`` and ``tool_result`` are *tool* and *result*."""
+    """Return the words of an object's kind: ``ToolResult`` and ``tool_result`` are *tool* and *result*."""
     kinds = " ".join(item[key][:80] for key in _KINDS if isinstance(item.get(key), str))
     return {word.lower() for word in _KIND_WORDS.findall(kinds)}
 
@@ -95,19 +95,19 @@ def _is_prompt(item: Mapping[str, Any]) -> bool:
 
 
 def _acts(item: Mapping[str, Any]) -> bool:
-    """Whether this names an action, its input or a thought, in the words that most tools use."""
+    """Return whether this has an action, its input or a thought, by common tools' field names."""
     return any(_text(item.get(key)) for key in (*_NAMES, *_COMMANDS, *_THOUGHTS, "tool_calls"))
 
 
 def _is_observation(item: Mapping[str, Any]) -> bool:
-    """Whether this only reports the result of the step before."""
+    """Return whether this only reports the result of the preceding step."""
     if _speaker(item) in _OBSERVERS or ("action" not in item and _kind_words(item) & _SEEN):
         return True
     return not _acts(item) and _speaker(item) not in _AGENTS and bool({*item} & {*_OBSERVATIONS})
 
 
 def _steps_of(item: Mapping[str, Any]) -> list[Step]:
-    """The steps of one object: a call each where it lists some, else itself; none where it is no known action."""
+    """Return the steps of one object: one per tool call, or else one for itself; none if it is no known action."""
     read, written = _usage(item)
     first = Step(
         Action.OTHER,
@@ -122,7 +122,7 @@ def _steps_of(item: Mapping[str, Any]) -> list[Step]:
     made = [_call(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     if made:
         spoken = replace(first, thought=_text(item.get("content")) or first.thought)
-        # One reply asked for all of them: it is counted with the first.
+        # All calls belong to one reply: its usage is counted with the first.
         return [
             replace(spoken if place == 0 else Step(Action.OTHER), action=action, input=text)
             for place, (action, text) in enumerate(made)
@@ -136,7 +136,7 @@ def _steps_of(item: Mapping[str, Any]) -> list[Step]:
     if not (given or first.observation or first.thought or _action(name) is not Action.OTHER):
         return []
     if isinstance(item.get("action"), str) and not given:
-        # The whole action is one text, such as a command line.
+        # The action is a single text, such as a command line.
         given = name
     return [replace(first, action=_action(name), input=given)]
 
@@ -154,7 +154,7 @@ def _action(name: str) -> Action:
 
 
 def _usage(item: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Tokens in and out, from the object's ``usage`` or that of the reply in it."""
+    """Return input and output tokens, from the ``usage`` of the object or of the reply in it."""
     for holder in (item, item.get("response"), item.get("model_response")):
         usage = holder.get("usage") if isinstance(holder, dict) else None
         if isinstance(usage, dict):
@@ -164,12 +164,12 @@ def _usage(item: Mapping[str, Any]) -> tuple[int | None, int | None]:
 
 
 def _first(item: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """The first of these fields that says anything."""
+    """Return the first of these fields that is not empty."""
     return next((text for name in names if (text := _text(item.get(name)))), "")
 
 
 def _text(value: object) -> str:
-    """A field as text: a string, the texts of a message's parts, or JSON."""
+    """Return a field as text: a string, the texts of a message's parts, or JSON."""
     if isinstance(value, str):
         return value.strip("\n")
     if (

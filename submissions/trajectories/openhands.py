@@ -1,8 +1,8 @@
-"""Read OpenHands' runs: ``output.jsonl``, lists and lines of events, and session folders with one event a file.
+"""Parse OpenHands' runs: ``output.jsonl``, lists and lines of events, and session folders with one event per file.
 
-A line of ``output.jsonl`` is one run: ``instance_id``, ``history`` (events, or lists of an action and its observation),
-``metrics`` (costs and tokens, for each reply of the model and together) and ``error``. A session's events say the same
-in ``tool_call_metadata.model_response.usage`` (of a reply) and ``llm_metrics`` (all replies until then).
+A line of ``output.jsonl`` is one run: ``instance_id``, ``history`` (events, or pairs of an action and its observation),
+``metrics`` (costs and tokens, per reply of the model and in total) and ``error``. A session's events have the same data
+in ``tool_call_metadata.model_response.usage`` (one reply) and ``llm_metrics`` (all replies so far).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _ACTIONS: Final = {
     "think": Action.MESSAGE,
     "finish": Action.FINISH,
 }
-# What the machinery around the agent notes for itself.
+# Events of OpenHands itself rather than of the agent.
 _LEFT_OUT: Final = frozenset(
     (
         *("recall", "system", "null", "change_agent_state", "condensation", "condensation_request"),
         *("pause", "resume", "stop"),
     )
 )
-# Known, but none of the paper's actions.
+# Known actions that the paper does not list.
 _OTHERS: Final = frozenset(("browse", "browse_interactive", "call_tool_mcp", "delegate", "reject", "task_tracking"))
 _AT_WORK: Final = frozenset(("loading", "init", "running", "finished", ""))
 _EVENT_MARKS: Final = frozenset(("extras", "cause", "source"))
@@ -48,7 +48,7 @@ _EDIT_PARTS: Final = ("command", "file_text", "old_str", "new_str", "insert_line
 
 @dataclass(frozen=True, slots=True)
 class _Costs:
-    """What each reply of the model took, by its id, and all of them together."""
+    """Tokens and cost of each reply of the model, by its id, and in total."""
 
     replies: Mapping[str, tuple[int | None, int | None, float | None]] = field(default_factory=dict)
     input_tokens: int | None = None
@@ -57,7 +57,7 @@ class _Costs:
 
 
 def is_event(item: object) -> bool:
-    """Whether this is one event of OpenHands."""
+    """Return whether this is one event of OpenHands."""
     return (
         isinstance(item, dict)
         and (isinstance(item.get("action"), str) or isinstance(item.get("observation"), str))
@@ -66,7 +66,7 @@ def is_event(item: object) -> bool:
 
 
 def not_understood(history: list[object]) -> tuple[int, list[object]]:
-    """How many entries the history has, and those that are no event: neither an action nor an observation."""
+    """Return the number of entries in the history, and those that are neither an action nor an observation."""
     entries = [entry for item in history for entry in (item if isinstance(item, list) else [item])]
     named = ("action", "observation")
     others = [
@@ -78,14 +78,14 @@ def not_understood(history: list[object]) -> tuple[int, list[object]]:
 
 
 def unknown_kinds(history: list[object]) -> dict[str, int]:
-    """The agent's actions of kinds that are not known here, and how often each comes. They are shown as ``other``."""
+    """Count the agent's actions of unknown kinds, which are shown as ``other``."""
     known = _ACTIONS.keys() | _LEFT_OUT | _OTHERS
     names = [_string(event.get("action")) for _, event in _events(history) if event.get("source") == "agent"]
     return Counter(name[:MAX_NAME] for name in names if name and name not in known)
 
 
 def read_run(run: Event) -> AgentRun:
-    """The run with this ``history``."""
+    """Parse a run with its ``history``."""
     history = _list(run.get("history"))
     costs = _costs(run.get("metrics")) if isinstance(run.get("metrics"), dict) else _costs_in(history)
     steps = tuple(_steps(history, costs))
@@ -109,15 +109,15 @@ def _ending(error: object, steps: tuple[Step, ...], history: list[object]) -> st
 
 
 def _last_reason(history: list[object]) -> str:
-    """Why it stopped, in OpenHands' own words: the last change of its state, or the last error after the last step."""
+    """Return why the run stopped, as OpenHands reports it: the last state change, or an error after the last step."""
     reason = ""
     for _, event in _events(history):
         extras, args = _mapping(event.get("extras")), _mapping(event.get("args"))
         if event.get("observation") == "agent_state_changed":
-            said = _string(extras.get("reason")) or _string(event.get("content"))
+            stated = _string(extras.get("reason")) or _string(event.get("content"))
             state = _string(extras.get("agent_state"))
-            # A state without a reason of its own does not hide the error before it.
-            reason = said or reason or (state if state not in _AT_WORK else "")
+            # A state without its own reason does not replace the preceding error.
+            reason = stated or reason or (state if state not in _AT_WORK else "")
             reason = "" if state in _AT_WORK else reason
         elif event.get("action") == "change_agent_state" and _string(args.get("agent_state")) not in _AT_WORK:
             reason = reason or _string(args.get("agent_state"))
@@ -137,7 +137,7 @@ def _steps(history: list[object], costs: _Costs) -> Iterator[Step]:
             continue
         observation = observations.get(_id(event.get("id"))) or observations.get(f"after {place}") or {}
         reply = _reply_id(event)
-        # One reply may ask for several actions: it is counted with the first.
+        # One reply may call several actions: its usage is counted with the first.
         spent = costs.replies.get(reply, (None, None, None)) if reply not in counted else (None, None, None)
         counted.add(reply)
         action, args = _ACTIONS.get(name, Action.OTHER), _mapping(event.get("args"))
@@ -154,7 +154,7 @@ def _steps(history: list[object], costs: _Costs) -> Iterator[Step]:
 
 
 def _events(history: list[object]) -> Iterator[tuple[int, Event]]:
-    """Every event with its number, lists of them opened."""
+    """Yield every event with its number, including those in nested lists."""
     number = 0
     for item in history:
         for event in item if isinstance(item, list) else [item]:
@@ -164,7 +164,7 @@ def _events(history: list[object]) -> Iterator[tuple[int, Event]]:
 
 
 def _observations(history: list[object]) -> dict[str, Event]:
-    """Observations by the action that they answer: the id in ``cause``, or the number of the event before."""
+    """Return observations by their action: the id in ``cause``, or the number of the preceding event."""
     found: dict[str, Event] = {}
     for place, event in _events(history):
         if not isinstance(event.get("observation"), str) or event["observation"] in _LEFT_OUT:
@@ -184,7 +184,7 @@ def _reply_id(event: Event) -> str:
 
 
 def _input(name: str, args: Event, event: Event) -> str:
-    """What the action was given, as a person would write it down."""
+    """Return the action's input as readable text."""
     if name in _SHOWN:
         return _string(args.get(_SHOWN[name]))
     if name == "finish":
@@ -203,7 +203,7 @@ def _seconds(action: Event, observation: Event) -> float | None:
         ended = datetime.fromisoformat(_string(observation.get("timestamp")))
         return amount(round((ended - began).total_seconds(), 3))
     except (ValueError, TypeError, OverflowError):
-        # Not a time, or one with and one without a zone.
+        # Not a time, or only one of them has a time zone.
         return None
 
 
@@ -211,7 +211,7 @@ def _costs(metrics: object) -> _Costs:
     given = _mapping(metrics)
     usages = [_mapping(usage) for usage in _list(given.get("token_usages"))]
     prices = [amount(_mapping(cost).get("cost")) for cost in _list(given.get("costs"))]
-    # Both lists are in the order of the replies; where one has more, it cannot be told which price is whose.
+    # Both lists are in the order of the replies; if their lengths differ, prices cannot be assigned.
     known = prices if len(prices) == len(usages) else [None] * len(usages)
     replies = {
         _string(usage.get("response_id")): (
@@ -233,7 +233,7 @@ def _costs(metrics: object) -> _Costs:
 
 
 def _costs_in(history: list[object]) -> _Costs:
-    """What the events of a session say: the replies' own usage, and the newest sums of ``llm_metrics``."""
+    """Return the costs in a session's events: the replies' own usage, and the newest sums of ``llm_metrics``."""
     replies: dict[str, tuple[int | None, int | None, float | None]] = {}
     newest: Event = {}
     for _, event in _events(history):
@@ -254,7 +254,7 @@ def _costs_in(history: list[object]) -> _Costs:
 
 
 def _total(together: object, each: list[object]) -> int | None:
-    """The sum that the file gives, else the sum of what it gives for each reply."""
+    """Return the file's own sum, or else the sum over its replies."""
     known = tokens(together)
     counted = [count for count in map(tokens, each) if count is not None]
     return known if known is not None else tokens(sum(counted)) if counted else None

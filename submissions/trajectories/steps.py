@@ -1,4 +1,4 @@
-"""An agent's run, step by step, in one form for all agents."""
+"""Represent an agent's run as steps, in one form for all agents."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ MAX_ENDING: Final = 200
 LARGEST_COUNT: Final = 10**15
 LARGEST_AMOUNT: Final = 999_999.0
 
-# Neither can be kept in a PostgreSQL text.
+# PostgreSQL cannot store these characters in text.
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class TrajectoryError(ValueError):
-    """What was sent as a trajectory cannot be read as one. The message is for its sender."""
+    """A file cannot be parsed as a trajectory. The message is shown to the submitter."""
 
 
 class Action(StrEnum):
-    """What an agent can do, as the paper's Appendix F sorts it. Thinking counts as ``message``.
+    """Kinds of agent actions (paper, Appendix F). Thinking counts as ``message``.
 
-    ``other`` is what the paper does not have, such as browsing.
+    ``other`` is for kinds that the paper does not have, such as browsing.
     """
 
     RUN = "run"
@@ -41,10 +41,10 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One action: what it was given, what came of it, and what the agent said with it.
+    """One action: its input, its observation, and the agent's thought.
 
-    Seconds are what the action took; tokens and dollars are those of the model's reply that asked for it, None where
-    they are not known or were counted with another step. Texts are bounded by :func:`bounded`.
+    ``seconds`` is the duration of the action. Tokens and dollars are those of the model's reply that called it, None if
+    unknown or counted with another step. Texts are bounded by :func:`bounded`.
     """
 
     action: Action
@@ -64,24 +64,24 @@ class Step:
             object.__setattr__(self, name, bounded(getattr(self, name), limit))
 
     def shortened(self) -> Step:
-        """The same with texts of at most ``SHORT_TEXT`` characters."""
+        """Return a copy with texts of at most ``SHORT_TEXT`` characters."""
         step = replace(self)
         step._bound(SHORT_TEXT)  # noqa: SLF001 - its own class
         return step
 
     @property
     def length(self) -> int:
-        """The characters of all its texts."""
+        """Return the total number of characters of its texts."""
         return len(self.input) + len(self.observation) + len(self.thought)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """A whole run. ``source`` is one of ``evaluator.enums.TrajectorySource``; ``ending`` says how it ended.
+    """A whole run. ``source`` is one of ``evaluator.enums.TrajectorySource``; ``ending`` is how the run ended.
 
-    At most ``MAX_STEPS`` steps are kept (``left_out`` counts the others), and after ``MAX_TOTAL`` characters those that
-    follow are shortened. ``unread`` says why the steps are not known, though there is a file; ``remarks`` what of the
-    file was not understood.
+    At most ``MAX_STEPS`` steps are kept (``left_out`` counts the others); steps after ``MAX_TOTAL`` characters are
+    shortened. ``unread`` is the reason if a file's steps are not known; ``remarks`` are about parts of the file that
+    were not understood.
     """
 
     source: str
@@ -104,7 +104,7 @@ class AgentRun:
         object.__setattr__(self, "ending", bounded(self.ending, MAX_ENDING))
 
     def counts(self) -> dict[str, int]:
-        """How often each action was taken among the kept steps; every action has its number. Empty if not known."""
+        """Count the kept steps by action, with zeros; empty if the steps are not known."""
         if self.unread:
             return {}
         taken = {action.value: 0 for action in Action}
@@ -113,26 +113,26 @@ class AgentRun:
         return taken
 
     def as_data(self) -> dict[str, Any]:
-        """The same as plain data, for the database. ``steps`` is None where they are not known."""
+        """Return the run as plain data for the database. ``steps`` is None if they are not known."""
         steps = [asdict(step) | {"action": step.action.value} for step in self.steps]
         return asdict(self) | {"steps": None if self.unread else steps, "remarks": list(self.remarks)}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse. Raises TrajectoryError for a form that an older version may have stored."""
+        """Create a run from :meth:`as_data`. Raises TrajectoryError for data that an older version stored."""
         try:
             steps = [Step(**{**step, "action": Action(step["action"])}) for step in data["steps"] or ()]
             return cls(**{**data, "steps": tuple(steps), "remarks": tuple(data.get("remarks", ()))})
         except (KeyError, TypeError, ValueError):
-            raise TrajectoryError("The stored steps are of a form that this version does not read.") from None
+            raise TrajectoryError("The stored steps are in a format that this version does not read.") from None
 
 
 def bounded(text: str, limit: int = MAX_TEXT) -> str:
-    """``text`` in at most ``limit`` characters: where it is longer, the middle is left out, and the text says so."""
+    """Shorten ``text`` to at most ``limit`` characters by replacing its middle with a note."""
     text = _NOT_STORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
     if len(text) <= limit:
         return text
-    # The mark holds a number of at most as many digits as the whole length has.
+    # The note's number has at most as many digits as the whole length.
     room = max(0, limit - len(_mark(len(text))))
     head = room - room // 3
     tail = room - head
@@ -140,7 +140,7 @@ def bounded(text: str, limit: int = MAX_TEXT) -> str:
 
 
 def tokens(value: object) -> int | None:
-    """A count of tokens from foreign data; None for what is none."""
+    """Return a token count from untrusted data, or None if it is not one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, float) and (not math.isfinite(value) or value != int(value)):
@@ -149,7 +149,7 @@ def tokens(value: object) -> int | None:
 
 
 def amount(value: object) -> float | None:
-    """Dollars or seconds from foreign data; None for what is not a number from 0 to ``LARGEST_AMOUNT``."""
+    """Return dollars or seconds from untrusted data, or None if it is not a number from 0 to ``LARGEST_AMOUNT``."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST_AMOUNT:
         return None
     return float(value)

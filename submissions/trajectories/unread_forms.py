@@ -1,6 +1,6 @@
-"""Recognise trajectories of forms that are not read yet, so that none is taken for another form.
+"""Recognise trajectory formats that are not parsed yet, so that they are not mistaken for other formats.
 
-Every test looks at several keys at once: ``history``, ``steps`` or ``type`` alone are in the files of many tools.
+Every check needs several keys at once: many tools' files have ``history``, ``steps`` or ``type`` alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _ATIF_SOURCES: Final = ("system", "user", "agent")
 
 
 class Form(NamedTuple):
-    """A form of trajectories: the ``source`` of its runs, and what a file of it is called."""
+    """A trajectory format: the ``source`` of its runs, and the ``name`` of a file."""
 
     source: str
     name: str
@@ -21,16 +21,16 @@ class Form(NamedTuple):
 
     @property
     def message(self) -> str:
-        """What pages, the check and the API say of a file of this form."""
+        """Return the message on a file of this format for pages, the check and the API."""
         return (
-            f"This looks like {self.name}, which is not read yet: it is kept as it is, and its steps are not counted."
+            f"This looks like {self.name}, which is not read yet: it is stored as it is, and its steps are not counted."
         )
 
 
 def form_of(values: Iterable[Any]) -> Form | None:
-    """Which form the values of a file look like; None for no form known here.
+    """Return the format that a file's values match, or None.
 
-    ``values`` are the file's JSON values: one object, the elements of a list, or a value for each line.
+    ``values`` are the file's JSON values: one object, the elements of a list, or one value per line.
     """
     listed = [item for value in values for item in (value if isinstance(value, list) else [value])]
     objects = [item for item in listed if isinstance(item, dict)]
@@ -38,7 +38,7 @@ def form_of(values: Iterable[Any]) -> Form | None:
 
 
 def is_openhands_v1_event(item: object) -> bool:
-    """Whether this is one event of OpenHands' V1 SDK: a kind such as ``ActionEvent``, and who it came from."""
+    """Return whether this is one event of OpenHands' V1 SDK, with a kind such as ``ActionEvent`` and a source."""
     return (
         isinstance(item, dict)
         and isinstance(item.get("kind"), str)
@@ -48,7 +48,7 @@ def is_openhands_v1_event(item: object) -> bool:
 
 
 def is_openhands_v1_run(item: object) -> bool:
-    """Whether this is a line of its ``output.jsonl``."""
+    """Return whether this is a line of the V1 SDK's ``output.jsonl``."""
     return isinstance(item, dict) and any(map(is_openhands_v1_event, _list(item.get("history"))))
 
 

@@ -1,4 +1,4 @@
-"""What all views that change something share: only a POST of a signed-in user reaches them, and refusals are shown."""
+"""Helpers for views that change something: require a signed-in POST, act, and show refusals."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
     View = Callable[..., HttpResponse]
 
-SIGNED_OUT = "You were signed out, so nothing was done and what you typed is lost. Sign in, then do it again."
+SIGNED_OUT = "You were signed out, so nothing was done and what you entered is lost. Sign in, then try again."
 
 
 def action(page: str | Callable[..., str]) -> Callable[[View], View]:
-    """Let only a POST of somebody signed in reach the view.
+    """Require a POST by a signed-in user.
 
-    ``page`` names the page with the form, which takes the view's arguments, or gives its address from them. A GET is
-    sent there: after a refused form the action's address stands in the browser. Whoever is signed out may come back.
+    ``page`` is the URL name of the page with the form (it takes the view's arguments), or a function that returns
+    its address from them. A GET is redirected there: after a refused form, the browser shows the action's address.
+    Users who are signed out return there after signing in.
     """
 
     def decorate(view: View) -> View:
@@ -61,10 +62,10 @@ def perform(
     form: forms.Form | None = None,
     again: Callable[[], HttpResponse] | None = None,
 ) -> HttpResponse:
-    """Do it, go ``back``, and show there what was done: ``done``, or the text that ``act`` returns.
+    """Call ``act``, redirect ``back``, and show a message there: ``done``, or the text that ``act`` returns.
 
-    A refusal is shown there, too. Where there is a ``form``, a refusal stands in it, its ``errors`` beside their
-    fields, and ``again`` answers with the page that has the form; so it does where the form is wrong.
+    Without a ``form``, a refusal is shown there too. With one, a refusal is added to it (``errors`` to their fields),
+    and ``again`` renders the page with the form; an invalid form is handled alike.
     """
     if form is None or form.is_valid():
         try:

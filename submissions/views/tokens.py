@@ -1,4 +1,4 @@
-"""The account's page of tokens: make one, see its secret once, revoke it."""
+"""Page of a user's API tokens: create one, see its secret once, revoke it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
-    """One's tokens, and the form of another one. Its answer shows the new secret, which is stored nowhere."""
+    """List the user's tokens and create one. The response shows the new secret, which is not stored."""
     owner, secret = cast("User", request.user), ""
     form = TokenForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
@@ -47,8 +47,8 @@ def _page(pk: int) -> str:  # noqa: ARG001 - action calls it with the view's arg
 
 @action(_page)
 def token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    """End one's own token."""
+    """Revoke one of the user's tokens."""
     actor = cast("User", request.user)
     token = get_object_or_404(ApiToken, pk=pk, owner=actor)
     act = partial(domain.revoke, token=token, actor=actor)
-    return perform(request, act, back="tokens", done=f"{token.name} is revoked. What uses it is refused from now on.")
+    return perform(request, act, back="tokens", done=f"{token.name} is revoked. Programs can no longer use it.")

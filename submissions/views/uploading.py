@@ -1,4 +1,4 @@
-"""Pages of uploads: receive a file, follow its check by a worker, show what was found, submit or discard."""
+"""Pages of uploads: receive a file, follow its check by a worker, show the result, submit or discard."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ALREADY = "You submitted exactly these answers before: this is that submission.
 
 @dataclass(frozen=True, slots=True)
 class CheckedTask:
-    """One task of the suite and what the bundle holds for it. ``problems`` are those of bad answers."""
+    """A task of the suite with the bundle's answers to it. ``problems`` are those of bad answers."""
 
     revision: TaskRevision
     answers: list[dict[str, Any]]
@@ -46,7 +46,7 @@ class CheckedTask:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload(request: HttpRequest) -> HttpResponse:
-    """The upload form. A file that arrived is kept, whatever is wrong with the fields beside it."""
+    """Show and process the upload form. A received file is kept even if other fields are invalid."""
     user = _user(request)
     if request.method == "POST":
         form = UploadForm(request.POST, request.FILES, owner=user)
@@ -61,7 +61,7 @@ def upload(request: HttpRequest) -> HttpResponse:
 
 
 def _may_check(form: UploadForm, user: User) -> bool:
-    """Whether the form is valid. Counts the check that follows, and refuses the file where there were too many."""
+    """Return whether the form is valid. Counts the check that follows; too many checks make it invalid."""
     is_valid = form.is_valid()
     if is_valid or form.cleaned_data.get("file"):
         try:
@@ -73,7 +73,7 @@ def _may_check(form: UploadForm, user: User) -> bool:
 
 
 def _checked(form: UploadForm, user: User) -> Upload:
-    """Receive the file of a valid form, or have the one checked again that was received before."""
+    """Receive the file of a valid form, or queue another check of the stored one."""
     described, fields = form.described(), form.as_typed()
     stored: Upload | None = form.cleaned_data["stored"]
     file = form.cleaned_data["file"]
@@ -86,7 +86,7 @@ def _checked(form: UploadForm, user: User) -> Upload:
 
 
 def _kept(form: UploadForm, user: User) -> Upload | None:
-    """The file of a form with wrong fields, stored so that it need not be chosen again."""
+    """Store the file of a form with invalid fields, so that it need not be chosen again."""
     stored: Upload | None = form.cleaned_data.get("stored")
     file = form.cleaned_data.get("file")
     if file is not None:
@@ -97,7 +97,7 @@ def _kept(form: UploadForm, user: User) -> Upload | None:
 
 
 def _own_upload(user: User, pk: str) -> Upload | None:
-    """The upload that ``?from=`` names, if it is the user's."""
+    """Return the upload that ``?from=`` names, if it is the user's."""
     if not (pk.isascii() and pk.isdigit() and len(pk) < 19):
         return None
     return Upload.objects.filter(owner=user, pk=int(pk)).first()
@@ -107,7 +107,7 @@ def _own_upload(user: User, pk: str) -> Upload | None:
 @login_required
 @require_safe
 def upload_progress(request: HttpRequest, pk: int) -> HttpResponse:
-    """Nothing while the file is being checked; then an answer that makes htmx load the page again."""
+    """Answer 204 while the file is being checked, then make htmx reload the page."""
     stored = get_object_or_404(Upload, pk=pk, owner=_user(request))
     return HttpResponseClientRefresh() if stored.checked else HttpResponse(status=HTTPStatus.NO_CONTENT)
 
@@ -116,12 +116,12 @@ def upload_progress(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_check(request: HttpRequest, pk: int) -> HttpResponse:
-    """What was found in an upload, and the button that submits it."""
+    """Show an upload's check, with the form that submits it."""
     user = _user(request)
     stored = Upload.objects.filter(pk=pk, owner=user).first()
     if stored is None:
         get_object_or_404(AuditEvent, actor=user, verb=Verb.UPLOADED, subject_kind="upload", subject_id=str(pk))
-        messages.info(request, "That file was submitted or discarded. My submissions shows what became of it.")
+        messages.info(request, "That file was submitted or discarded. My submissions lists it if it was submitted.")
         return redirect("upload")
     if not stored.checked:
         return render(request, "submissions/upload_checking.html", {"upload": stored})
@@ -155,7 +155,7 @@ def _check_address(pk: int) -> str:
 
 @action(_check_address)
 def upload_discard(request: HttpRequest, pk: int) -> HttpResponse:
-    """Forget an upload."""
+    """Discard an upload."""
     stored = get_object_or_404(Upload, pk=pk, owner=_user(request))
     uploads.discard(upload=stored)
     messages.info(request, f"{stored.name} was discarded.")
@@ -190,7 +190,7 @@ def _check_page(request: HttpRequest, stored: Upload, form: SubmitForm) -> HttpR
 
 
 def _tasks(report: dict[str, Any]) -> list[CheckedTask]:
-    """Every task of the suite version that the report is about, in the benchmark's order."""
+    """Return every task of the report's suite version, in the benchmark's order."""
     version = SuiteVersion.objects.filter(suite__slug=report["suite"], number=report["suite_version"]).first()
     if version is None:
         return []
@@ -211,5 +211,5 @@ def _quota(user: User) -> dict[str, int]:
 
 
 def _user(request: HttpRequest) -> User:
-    """The person who is signed in; ``login_required`` has seen to it."""
+    """Return the signed-in user; ``login_required`` ensures there is one."""
     return cast("User", request.user)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from submissions.limited_child import answer
+from submissions.limited_child import serve_child
 
 
 def serve(limits_text: str) -> None:
-    answer(limits_text, _act)
+    serve_child(limits_text, _act)
 
 
 def _act(given: bytes) -> Any:

@@ -47,11 +47,11 @@ def test_afterwards_the_old_secret_is_not_needed(endpoint: Endpoint, settings: S
     use(settings, NEW, OLD)
     endpoints.add(owner=alice, described={**DESCRIBED, "name": "new"}, key="sk-new")
     endpoints.add(owner=alice, described={**DESCRIBED, "name": "none"})
-    assert rotated() == "1 key sealed again, 1 key sealed with the first secret before.\n"
+    assert rotated() == "1 key re-sealed, 1 key already sealed with the first secret.\n"
     use(settings, NEW)
     endpoint.refresh_from_db()
     assert endpoints.key_of(endpoint) == KEY
-    assert rotated() == "0 keys sealed again, 2 keys sealed with the first secret before.\n"
+    assert rotated() == "0 keys re-sealed, 2 keys already sealed with the first secret.\n"
 
 
 def test_a_lost_secret_is_said_and_harms_no_other_key(endpoint: Endpoint, settings: Settings, alice: User) -> None:
@@ -71,7 +71,7 @@ def test_from_the_file_to_a_configured_secret(settings: Settings, alice: User, d
     endpoint = endpoints.add(owner=alice, described=DESCRIBED, key=KEY)
     use(settings, NEW)
     assert endpoints.key_of(endpoint) == KEY
-    assert rotated().startswith("1 key sealed again")
+    assert rotated().startswith("1 key re-sealed")
     (data_dir / "endpoint_key").unlink()
     endpoint.refresh_from_db()
     assert endpoints.key_of(endpoint) == KEY
@@ -104,12 +104,12 @@ def test_a_secret_that_is_gone_is_named_by_its_number_only() -> None:
 
 @pytest.mark.parametrize("form", ["", "x", "2.a.b", "1..", "1.abc", "sk-secret"])
 def test_another_form_is_refused(form: str) -> None:
-    with pytest.raises(SealError, match="form that this version does not know"):
+    with pytest.raises(SealError, match="format that this version does not know"):
         unseal(form, secrets=[OLD], context=HERE)
 
 
 def test_a_changed_text_is_refused() -> None:
     head, _, box = seal("sk-secret", secrets=[OLD], context=HERE).rpartition(".")
     for changed in (f"{head}.{'A' * len(box)}", f"{head}.AAAA", f"{head}.=", f"{head}.\N{GREEK SMALL LETTER ALPHA}"):
-        with pytest.raises(SealError, match="does not open"):
+        with pytest.raises(SealError, match="cannot be opened"):
             unseal(changed, secrets=[OLD], context=HERE)

@@ -100,7 +100,7 @@ def test_nobody_else_sees_or_changes_it(endpoint: Endpoint, alice: User, bob: Us
             (endpoints.delete, {}),
         ]
         for act, options in acts:
-            with pytest.raises(NotAllowedError, match="belongs to the person who registered it"):
+            with pytest.raises(NotAllowedError, match="Only its owner may change an endpoint"):
                 act(endpoint=endpoint, actor=actor, **options)
     endpoint.refresh_from_db()
     assert (endpoint.name, endpoints.key_of(endpoint)) == ("Alpha", KEY)
@@ -189,7 +189,7 @@ def test_deleting_keeps_the_runs(endpoint: Endpoint, alice: User) -> None:
 
 def test_what_a_judge_or_a_run_needs_is_not_deleted(endpoint: Endpoint, alice: User) -> None:
     config = judge(endpoint)
-    with pytest.raises(NotAllowedError, match="These judges ask here: Strict judge"):
+    with pytest.raises(NotAllowedError, match="These judges use it: Strict judge"):
         endpoints.delete(endpoint=endpoint, actor=alice)
     config.delete()
     run = generation(endpoint, GenerationState.PAUSED)

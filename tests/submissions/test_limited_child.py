@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from submissions.limited_child import ChildError, ChildLimits, ask
+from submissions.limited_child import ChildError, ChildLimits, call_child
 
 CHILD = "tests.submissions.children"
 LIMITS = ChildLimits(cpu_seconds=2, wall_seconds=20)
 
 
 def test_what_it_answers_comes_back(tmp_path: Path) -> None:
-    assert ask(CHILD, b"hello", LIMITS) == "hello"
+    assert call_child(CHILD, b"hello", LIMITS) == "hello"
     file = tmp_path / "given"
     file.write_bytes(b"from a file")
     with file.open("rb") as stream:
-        assert ask(CHILD, stream, LIMITS) == "from a file"
+        assert call_child(CHILD, stream, LIMITS) == "from a file"
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_what_it_answers_comes_back(tmp_path: Path) -> None:
 )
 def test_what_takes_more_than_it_may_dies(asks: bytes, late: str) -> None:
     with pytest.raises(ChildError) as error:
-        ask(CHILD, asks, LIMITS)
+        call_child(CHILD, asks, LIMITS)
     assert error.value.late == late
     left = Path("/tmp/lmr-board-written-by-a-child")
     assert not left.exists() or left.stat().st_size == 0
@@ -34,10 +34,10 @@ def test_what_takes_more_than_it_may_dies(asks: bytes, late: str) -> None:
 
 def test_what_takes_too_long_is_late() -> None:
     with pytest.raises(ChildError) as error:
-        ask(CHILD, b"time", ChildLimits(wall_seconds=0.5))
+        call_child(CHILD, b"time", ChildLimits(wall_seconds=0.5))
     assert error.value.late == "0.5 seconds"
 
 
 def test_too_long_an_answer_is_refused() -> None:
     with pytest.raises(ChildError):
-        ask(CHILD, b"x" * 100, ChildLimits(answer_bytes=50))
+        call_child(CHILD, b"x" * 100, ChildLimits(answer_bytes=50))

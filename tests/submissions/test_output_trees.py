@@ -126,7 +126,7 @@ def test_validate_takes_a_folder(tmp_path: Path, small: SuiteVersion, capsys: py
     repository = "gpt4o/1-Alpha/scoring-repo"
     changed = "The file is changed, but not 'score': this counts as not attempted."
     assert capsys.readouterr().out.splitlines() == [
-        f"remark: {repository}: Passed over as no part of an answer - logs and results: 1 (a.log).",
+        f"remark: {repository}: Ignored files that are not part of an answer - logs and results: 1 (a.log).",
         f"remark: alpha/2 {repository}/scoring/core.py: {changed}",
         "can be submitted: 1 of 1 answer applies",
     ]

@@ -110,7 +110,7 @@ def test_what_is_not_published_cannot_be_withdrawn(mine: Submission, alice: User
 def test_only_maintainers_hide_and_only_with_a_reason(mine: Submission, alice: User, maintainer: User) -> None:
     with pytest.raises(NotAllowedError, match="Only maintainers"):
         publishing.hide(submission=mine, actor=alice, reason="mine")
-    with pytest.raises(NotAllowedError, match="the reason is shown"):
+    with pytest.raises(NotAllowedError, match="the reason is public"):
         publishing.hide(submission=mine, actor=maintainer, reason="")
     publishing.hide(submission=mine, actor=maintainer, reason="copied answers")
     assert (mine.visibility, mine.visibility_reason) == (Visibility.HIDDEN, "copied answers")

@@ -103,7 +103,7 @@ def test_a_maintainer_sets_a_limit_and_it_is_recorded(alice: User, maintainer: U
 
 
 def test_nobody_raises_their_own_quota(alice: User) -> None:
-    with pytest.raises(NotAllowedError, match="Only maintainers change quotas"):
+    with pytest.raises(NotAllowedError, match="Only maintainers may change quotas"):
         quotas.set_limit(user=alice, daily=99, actor=alice, reason="please")
     alice.refresh_from_db()
     assert alice.daily_submissions is None

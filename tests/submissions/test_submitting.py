@@ -204,7 +204,7 @@ def test_what_could_not_be_read_cannot_be_submitted(alice: User, small: SuiteVer
     with pytest.raises(BundleRefusedError) as refused:
         submitting.submit_upload(upload=upload)
     (problem,) = refused.value.checked.problems
-    assert problem.message.startswith("A bundle is a zip, a tar.gz, a JSONL or a JSON file;")
+    assert problem.message.startswith("A bundle is a zip, tar.gz, JSONL or JSON file;")
     assert Upload.objects.count() == 1
 
 

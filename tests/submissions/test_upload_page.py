@@ -105,7 +105,7 @@ def test_a_suite_that_changed_since_the_check_has_the_file_checked_again(as_alic
     assert "It waits for a worker to check it." in response.content.decode()
     checked_by_worker()
     page = as_alice.get(address).content.decode()
-    assert "This task takes no answers (failed its audit: its test does not tell right from wrong)" in page
+    assert "This task accepts no answers (failed its audit: its test does not tell right from wrong)" in page
     assert "<p>1 of 1 answer applies; 1 task takes no answers.</p>" in page
     assert as_alice.post(address)["Location"] == Submission.objects.get().get_absolute_url()
     assert list(
@@ -167,8 +167,8 @@ def test_what_only_an_output_tree_may_have_is_kept_until_its_suite_is_chosen(
     assert response.context["form"].errors == {
         "suite": [
             (
-                "big.zip has more than the 20 MB that bundles and predictions may have. If it is an output tree, "
-                "choose the suite that it answers; else shorten trajectories, or send fewer trials."
+                "big.zip is larger than the 20 MB allowed for bundles and predictions. If it is an output tree, "
+                "choose the suite that it answers; otherwise shorten trajectories, or send fewer trials."
             )
         ]
     }
@@ -178,8 +178,8 @@ def test_what_only_an_output_tree_may_have_is_kept_until_its_suite_is_chosen(
 @pytest.mark.parametrize(
     ("number", "size", "message"),
     [
-        (WAITING_UPLOADS, 1, "20 checked uploads of yours are still waiting."),
-        (1, 20 * ArchiveLimits().upload - 100, "Your waiting uploads hold 400 MB already."),
+        (WAITING_UPLOADS, 1, "You have 20 uploads that are not submitted yet."),
+        (1, 20 * ArchiveLimits().upload - 100, "Your unsubmitted uploads already total 400 MB."),
     ],
 )
 def test_uploads_that_wait_are_bounded(
@@ -289,4 +289,4 @@ def test_what_was_cut_is_refused_by_the_form(client: Client, settings: Settings)
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, output_tree_upload_mb=21)
     client.force_login(UserFactory())
     page = client.post("/submit/", {"file": SimpleUploadedFile("big.zip", b"x" * (LIMIT + 8_000_000))})
-    assert "big.zip has more than the 21 MB that are accepted." in page.content.decode()
+    assert "big.zip is larger than the accepted 21 MB." in page.content.decode()

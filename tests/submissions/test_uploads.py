@@ -145,7 +145,7 @@ def test_a_suite_whose_files_are_missing_refuses_its_own_bundles_only(tmp_path: 
     TaskRevision.objects.filter(pk=other.pk).update(repository_hash="0" * 64)
     assert check(tmp_path, bundle()).acceptable
     assert messages(check(tmp_path, bundle(suite="other"))) == [
-        ("refuse", "", "The files of the suite 'other' are missing here; an operator must import it again.")
+        ("refuse", "", "The files of the suite 'other' are missing on this site; an operator must import it again.")
     ]
 
 

@@ -10,15 +10,15 @@ from submissions.domain.endpoint_keys import rotate
 
 
 class Command(BaseCommand):
-    """Seal again what an older secret has sealed; afterwards the older secret can be removed."""
+    """Re-seal keys that an older secret sealed; afterwards the older secret can be removed."""
 
     help = "Seal the keys of all model endpoints with the first of ENDPOINT_KEYS."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
-        """Rotate. Raises CommandError where a key cannot be opened: its secret is still needed, or it is lost."""
+        """Re-seal the keys. Raises CommandError if a key cannot be opened: its secret is missing or lost."""
         done = rotate()
         self.stdout.write(
-            f"{_keys(done.resealed)} sealed again, {_keys(done.current)} sealed with the first secret before."
+            f"{_keys(done.resealed)} re-sealed, {_keys(done.current)} already sealed with the first secret."
         )
         if done.lost:
             names = ", ".join(f"{endpoint.pk} of {endpoint.owner.username}" for endpoint in done.lost)

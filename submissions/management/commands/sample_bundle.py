@@ -1,4 +1,4 @@
-"""``manage.py sample_bundle``: write a bundle whose outcomes are known."""
+"""``manage.py sample_bundle``: write a bundle with known outcomes."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """Golden answers, masked stubs, or a mixture of right and wrong answers."""
+    """Write a bundle of golden answers, masked stubs, or a mixture of right and wrong answers."""
 
     help = "Write a sample bundle (kind calibration) with known outcomes."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which answers, of which suite, and where to write them."""
+        """Add options for the kind of answers, the suite, and the output files."""
         parser.add_argument("kind", choices=[kind.value for kind in SampleKind])
         parser.add_argument("--suite", required=True, help="the suite's slug")
         parser.add_argument("--output", required=True, type=Path, help="the zip to write")
         parser.add_argument("--expected", type=Path, help="also write the expected outcome of each task, as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Write the file."""
+        """Write the bundle, and the expected outcomes if requested."""
         suite = Suite.objects.filter(slug=options["suite"]).first()
         version = current_version(suite) if suite else None
         if version is None:

@@ -1,4 +1,4 @@
-"""``manage.py validate``: everything that is wrong with a bundle, without queueing it."""
+"""``manage.py validate``: list everything that is wrong with a bundle, without submitting it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 class Command(BaseCommand):
     """Check a bundle against the suite it names."""
 
-    help = "Check a bundle without submitting it. Ends with 1 when it would be refused."
+    help = "Check a bundle without submitting it. Exits with 1 if it would be refused."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The bundle, and how to print."""
+        """Add options for the bundle, its manifest and the output format."""
         parser.add_argument("bundle", type=Path, help="a .zip, .tar.gz, .jsonl or .json file, or an output tree")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         add_manifest_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Check and print."""
+        """Check the bundle and print the report."""
         path: Path = options["bundle"]
         if not (path.is_file() or path.is_dir()):
             msg = f"{path} is not a file or a folder."

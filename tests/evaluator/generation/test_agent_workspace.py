@@ -234,7 +234,7 @@ def test_the_difference_is_applied_and_the_rest_is_set_aside_and_said(task: Task
     assert sorted(made.applied.files) == ["ranking/goal.py", "ranking/helpers.py", "ranking/more.py"]
     assert made.applied.files["ranking/goal.py"] == GOLDEN
     assert made.text.startswith("diff --git a/ranking/goal.py b/ranking/goal.py\n")
-    protected = "is protected (tests, configuration and what Python loads by itself are not part of an answer)"
+    protected = "is protected (tests, configuration and files that Python loads on its own are not part of an answer)"
     assert {aside["file"]: aside["message"] for aside in made.aside} == {
         "link": "Not applied: it is a link or special file.",
         "tests/test_goal.py": f"Not applied: it {protected}.",

@@ -150,7 +150,7 @@ def test_a_block_that_does_not_parse_leaves_the_one_before(repository: Path) -> 
 @pytest.mark.parametrize(
     ("after", "line", "said"),
     [
-        ('\n\nif __name__ == "__main__":\n    print(score(1))', 7, "An 'if __name__ == ...' block does not belong"),
+        ('\n\nif __name__ == "__main__":\n    print(score(1))', 7, "An 'if __name__ == ...' block is not part of"),
         ("\n    break", None, "The masked file with this answer in it, line"),
     ],
 )
@@ -185,7 +185,7 @@ def test_a_method_takes_on_the_indentation_of_its_class(repository: Path, shape:
     ("block", "said"),
     [
         ("class Better:\n    def score(self, x):\n        return x", "It does not define 'score'."),
-        ("    def score(self, x):\n        return x\nscore(1, 2)", "The answer begins indented and goes on"),
+        ("    def score(self, x):\n        return x\nscore(1, 2)", "The answer begins indented and continues"),
         ("def score(self, x):\nreturn x", "The answer is not valid Python: expected an indented block"),
     ],
 )
@@ -235,7 +235,10 @@ def test_a_diff_that_does_not_apply_leaves_the_block_before(repository: Path) ->
             "```diff\n--- a/../core.py\n+++ b/../core.py\n@@ -0,0 +1 @@\n+a = 2\n```",
             "The fenced block: The diff leaves the repository",
         ),
-        ("```\ndef score(x):\n    return '\0'\n```", "The fenced block (line 3 of the reply): The answer holds a NUL"),
+        (
+            "```\ndef score(x):\n    return '\0'\n```",
+            "The fenced block (line 3 of the reply): The answer contains a NUL",
+        ),
     ],
 )
 def test_a_reply_without_an_answer_says_why(repository: Path, text: str, said: str) -> None:

@@ -104,9 +104,9 @@ def test_a_lost_file_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
         (b"a log, no trajectory", "Nothing in the trajectory can be shown as an agent's steps."),
         (
             json.dumps({"trajectory": [], "history": [], "info": {"exit_status": "submitted"}}).encode(),
-            "This looks like an SWE-agent trajectory, which is not read yet: it is kept as it is",
+            "This looks like an SWE-agent trajectory, which is not read yet: it is stored as it is",
         ),
-        (run("none") + run("other"), "2 runs are in the file, and none is called "),
+        (run("none") + run("other"), "The file has 2 runs, none with the id "),
     ],
 )
 def test_steps_that_are_not_known_are_stored_as_such_with_the_reason(content: bytes, why: str) -> None:

@@ -174,6 +174,6 @@ def test_a_folder_is_an_output_tree(lmr_mini: SuiteVersion, tmp_path: Path, with
     code, result = submit(str(tmp_path / "gpt4o"), "--suite", "lmr-mini", "--system", "Agent", "--backbone", "model-1")
     assert code == 0
     assert [remark["message"] for remark in result["remarks"]] == [
-        "Passed over as no part of an answer - logs and results: 1 (run.log)."
+        "Ignored files that are not part of an answer - logs and results: 1 (run.log)."
     ]
     assert [answer.revision.task.slug for answer in Implementation.objects.filter(attempted=True)] == ["dpo/1"]

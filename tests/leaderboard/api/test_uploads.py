@@ -91,7 +91,7 @@ def test_a_refused_bundle_cannot_be_submitted(small: SuiteVersion, alice: User) 
     assert problem["errors"] == [{"field": "file", "message": said}]
     unreadable = sent(program, b"no", "no.zip")
     problem = program.problem("POST", f"/uploads/{unreadable['id']}/submit", {})
-    said = "The bundle has problems and was not submitted. A bundle is a zip, a tar.gz, a JSONL or a JSON file;"
+    said = "The bundle has problems and was not submitted. A bundle is a zip, tar.gz, JSONL or JSON file;"
     assert (problem["status"], problem["detail"][: len(said)]) == (422, said)
     assert Submission.objects.count() == 0
 
@@ -116,7 +116,7 @@ def test_submitting_too_early_and_after_the_suite_has_changed(small: SuiteVersio
     early = program.upload(SimpleUploadedFile("a.zip", bundle({"alpha/1": RIGHT, "alpha/2": BROKEN})))
     problem = program.problem("POST", f"/uploads/{early['id']}/submit", {})
     assert (problem["status"], problem["detail"]) == (
-        *(409, "This file is being checked. Submit it when that has ended."),
+        *(409, "This file is being checked. Submit it after the check."),
     )
     checked_by_worker()
     TaskRevision.objects.filter(task__slug="alpha/2").update(audit_state=AuditState.FAILED)
@@ -150,7 +150,7 @@ def test_checks_are_counted(small: SuiteVersion, alice: User) -> None:
 def test_nobody_hoards_files(small: SuiteVersion, alice: User) -> None:
     UploadFactory.create_batch(WAITING_UPLOADS, owner=alice)
     problem = Program(alice).upload(SimpleUploadedFile("a.zip", bundle()), status=422)
-    assert "checked uploads of yours are still waiting" in problem["detail"]
+    assert "uploads that are not submitted yet" in problem["detail"]
 
 
 def test_what_is_too_large_is_refused(small: SuiteVersion, alice: User, settings: Settings) -> None:

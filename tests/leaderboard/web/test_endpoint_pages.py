@@ -120,7 +120,7 @@ def test_a_wrong_form_keeps_everything_but_the_key_and_says_so(as_alice: Client)
     assert errors == {
         "model": ["This field is required."],
         "price_output": ["Give both prices, or none."],
-        "key": ["Keys are never sent back to the browser: type it again."],
+        "key": ["Keys are never sent back to the browser: enter it again."],
     }
 
 

@@ -217,7 +217,7 @@ def test_cancelling_needs_confirmation(client: Client, alice: User) -> None:
     client.force_login(alice)
     address = reverse("submission_cancel", args=[submission.pk])
     errors = client.post(address).context["cancel"].errors
-    assert errors == {"confirm": ["Tick the box to confirm: what is under way is lost."]}
+    assert errors == {"confirm": ["Tick the box to confirm: running work is lost."]}
     client.post(address, {"confirm": "on"})
     submission.refresh_from_db()
     assert submission.state == SubmissionState.CANCELLED

@@ -36,7 +36,7 @@ from tests.submissions.answers.archive_makers import (
     tar_info,
 )
 
-HUGE = "With this entry, which says that it holds 93.1 GB, the archive unpacks to more than 1 MB; leave it out"
+HUGE = "With this entry, whose declared size is 93.1 GB, the archive unpacks to more than 1 MB; leave it out"
 MB = 1024 * 1024
 LOG = "answers/dpo/1/log.txt"
 EVENT = b'{"action": "ls", "observation": "a.py"}\n'
@@ -152,7 +152,7 @@ DAMAGED = "damaged or cut off"
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "empty": (lambda: b" \n ", "The file is empty"),
     "plain tar": (lambda: gzip.decompress(make_tar(GOOD_FILES)), "this file is none of these"),
-    "zip traversal": (zip_named("../evil.txt"), "climbs out"),
+    "zip traversal": (zip_named("../evil.txt"), "leaves the archive"),
     "zip absolute": (zip_named("/etc/cron.txt"), "absolute"),
     "zip backslash": (lambda: raw_zip(b"answers\\evil.txt", b"x"), "backslash"),
     "zip NUL in name": (lambda: raw_zip(b"answers/a.txt\0.py", b"x"), "outside printable ASCII"),
@@ -166,12 +166,12 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "zip nested zip": (zip_named("answers/dpo/1/more.zip"), "Files of this kind"),
     "zip size lies low": (lambda: raw_zip(LOG.encode(), b"x" * 900, size=10), DAMAGED),
     "zip overlap": (lambda: overlapping_zip(2, b"x" * 100), "clashes with"),
-    "tar traversal": (tar_named("../evil.txt"), "climbs out"),
+    "tar traversal": (tar_named("../evil.txt"), "leaves the archive"),
     "tar symlink": (tar_special(tarfile.SYMTYPE, "/etc/passwd"), "symbolic link"),
     "tar hard link": (tar_special(tarfile.LNKTYPE, "submission.json"), "hard link"),
     "tar character device": (tar_special(tarfile.CHRTYPE), "character device"),
     "tar duplicate": (lambda: make_tar_of((tar_info(LOG), b""), (tar_info(LOG), b"")), "clashes with"),
-    "tar pax path traversal": (pax(b"23 path=../../evil.txt\n"), "climbs out"),
+    "tar pax path traversal": (pax(b"23 path=../../evil.txt\n"), "leaves the archive"),
     "tar truncated": (lambda: make_tar(GOOD_FILES)[:-20], DAMAGED),
     "gzip of nothing": (lambda: gzip.compress(b""), DAMAGED),
 }  # fmt: skip
@@ -209,7 +209,7 @@ def test_every_cap_holds(data: bytes, expected: str) -> None:
         (lambda: gzip_of_zeros(64 * MB, head=tar_header(b"pax", 1024 * MB, b"x")), DAMAGED),
         (
             lambda: gzip_of_zeros(64 * MB, head=tar_header(LOG.encode(), 1024 * MB)),
-            "With this entry, which says that it holds 1 GB, ",
+            "With this entry, whose declared size is 1 GB, ",
         ),
         (pax(b"20 size=99999999999\n"), HUGE),
         (pax(b"2 " * 500_000 + b"=\n"), DAMAGED),

@@ -11,7 +11,7 @@ from tests.submissions.answers.archive_makers import GOOD_FILES, make_tar, make_
 
 ANSWER = b"def f(x):\n    return x\n"
 DIFF = b"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1\n+2\n"
-LAYOUT = "answers lie at answers/<paper>/<index>[/trial-N]/answer.diff or answer.py."
+LAYOUT = "the paths of answers are answers/<paper>/<index>[/trial-N]/answer.diff or answer.py."
 UNKNOWN_FILE = "Unknown file 'helper.py'; known: answer.diff, answer.patch, answer.py, usage.json"
 ALSO = "(also in answers/01-DPO/1/trial-1/answer.py); keep one."
 NO_DEFAULTS = "Predictions have no submission.json: give at least the suite in the form or on the command line."
@@ -87,7 +87,7 @@ def test_a_folder_is_a_trajectory_with_a_row_for_each_file() -> None:
     assert (rows[1]["content"]["args"], rows[2]["content"]) == ({"command": "ls"}, "words")
     assert answer.trajectory_name == "trajectory"
     left_out = "Left out of the trajectory: only JSON and text files are kept."
-    not_shown = "1 part is no JSON object (notes.txt); kept and not shown."
+    not_shown = "1 part is not usable JSON (notes.txt); stored but not shown."
     assert [(problem.severity, problem.task, problem.file, problem.message) for problem in reading.problems] == [
         ("remark", "", f"{folder}/agent_state.pkl", left_out),
         ("remark", "dpo/1", folder, not_shown),
@@ -119,7 +119,7 @@ def test_the_digest_is_of_the_content_not_of_the_packing() -> None:
         ({"dpo/1/trial-21/answer.py": ANSWER}, [("dpo/1", "dpo/1/trial-21", "Trials are numbered 1 to 20.")]),
         (
             {"dpo/answer.py": ANSWER, "dpo/x/answer.py": ANSWER},
-            [("", f"dpo/{name}", f"Unknown place; {LAYOUT}") for name in ("answer.py", "x/answer.py")],
+            [("", f"dpo/{name}", f"Unknown folder; {LAYOUT}") for name in ("answer.py", "x/answer.py")],
         ),
     ],
 )
@@ -131,7 +131,7 @@ def test_wrong_layouts_are_refused(more: dict[str, bytes], expected: list[tuple[
 
 def test_a_bundle_without_an_answer_is_refused() -> None:
     found = problems(make_zip({"submission.json": GOOD_FILES["submission.json"]}))
-    assert found == [("", "", f"The bundle holds no answer; {LAYOUT}")]
+    assert found == [("", "", f"The bundle contains no answer; {LAYOUT}")]
 
 
 def test_what_was_refused_is_not_called_missing_too() -> None:
@@ -153,7 +153,7 @@ def test_jsonl_rows_become_answers_and_fill_the_manifest() -> None:
 
 
 TWICE = "Trial 1 is answered twice (also in line 1, model_patch); keep one."
-DISAGREE = "Rows disagree on 'model_name_or_path': 'small-model' and 'other'; send one file for each system."
+DISAGREE = "Rows differ in 'model_name_or_path': 'small-model' and 'other'; send one file per system."
 EITHER = "Give either 'model_patch' (a diff) or 'function' (the source), and only one."
 
 

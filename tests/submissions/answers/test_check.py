@@ -18,7 +18,7 @@ from tests.submissions.answers.archive_makers import make_tar, make_zip
 MANIFEST = {"suite": "small", "system": "S", "backbone": "B", "scaffold": "none", "inputs": "full"}
 DESCRIBED = Manifest("small", None, "S", "B", "none", "full", "", (), "")
 RIGHT = b"def f(x): return x\n"
-LEFT_OUT = "This task takes no answers (no unit test), so what is here for it was left out."
+LEFT_OUT = "This task accepts no answers (no unit test), so the answer to it was left out."
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_answers_that_grow_beyond_the_limit_together_are_refused(
     problem = tried[-1].problem
     assert problem is not None
     assert (problem.severity, problem.file) == (Severity.REFUSE, "answers/dpo/1/3")
-    assert problem.message.startswith("The changed files of the answers before this one hold more than 1 KB;")
+    assert problem.message.startswith("The files changed by the previous answers exceed 1 KB in total;")
 
 
 @pytest.mark.parametrize("form", ["zip", "tar.gz", "jsonl"])
@@ -68,7 +68,7 @@ def test_answers_to_tasks_that_take_none_are_left_out(tasks: dict[str, TaskFiles
     assert remarks == [(Severity.REMARK, "cd/1", LEFT_OUT)]
     nothing = check_bundle(sent(form, {"cd/1": RIGHT}), request)
     assert nothing.problems[-1].message == (
-        "There is nothing to submit: every answer here is to a task that takes none: cd/1 (no unit test)."
+        "There is nothing to submit: all answers are to tasks that accept none: cd/1 (no unit test)."
     )
     assert nothing.refused
 

@@ -140,7 +140,7 @@ def test_escapes_of_the_content_stay(masked: Path) -> None:
     ("diff", "line", "message"),
     [
         (b"\xff\xfe" + "x".encode("utf-16-le") + b"\x00", 1, "The diff is not UTF-8 text."),
-        ("x\ny\n".encode("utf-16-le"), 1, "The diff holds a NUL character. UTF-16 text needs a byte order mark."),
+        ("x\ny\n".encode("utf-16-le"), 1, "The diff contains a NUL character. UTF-16 text needs a byte order mark."),
         (b"\xff\xfe" + "```diff\n".encode("utf-16-le"), 1, "The diff is wrapped in a Markdown fence"),
         (b"\xff\xfe" + (" " * 1024).encode("utf-16-le"), None, "The diff is empty."),
         (b"\xff\xfe" + ("x" * (1024 * 1024 + 1)).encode("utf-16-le"), None, "The diff is larger than 1024 KB"),

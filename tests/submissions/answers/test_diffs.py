@@ -138,7 +138,7 @@ LYING = "diff --git a/pkg/one.py b/pkg/two.py\n" + TEST_EDIT
 OCTAL = TEST_EDIT.replace("b/tests/test_goal.py", r'"b/tests/t\145st_goal.py"').replace("a/tests", '"a/tests', 1)
 OCTAL = OCTAL.replace('"a/tests/test_goal.py', r'"a/tests/t\145st_goal.py"')
 
-PROTECTED = "is protected (tests, configuration and what Python loads by itself are not part of an answer)"
+PROTECTED = "is protected (tests, configuration and files that Python loads on its own are not part of an answer)"
 ORIGINAL = "This protected file is changed. The change is not applied: the answer is tested with the original."
 UNUSUAL = "has characters outside printable ASCII, which can look like others"
 MODE = "changes its file mode"
@@ -209,7 +209,7 @@ def test_a_change_that_is_not_the_answers_costs_itself_alone(repository: Path, c
     applied = apply_diff(task_of(repository), (GOOD + diff).encode())
     assert (applied.files, applied.deleted) == ({"pkg/goal.py": SOLVED}, ())
     assert [(aside.file, aside.message) for aside in applied.aside] == [(file, message)]
-    with pytest.raises(AnswerError, match=r"^Nothing is left of the diff: an answer may not change any") as alone:
+    with pytest.raises(AnswerError, match=r"^Nothing remains of the diff: an answer may not change any") as alone:
         apply_diff(task_of(repository), diff.encode())
     assert type(alone.value) is AnswerError
     assert alone.value.aside == applied.aside

@@ -115,7 +115,7 @@ def test_what_would_swallow_the_rest_is_refused(repository: Path, definition: st
     ],
 )
 def test_nothing_runs_when_the_definition_is_read(repository: Path, definition: str) -> None:
-    with pytest.raises(AnswerError, match="may only name things there; move the call into the body") as caught:
+    with pytest.raises(AnswerError, match="may only use names and constants; move calls into it") as caught:
         applied(repository, definition)
     assert not isinstance(caught.value, ProtectedPathError)
 
@@ -162,5 +162,5 @@ def test_a_whole_class_in_a_test_file_runs_nothing_either(repository: Path) -> N
     )
     for bad in ("    evil()\n", "    x = evil()\n", "    def run(self, x=evil()):\n", *hostile):
         changed = MASKED.replace("    def run(self):\n", bad + ("" if "def" in bad else "    def run(self):\n"))
-        with pytest.raises(AnswerError, match="may only name things there"):
+        with pytest.raises(AnswerError, match="may only use names and constants"):
             apply_files(task_of(repository, goal), {FILE: changed.encode()})

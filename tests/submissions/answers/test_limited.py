@@ -141,7 +141,7 @@ def test_one_answer_is_applied_or_refused_as_it_is_here(request_of_one: BundleRe
     assert type(wrong.value) is AnswerError
     with pytest.raises(ProtectedPathError, match="leaves the repository"):
         apply_limited(answer("--- /dev/null\n+++ b/../x.py\n@@ -0,0 +1 @@\n+1\n", AnswerKind.DIFF), task)
-    with pytest.raises(AnswerError, match="Nothing is left of the diff") as nothing:
+    with pytest.raises(AnswerError, match="Nothing remains of the diff") as nothing:
         apply_limited(answer("--- /dev/null\n+++ b/test_x.py\n@@ -0,0 +1 @@\n+1\n", AnswerKind.DIFF), task)
     assert [aside.file for aside in nothing.value.aside] == ["test_x.py"]
     with pytest.raises(AnswerError, match=r"took more than 0\.001 seconds"):

@@ -66,13 +66,16 @@ def test_all_missing_fields_are_named_at_once() -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"system": "a\nb"}, "system holds the control or direction character U+000A; remove it."),
-        ({"system": "a\u202eb"}, "system holds the control or direction character U+202E; remove it."),
+        ({"system": "a\nb"}, "system contains the control or direction character U+000A; remove it."),
+        ({"system": "a\u202eb"}, "system contains the control or direction character U+202E; remove it."),
         ({"links": ["http://[bad"]}, "links[0] cannot be read as an address."),
-        ({"links": ["https://e.org/a b"]}, "links[0] holds a space."),
+        ({"links": ["https://e.org/a b"]}, "links[0] contains a space."),
         ({"knowledge_cutoff": "2024-13"}, "knowledge_cutoff is a month like '2024-06', not '2024-13'."),
         ({"weights": "ajar"}, "weights must be one of '', 'open' or 'closed', not \"ajar\"."),
-        ({"suite": "LMR mini"}, "suite is a name like 'lmr-mini' (small letters, digits, hyphens), not 'LMR mini'."),
+        (
+            {"suite": "LMR mini"},
+            "suite is a name like 'lmr-mini' (lower-case letters, digits, hyphens), not 'LMR mini'.",
+        ),
         *(
             ({"links": ["https://example.org", link]}, f"links[1] {NO_WEB_ADDRESS}")
             for link in ("javascript:alert(1)", "ftp://example.org", "https://", "//x", "https://me@e.org")
@@ -98,7 +101,7 @@ def test_broken_json_is_refused_with_its_place_once(content: bytes, line: int | 
 
 @pytest.mark.parametrize(("key", "text"), KIT_PLACEHOLDERS.items())
 def test_the_example_texts_of_the_kit_are_refused(key: str, text: str) -> None:
-    message = f"{key} still holds the task kit's example text {text!r}; replace it with your own."
+    message = f"{key} still has the task kit's example text {text!r}; replace it with your own."
     assert messages(with_fields(**{key: f" {text} "})) == [message]
 
 
@@ -109,7 +112,7 @@ def test_a_manifest_from_a_form_is_checked_the_same_way() -> None:
     broken = Manifest("", None, "x\0", "b", "none", "full", "", ("nowhere",), "")
     assert [problem.message for problem in check_manifest(broken)[1]] == [
         "suite is missing; add it.",
-        "system holds the control or direction character U+0000; remove it.",
+        "system contains the control or direction character U+0000; remove it.",
         f"links[0] {NO_WEB_ADDRESS}",
     ]
 

@@ -86,7 +86,7 @@ def test_folders_that_are_no_papers_are_named(tasks: dict[str, TaskFiles]) -> No
         "summary.txt": b"x",
     }
     assert passed_over(read(tree(more=more), tasks)) == [
-        "Passed over, since no paper of 'small' is called so: 77-Unknown, logs"
+        "Ignored, since 'small' has no paper with this name: 77-Unknown, logs"
     ]
 
 
@@ -131,7 +131,7 @@ def test_noise_is_one_remark_a_paper(tasks: dict[str, TaskFiles]) -> None:
     (remark,) = (each for each in reading.problems if not each.task)
     assert (remark.severity.value, remark.file) == ("remark", "01-Alpha/alpha-repo")
     assert remark.message == (
-        "Passed over as no part of an answer - "
+        "Ignored files that are not part of an answer - "
         "new tests, configuration or compiled files: 3 (__pycache__/a.pyc, conftest.py, test_mine.py); "
         "binary files: 2 (data/table.bin, model.json); "
         "logs and results: 2 (logs/run.log, results/out.json); "
@@ -146,7 +146,7 @@ def test_noise_is_one_remark_a_paper(tasks: dict[str, TaskFiles]) -> None:
 HOSTILE = {
     "climbs": (
         make_zip({**tree(), "01-Alpha/alpha-repo/../../x.py": b""}),
-        "The path climbs out of the archive with '..'; pack plain relative paths.",
+        "The path leaves the archive with '..'; pack plain relative paths.",
     ),
     "lying size": (raw_zip(b"01-Alpha/alpha-repo/src/scores.py", CHANGED, size=5), "The archive is damaged or cut off"),
 }
@@ -164,14 +164,14 @@ def test_symbolic_links_are_passed_over_and_lead_nowhere(tasks: dict[str, TaskFi
     files = tree({"src/scores.py": None})
     reading = read(make_tar_of(*((tar_info(n, size=len(c)), c) for n, c in files.items()), (link, b"")), tasks)
     assert "is missing from the modified repository" in answer_of(reading).wrong
-    assert passed_over(reading) == ["Passed over as no part of an answer - symbolic links: 1 (src/scores.py)."]
+    assert passed_over(reading) == ["Ignored files that are not part of an answer - symbolic links: 1 (src/scores.py)."]
 
 
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
         (replace(TREE_LIMITS, entries=5), "The archive has more than 5 entries"),
-        (replace(TREE_LIMITS, total=200_000), "With this entry, which says that it holds 292 KB, "),
+        (replace(TREE_LIMITS, total=200_000), "With this entry, whose declared size is 292 KB, "),
     ],
 )
 def test_every_bound_is_held(limits: ArchiveLimits, message: str, tasks: dict[str, TaskFiles]) -> None:
@@ -186,7 +186,7 @@ def test_what_is_changed_is_bounded_in_all(tasks: dict[str, TaskFiles], suffix: 
     half = os.urandom(500_000).hex().encode()
     many = {f"src/part_{number}.{suffix}": half for number in range(34)}
     data = make_zip(tree(many), compression=zipfile.ZIP_STORED)
-    message = f"The changed {what} hold more than {size}; send the answers alone."
+    message = f"The changed {what} are larger than {size} in total; send only the answers."
     assert refusals(data, tasks)[-1][1] == message
 
 
@@ -195,7 +195,7 @@ def test_paths_that_are_too_long_or_too_deep_are_passed_over(tasks: dict[str, Ta
     reading = read(tree({"src/scores.py": CHANGED, long: b"A = 1\n", deep: b"B = 1\n"}), tasks)
     assert list(answer_of(reading).files) == ["src/scores.py"]
     (message,) = passed_over(reading)
-    assert message.startswith("Passed over as no part of an answer - files with very long paths: 2 (")
+    assert message.startswith("Ignored files that are not part of an answer - files with very long paths: 2 (")
 
 
 # The maker of archives, not the reader, cuts a name at its first NUL and cannot write what is then empty.

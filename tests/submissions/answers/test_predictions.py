@@ -108,7 +108,7 @@ def test_what_is_wrong_is_named_with_its_place(data: bytes, expected: tuple[str,
 
 
 def test_a_diff_alone_is_refused_with_what_to_do() -> None:
-    with pytest.raises(BundleError, match="This is a diff, which does not say which task it answers; put it at"):
+    with pytest.raises(BundleError, match="This is a diff, which does not name the task it answers; put it at"):
         read(DIFF.encode())
 
 

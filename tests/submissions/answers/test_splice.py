@@ -123,7 +123,7 @@ def test_a_coding_line_in_the_answer_cannot_change_how_the_file_is_read() -> Non
         (METHOD, IN_CLASS, b"def g():\n    pass\n", None, "does not define 'f', by itself or inside class 'A'."),
         (FUNCTION, MODULE, b"```python\ndef f(): pass\n```\n", 1, "wrapped in a Markdown fence"),
         (FUNCTION, MODULE, b"def f(x):\n    return (\n", 2, "not valid Python: '(' was never closed"),
-        (FUNCTION, MODULE, b"    def f(x):\n        return x\nimport re\n", 1, "goes on at the margin"),
+        (FUNCTION, MODULE, b"    def f(x):\n        return x\nimport re\n", 1, "continues unindented"),
         (FUNCTION, MODULE, b"def f():\n    x = '\xff'\n", 2, "The answer is not UTF-8 text."),
         (FUNCTION, MODULE, b"def f(): pass\n\ndef f(): pass\n", 3, "'f' is defined twice; keep one."),
         (FUNCTION, MODULE, b"class f: pass\n", 1, "'f' is a class here; the goal is a function."),

@@ -159,7 +159,7 @@ def test_in_a_test_file_the_goal_alone_is_taken(tasks: dict[str, TaskFiles]) -> 
     made, _ = answers(tree(beta={"unit_test/unit_test_1.py": cheat, "model.py": b"SIZE = 2\n"}), tasks)
     assert made["beta/1"].files == {"model.py": b"SIZE = 2\n", "unit_test/unit_test_1.py": SOLVED}
     (aside,) = made["beta/1"].aside
-    assert aside.message == "Changes around 'goal' are not applied: the test, which is in this file, stays."
+    assert aside.message == "Changes around 'goal' are not applied, since this file also holds the test."
     assert "+import evil\n" in aside.diff
     assert apply_answer(made["beta/1"], tasks["beta/1"]).goal_source.endswith("    return x\n")
 

@@ -55,5 +55,7 @@ def test_of_what_is_mostly_not_understood_no_step_is_counted() -> None:
 def test_events_that_are_not_understood_are_counted_and_named() -> None:
     reading = read_trajectory(lines({**RUN, "history": [*EVENTS, {"kind": "Dream"}, [7, {"kind": "Dream"}]]}))
     assert reading.runs == {"3": READ}
-    assert reading.remarks == ("3 of 22 events were not understood (kind Dream; no object); kept and not counted.",)
+    assert reading.remarks == (
+        "3 of 22 events were not understood (kind Dream; not an object); stored but not counted.",
+    )
     assert reading.run_of("3").remarks == reading.remarks

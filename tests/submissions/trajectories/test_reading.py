@@ -128,8 +128,8 @@ def test_broken_lines_are_passed_over() -> None:
     reading = read_trajectory(data)
     assert reading.runs == {"3": READ}
     assert reading.remarks == (
-        "2 parts are no JSON object (line 3, line 6); kept and not shown.",
-        "2 rows are no run of OpenHands; kept and not shown.",
+        "2 parts are not usable JSON (line 3, line 6); stored but not shown.",
+        "2 rows are not recognised as an OpenHands run; stored but not shown.",
     )
 
 
@@ -223,8 +223,8 @@ def test_a_sessions_folder_is_read_like_a_list() -> None:
     reading = read_trajectory(folder_as_lines({**files, "log.txt": b"words"}))
     assert reading.runs == {"": OF_SESSION}
     assert reading.remarks == (
-        "1 part is no JSON object (log.txt); kept and not shown.",
-        "1 row is no event of OpenHands (metadata.json); kept and not shown.",
+        "1 part is not usable JSON (log.txt); stored but not shown.",
+        "1 row is not recognised as an OpenHands event (metadata.json); stored but not shown.",
     )
     assert read_trajectory(folder_as_lines({"0.json": json.dumps(FLAT).encode()})).runs == {"": OF_SESSION}
 
@@ -232,7 +232,7 @@ def test_a_sessions_folder_is_read_like_a_list() -> None:
 def test_kinds_that_are_not_known_are_shown_and_said() -> None:
     reading = read_trajectory(lines(*FLAT, action(20, "dance", {"with": "me"})))
     assert reading.runs[""].steps[-1] == Step(Action.OTHER, 'dance: {"with": "me"}')
-    assert reading.remarks == ("1 action is of a kind that is not known here (dance); shown as “other”.",)
+    assert reading.remarks == ("1 action is of an unknown kind (dance); shown as “other”.",)
 
 
 GENERIC: dict[str, tuple[list[object], tuple[Step, ...]]] = {
@@ -284,8 +284,8 @@ def test_objects_without_a_known_field_are_no_steps_and_said() -> None:
     reading = read_trajectory(lines({"command": "ls"}, {"colour": "blue"}) + b"not json\n")
     assert reading.runs[""].steps == (Step(Action.OTHER, "ls"),)
     assert reading.remarks == (
-        "1 part is no JSON object (line 3); kept and not shown.",
-        "1 of 2 events was not understood (keys colour); kept and not counted.",
+        "1 part is not usable JSON (line 3); stored but not shown.",
+        "1 of 2 events was not understood (keys colour); stored but not counted.",
     )
 
 

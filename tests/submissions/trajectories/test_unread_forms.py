@@ -79,7 +79,7 @@ FILES: Final = {
 @pytest.mark.parametrize("name", FILES)
 def test_it_is_named_and_no_step_is_counted(name: str) -> None:
     form, data = FILES[name]
-    message = f"This looks like {form}, which is not read yet: it is kept as it is, and its steps are not counted."
+    message = f"This looks like {form}, which is not read yet: it is stored as it is, and its steps are not counted."
     reading = read_trajectory(data)
     assert reading.remarks == (message,)
     (found,) = reading.runs.values()
@@ -120,7 +120,7 @@ def test_one_key_alone_names_no_form(value: dict[str, Any]) -> None:
 def test_of_several_runs_none_may_be_the_papers() -> None:
     data = lines(V1_RUN, {**V1_RUN, "instance_id": "4"})
     found = read_limited(data, instance_id="9")
-    assert (found.unread, found.as_data()["steps"]) == ("2 runs are in the file, and none is called '9'.", None)
+    assert (found.unread, found.as_data()["steps"]) == ("The file has 2 runs, none with the id '9'.", None)
 
 
 @pytest.mark.parametrize("name", [*(name for name in FILES if "folder" not in name), "OpenHands"])
