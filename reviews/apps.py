@@ -1,4 +1,4 @@
-"""Django's registration of this room."""
+"""Register the app with Django."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from django.apps import AppConfig
 
 
 class ReviewsConfig(AppConfig):
-    """See docs/architecture.md."""
+    """The app of reviewing: cases, labels and decisions; see docs/architecture.md."""
 
     name = "reviews"
 
     def ready(self) -> None:
-        """Subscribe to the lower rooms' news."""
-        from reviews import receivers  # noqa: F401 - imported for its registrations
+        """Connect the receivers of other apps' signals."""
+        from reviews import receivers  # noqa: F401 - importing it connects the receivers

@@ -1,4 +1,4 @@
-"""The closed vocabularies of reviewing."""
+"""Define the choices of reviewing: roles, states of cases, triggers, reasons."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class Role(TextChoices):
-    """In which capacity somebody labels."""
+    """The role in which a reviewer labels."""
 
     ANNOTATOR = "annotator", "annotator"
     ADJUDICATOR = "adjudicator", "adjudicator"
 
 
 class CaseKind(TextChoices):
-    """Why an answer is labelled at all. Only reviews decide a final label."""
+    """Why an answer is labelled. Only reviews decide a final label."""
 
     REVIEW = "review", "review"
     REPEAT = "repeat", "repeat"
@@ -26,9 +26,9 @@ class CaseKind(TextChoices):
 
 
 class CaseState(TextChoices):
-    """A case's life (docs/design/verdicts.md). Changed by conditional update only; each change leaves a ``CaseEvent``.
+    """A case's state (docs/design/verdicts.md), changed only by conditional update with a ``CaseEvent``.
 
-    Leases come and go, so ``leased`` says that somebody is at work and nobody has locked a label yet.
+    ``leased`` means that an annotator holds the case and no label is locked yet.
     """
 
     QUEUED = "queued", "waiting for an annotator"
@@ -44,20 +44,20 @@ class CaseState(TextChoices):
 
 
 TO_LABEL: Final = (CaseState.QUEUED, CaseState.LEASED, CaseState.ONE_LABEL)
-"""In these an annotator may take a case up, and lock a label."""
+"""States in which an annotator may claim a case and lock a label."""
 
 OPEN: Final = (*TO_LABEL, CaseState.TWO_LABELS, CaseState.DISPUTED, CaseState.ADJUDICATING)
-"""In these, in the order of a case's life, somebody is still to label: what was said counts and is shown nowhere."""
+"""States, in order, in which labels are still missing; existing labels are neither counted nor shown."""
 
 CLOSED: Final = (CaseState.AGREED, CaseState.FINAL, CaseState.REOPENED)
-"""In these the labels are public and count. A reopened round counts until the next one is closed."""
+"""States in which the labels are public and count. A reopened round counts until the next one is closed."""
 
 NEWEST_CLOSED: Final = (CaseState.AGREED, CaseState.FINAL)
-"""Of these, an appeal opens the next round."""
+"""States of a newest round from which an appeal opens the next one."""
 
 
 class TriggerKind(TextChoices):
-    """Why a case was opened, or goes to an adjudicator (docs/design/verdicts.md)."""
+    """Why a case was opened or sent to an adjudicator (docs/design/verdicts.md)."""
 
     ANNOTATORS_DIFFER = "humans_differ", "the annotators differ"
     JUDGE_OPPOSES = "judge_opposes", "annotators and judge are two steps apart"
@@ -70,7 +70,7 @@ class TriggerKind(TextChoices):
 
 
 class Severity(IntegerChoices):
-    """Which cases come first."""
+    """Priority of a case; higher values come first."""
 
     AUDIT = 10, "audit"
     GAP = 20, "one step apart"
@@ -81,7 +81,7 @@ class Severity(IntegerChoices):
 
 
 class AssignmentState(TextChoices):
-    """Whose turn it is. ``done`` holds a locked label (for an adjudicator: a decision)."""
+    """State of an assignment. ``done`` has a locked label (for an adjudicator, a decision)."""
 
     ACTIVE = "active", "at work"
     EVIDENCE = "evidence", "blind label locked, deciding"
@@ -92,14 +92,14 @@ class AssignmentState(TextChoices):
 
 
 LIVE: Final = (AssignmentState.ACTIVE, AssignmentState.EVIDENCE)
-"""In these somebody is at work, as long as the lease lasts."""
+"""States in which a reviewer holds the item while the lease lasts."""
 
-LET_GO: Final = (AssignmentState.RETURNED, AssignmentState.EXPIRED)
-"""In these an item was held and may be taken up again."""
+RESUMABLE: Final = (AssignmentState.RETURNED, AssignmentState.EXPIRED)
+"""States in which the reviewer no longer holds the item but may resume it."""
 
 
 class Confidence(IntegerChoices):
-    """How sure a labeller is."""
+    """How confident a reviewer is in a label."""
 
     LOW = 1, "low"
     MEDIUM = 2, "medium"
@@ -107,7 +107,7 @@ class Confidence(IntegerChoices):
 
 
 class ErrorClass(TextChoices):
-    """What went wrong in an answer (paper, section 5.3)."""
+    """Class of an answer's error (paper, section 5.3)."""
 
     PARSING = "parsing", "paper misread"
     COMPREHENSION = "comprehension", "problem not fully understood"
@@ -117,31 +117,31 @@ class ErrorClass(TextChoices):
 
 
 class FindingSide(TextChoices):
-    """Which code a finding's lines are of."""
+    """The code that a finding's lines refer to."""
 
     CANDIDATE = "candidate", "candidate"
     GOLDEN = "golden", "golden function"
 
 
 class ReasonCode(TextChoices):
-    """Why raters differed: each code with when an adjudicator chooses it, and its name."""
+    """Why raters differed: each code with its name and the condition for choosing it."""
 
     when: str
 
     def __new__(cls, code: str, when: str = "") -> ReasonCode:
-        """A code that carries its explanation."""
+        """Create a code with its explanation."""
         made = str.__new__(cls, code)
         made._value_, made.when = code, when
         return made
 
     BAD_TEST = (
         "bad_test",
-        "The unit tests accept wrong code, or refuse right code. Flags the task and every score that rests on it.",
+        "The unit tests pass wrong code, or fail right code. Flags the task and every score that depends on it.",
         "bad test",
     )
     BAD_GOLDEN = (
         "bad_golden",
-        "The golden function is not what paper and instruction ask for. Flags the task and every score on it.",
+        "The golden function does not match paper and instruction. Flags the task and every score on it.",
         "bad golden function",
     )
     AMBIGUOUS_PAPER = (
@@ -149,32 +149,32 @@ class ReasonCode(TextChoices):
         "Paper and instruction can be read in more than one way, and the raters read them differently.",
         "ambiguous paper",
     )
-    RUBRIC_GAP = "rubric_gap", "The guidelines do not say what such code is to be called.", "gap in the rubric"
+    RUBRIC_GAP = "rubric_gap", "The guidelines do not define the label of such code.", "gap in the rubric"
     ANNOTATOR_SLIP = (
         "annotator_slip",
-        "An annotator overlooked something, or took it for something else.",
+        "An annotator overlooked or misread something.",
         "annotator's slip",
     )
-    JUDGE_ERROR = "judge_error", "The judge misread the code, or took it for something else.", "judge's error"
+    JUDGE_ERROR = "judge_error", "The judge misread the code.", "judge's error"
     EQUIVALENT = (
         "equivalent",
-        "The code does the same as the golden function in another way, and was taken for wrong.",
+        "The code does the same as the golden function in another way, but was labelled wrong.",
         "equivalent implementation",
     )
 
     @property
     def flags_task(self) -> bool:
-        """Whether a decision for this reason puts the task itself in doubt."""
+        """Return whether a decision with this reason flags the task itself."""
         return self in {ReasonCode.BAD_TEST, ReasonCode.BAD_GOLDEN}
 
     @classmethod
     def in_words(cls, codes: Iterable[str]) -> str:
-        """The names of codes."""
+        """Return the names of codes, joined by commas."""
         return ", ".join(cls(code).label for code in codes)
 
 
 class FinalSource(TextChoices):
-    """Whose label the final one is, strongest first (docs/design/verdicts.md)."""
+    """Source of the final label, strongest first (docs/design/verdicts.md)."""
 
     DECISION = "decision", "adjudicator's decision"
     AGREED = "agreed", "two annotators agree"

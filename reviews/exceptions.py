@@ -1,4 +1,4 @@
-"""What can go wrong in this room. Each message says what, and what to do."""
+"""Exceptions of reviewing. Their messages explain the problem and what to do."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from submissions.exceptions import SubmissionError
 
 
 class ReviewError(SubmissionError):
-    """Anything that a reviewer, or whoever manages reviewing, may meet."""
+    """Base of errors shown to reviewers and maintainers."""
 
 
 class NotReadyError(ReviewError):
-    """A reviewer has to do something first: read the guidelines, or finish the practice round."""
+    """A reviewer must do something first: read the guidelines, or finish the practice round."""
 
 
 class LeaseLostError(ReviewError):
-    """The assignment is not held any more: it expired, was handed back, or its case was voided. Drafts are kept."""
+    """The assignment is no longer held: it expired, was handed back, or its case was voided. Drafts are kept."""
 
 
 class StaleDraftError(ReviewError):
-    """Another tab or device has saved a newer draft. ``draft`` and ``version`` are what is stored."""
+    """Another tab or device has saved a newer draft. ``draft`` and ``version`` are the stored ones."""
 
     def __init__(self, message: str, *, draft: dict[str, object], version: int) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class StaleDraftError(ReviewError):
 
 
 class IncompleteError(ReviewError):
-    """What was typed is incomplete or wrong. ``errors`` maps each field to a sentence."""
+    """The input is incomplete or invalid. ``errors`` maps each field to a sentence."""
 
     def __init__(self, errors: dict[str, str]) -> None:
         super().__init__(" ".join(errors.values()))

@@ -1,5 +1,6 @@
-"""The forms of reviewing, but for the labelling page's (``labelling/forms.py``). What is refused beyond their fields,
-the verbs refuse.
+"""Forms of reviewing, except the labelling page's (``labelling/forms.py``).
+
+They validate single fields; the domain functions check the rest.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _reason(help_text: str) -> forms.CharField:
 
 
 class InviteForm(forms.Form):
-    """Inviting somebody by a link."""
+    """Invite a reviewer by a link."""
 
     annotator = forms.BooleanField(required=False, initial=True, label="Annotator: labels blind")
     adjudicator = forms.BooleanField(required=False, label="Adjudicator: decides where raters disagree")
@@ -54,38 +55,38 @@ class InviteForm(forms.Form):
 
 
 class RolesForm(forms.Form):
-    """Changing what a reviewer may do."""
+    """Change a reviewer's roles."""
 
     annotator = forms.BooleanField(required=False, label="Annotator")
     adjudicator = forms.BooleanField(required=False, label="Adjudicator")
     active = forms.BooleanField(
         required=False,
         label="Active",
-        help_text="Without this tick the reviewer labels nothing; what was labelled stays.",
+        help_text="An inactive reviewer cannot label; existing labels stay.",
     )
     reason = _reason("Kept with the change, seen by maintainers.")
 
     @classmethod
     def of(cls, reviewer: Reviewer) -> RolesForm:
-        """The form filled with what holds now."""
+        """Return the form filled with the current roles."""
         held = {"annotator": reviewer.is_annotator, "adjudicator": reviewer.is_adjudicator, "active": reviewer.active}
         return cls(initial=held)
 
 
 class ProfileForm(forms.Form):
-    """What a reviewer says of oneself."""
+    """A reviewer's profile."""
 
     name = forms.CharField(required=False, max_length=120, label="Name", validators=[refuse_hidden_characters])
     shows_name = forms.BooleanField(
         required=False,
-        label="Show my name beside my labels",
-        help_text="Otherwise closed cases show your pseudonym. You can change this at any time, for old labels too.",
+        label="Show my name with my labels",
+        help_text="Otherwise closed cases show your pseudonym. You can change this at any time, also for old labels.",
     )
     affiliation = forms.CharField(
         max_length=160,
         label="Affiliation",
         help_text=f"Where you work or study, as a board would write it; “{NO_AFFILIATION}” if nowhere. "
-        "You will not get answers of systems from there. Other names of the same place: add them as conflicts.",
+        "You will not get answers of systems from there. Add other names of the same place as conflicts.",
         validators=[refuse_hidden_characters],
     )
     expertise = forms.CharField(
@@ -99,7 +100,7 @@ class ProfileForm(forms.Form):
     keys_off = forms.BooleanField(
         required=False,
         label="Switch the keys of the labelling page off",
-        help_text="For screen readers and dictation, which use single keys themselves.",
+        help_text="For screen readers and dictation software, which use single keys themselves.",
     )
     confirmed = forms.BooleanField(
         required=False,
@@ -107,7 +108,7 @@ class ProfileForm(forms.Form):
     )
 
     def __init__(self, reviewer: Reviewer, data: QueryDict | None = None) -> None:
-        """The form of what holds now, and of what was typed."""
+        """Fill the form with the stored values, or with ``data``."""
         known = {name: getattr(reviewer, name, None) for name in self.base_fields}
         super().__init__(data, initial=known)
         if reviewer.conflicts_confirmed:
@@ -121,7 +122,7 @@ class _SystemField(_Systems):
 
 
 class ConflictForm(forms.Form):
-    """Declaring a conflict with one system or one organisation."""
+    """Declare a conflict with one system or one organisation."""
 
     system = _SystemField(queryset=None, required=False, empty_label="none", label="System")
     organisation = forms.CharField(
@@ -138,7 +139,7 @@ class ConflictForm(forms.Form):
 
 
 class GuidelinesForm(forms.Form):
-    """The next revision of the guidelines."""
+    """Publish the next revision of the guidelines."""
 
     made_from = forms.IntegerField(widget=forms.HiddenInput)
     text = forms.CharField(
@@ -152,19 +153,19 @@ class GuidelinesForm(forms.Form):
     changes = forms.CharField(
         label="What is new",
         max_length=LONGEST_CHANGES,
-        help_text="A sentence or two. Reviewers read this and the difference before their next item.",
+        help_text="A sentence or two. Reviewers read this and the changes before their next item.",
         widget=forms.Textarea(attrs={"rows": 2}),
         validators=[refuse_hidden_characters],
     )
 
     @classmethod
     def of(cls, revision: GuidelineRevision) -> GuidelinesForm:
-        """The form filled with the text in force."""
+        """Return the form filled with the current text."""
         return cls(initial={"made_from": revision.number, "text": revision.text})
 
 
 class DecideForm(forms.Form):
-    """The final label, every reason why the raters differed, and a note that everybody can read afterwards."""
+    """Decide a case: the final label, the reasons why the raters differed, and a public note."""
 
     label = forms.ChoiceField(
         choices=[(value, f"{value}, {meaning}") for value, meaning in LABEL_CHOICES],
@@ -181,29 +182,29 @@ class DecideForm(forms.Form):
     note = forms.CharField(
         max_length=LONGEST_NOTE,
         label="Note",
-        help_text="What decides it, so that somebody else can check it. Public once you decide, with your pseudonym.",
+        help_text="What the decision is based on, so that others can check it. Public with your pseudonym.",
         widget=forms.Textarea(attrs={"rows": 5}),
         validators=[refuse_hidden_characters],
     )
 
     def explained_reasons(self) -> list[tuple[Any, str]]:
-        """Each reason's box with the sentence that says when to choose it."""
+        """Return each reason's checkbox with the sentence on when to choose it."""
         return [(box, ReasonCode(str(box.data["value"])).when) for box in self["reasons"]]
 
     def typed_reasons(self) -> str:
-        """The names of the reasons that were sent, whatever else is wrong."""
+        """Return the names of the submitted reasons, even if other fields are invalid."""
         return ReasonCode.in_words(code for code in self["reasons"].value() or () if code in ReasonCode.values)
 
 
-class BecauseForm(forms.Form):
-    """Why something is ended or lifted. ``next`` is where to go afterwards."""
+class ReasonForm(forms.Form):
+    """Give the reason for ending a review or lifting a flag. ``next`` is the address to return to."""
 
-    reason = _reason("Kept in the record of who did what.")
+    reason = _reason("Kept in the audit log.")
     next = forms.CharField(required=False, widget=forms.HiddenInput, max_length=500)
 
 
 class ExportForm(forms.Form):
-    """Which labels are exported, in which form."""
+    """Choose the labels to export, and the format."""
 
     format = forms.ChoiceField(
         choices=[("csv", "CSV, for spreadsheets"), ("jsonl", "JSON Lines, for programs")], label="Format"
@@ -214,6 +215,6 @@ class ExportForm(forms.Form):
 
 
 class StateForm(forms.Form):
-    """Which cases the dashboard lists."""
+    """Filter the cases on the dashboard."""
 
     state = forms.ChoiceField(choices=[("", "all states"), *CaseState.choices], required=False, label="State")

@@ -1,11 +1,11 @@
-"""News from this room for the higher ones. Receivers only queue work after commit."""
+"""Signals for the apps that build on this one. Receivers only queue work, after commit."""
 
 from __future__ import annotations
 
 from django.dispatch import Signal
 
 case_closed = Signal()
-"""``case``: it got its last label, was decided, voided or reopened: its final label may be another. After commit."""
+"""``case`` got its last label, or was decided, voided or reopened; its final label may differ. Sent after commit."""
 
 task_flagged = Signal()
-"""``revision``: its test or golden function was found bad, or such a flag was lifted. Sent after commit."""
+"""The test or golden function of ``revision`` was flagged as bad, or a flag was lifted. Sent after commit."""

@@ -1,6 +1,6 @@
-"""Addresses of reviewing. Public pages about what was decided are the leaderboard's.
+"""URLs of reviewing. The leaderboard has the public pages of decided cases.
 
-The numbers in the addresses of labelling and deciding are assignments, which name no answer and no submission.
+The numbers in the URLs of labelling and deciding are assignments, which identify no answer or submission.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _HIDDEN: Final = re.compile(
 )
 
 _EMOJI_STYLES: Final = "\ufe0e\ufe0f"
-"""Valid after an emoji; after a letter they make a different identifier that looks the same."""
+"""Valid after an emoji; after other characters they make a different identifier that looks the same."""
 _RETURN: Final = re.compile(r"\r(?![\r\n]|\Z)")
 
 _PYTHON: Final = re.compile(

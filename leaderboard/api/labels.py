@@ -193,7 +193,7 @@ def return_item(request: HttpRequest, pk: int) -> dict[str, Any]:
 @router.post("/labels/{int:pk}/resume", response=ItemOut, auth=LABEL)
 def resume_item(request: HttpRequest, pk: int) -> dict[str, Any]:
     """Resume an item that was returned or whose lease expired."""
-    return _item(claiming.take_up(own_item(request, pk)))
+    return _item(claiming.resume(own_item(request, pk)))
 
 
 @router.post("/labels/{int:pk}/skip", response=ItemOut, auth=LABEL)

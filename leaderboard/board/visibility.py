@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leaderboard.models.board import Marks
-from reviews.labelling.blindness import unlocked
+from reviews.labelling.blindness import unlocked_assignments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -48,7 +48,7 @@ def closed(
     """
     known: list[Assignment] | None = getattr(request, _ASKED, None)
     if known is None:
-        known = list(unlocked(request.user))
+        known = list(unlocked_assignments(request.user))
         setattr(request, _ASKED, known)
     return [
         each

@@ -22,7 +22,7 @@ from leaderboard.notices.mailing import is_offered, push_mails
 from leaderboard.notices.reading import mark_read
 from reviews.annotators.readiness import what_is_missing
 from reviews.enums import NEWEST_CLOSED, CaseKind, Role, TriggerKind
-from reviews.labelling.claiming import workable
+from reviews.labelling.claiming import claimable
 from reviews.models import Case, Reviewer, Trigger
 from submissions.enums import SubmissionState, Verb
 from submissions.models import AuditEvent, Submission
@@ -174,7 +174,7 @@ def _waiting_reviews() -> list[Notice]:
 
 def _has_work(reviewer: Reviewer) -> bool:
     """Whether something waits that this reviewer could take now."""
-    return any(workable(reviewer, role).exists() for role in Role) and not what_is_missing(reviewer)
+    return any(claimable(reviewer, role).exists() for role in Role) and not what_is_missing(reviewer)
 
 
 def _store(notices: Collection[Notice]) -> None:

@@ -1,7 +1,6 @@
-"""Whose answers somebody must not label: conflicts of interest, and how they hold.
+"""Manage conflicts of interest: answers that a reviewer must not label.
 
-Organisations are compared without regard to case and spacing. That is done here and not in SQL, since SQLite folds
-only ASCII letters.
+Organisations are compared ignoring case and spacing, in Python rather than SQL, since SQLite folds only ASCII.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ MOST_CONFLICTS: Final = 200
 
 
 def folded(organisation: str) -> str:
-    """An organisation's name for comparison; empty for none."""
+    """Normalise an organisation's name for comparison; empty for none."""
     name = " ".join(organisation.casefold().split())
     return "" if name == NO_AFFILIATION else name
 
 
 def in_conflict(reviewer: Reviewer) -> Q:
-    """The cases that ``reviewer`` must not label: of own submissions and systems, and of conflicting ones.
+    """Return a filter for cases that ``reviewer`` must not label: own submissions and systems, and conflicting ones.
 
-    A conflict is with a system; or with an organisation, which the own affiliation is too, of the system or of the
-    reviewer who submitted it.
+    A conflict is with a system, or with an organisation (declared, or the reviewer's affiliation) that is the system's
+    or that of a reviewer who submitted or owns it.
     """
     declared = list(reviewer.conflicts.all())
     systems = {each.system_id for each in declared if each.system_id}
@@ -58,44 +57,44 @@ def in_conflict(reviewer: Reviewer) -> Q:
 
 
 def add_conflict(*, reviewer: Reviewer, system: System | None = None, organisation: str = "") -> int:
-    """Declare a conflict with a system or an organisation; answer how many held items were handed back for it.
+    """Declare a conflict with a system or an organisation; return how many held items were handed back for it.
 
-    Raises :class:`ReviewError` when it is declared already, or for more than anybody needs.
+    Raises :class:`ReviewError` if it is already declared, or beyond :data:`MOST_CONFLICTS`.
     """
     name = " ".join(organisation.split())
     with transaction.atomic():
         Reviewer.objects.select_for_update(no_key=True).get(pk=reviewer.pk)
         declared = list(reviewer.conflicts.all())
         if len(declared) >= MOST_CONFLICTS:
-            msg = f"You have declared {MOST_CONFLICTS} conflicts, as many as one person may. Remove one first."
+            msg = f"You have declared {MOST_CONFLICTS} conflicts, the most that one reviewer may. Remove one first."
             raise ReviewError(msg)
-        there = any(folded(each.organisation) == folded(name) for each in declared) if name else False
-        if there or any(system is not None and each.system_id == system.pk for each in declared):
-            msg = f"The conflict with {system.name if system else name} is declared already."
+        declared_name = any(folded(each.organisation) == folded(name) for each in declared) if name else False
+        if declared_name or any(system is not None and each.system_id == system.pk for each in declared):
+            msg = f"The conflict with {system.name if system else name} is already declared."
             raise ReviewError(msg)
         try:
             conflict = Conflict.objects.create(reviewer=reviewer, system=system, organisation=name)
         except IntegrityError as error:
-            msg = "A conflict is with a system or with an organisation; choose one of both."
+            msg = "A conflict is with a system or with an organisation; choose one of them."
             raise ReviewError(msg) from error
         _changed(reviewer, before="", after=str(conflict))
         return hand_back_conflicting(reviewer)
 
 
 def remove_conflict(*, reviewer: Reviewer, conflict: Conflict) -> None:
-    """Take a declared conflict back."""
+    """Remove a declared conflict."""
     with transaction.atomic():
         _changed(reviewer, before=str(conflict), after="")
         conflict.delete()
 
 
 def hand_back_conflicting(reviewer: Reviewer) -> int:
-    """Hand back what ``reviewer`` holds and, by now, must not label; answer how many items that were."""
+    """Hand back held items that ``reviewer`` must no longer label; return how many."""
     return hand_back(held_by(reviewer).filter(case__in=Case.objects.filter(in_conflict(reviewer))))
 
 
 def hand_back(assignments: QuerySet[Assignment]) -> int:
-    """Hand items back; answer how many these were. A label that was locked meanwhile stays locked."""
+    """Hand items back; return how many. A label that was locked meanwhile stays locked."""
     returned = 0
     for assignment in list(assignments):
         with suppress(LeaseLostError):
@@ -105,19 +104,19 @@ def hand_back(assignments: QuerySet[Assignment]) -> int:
 
 
 def held_by(reviewer: Reviewer) -> QuerySet[Assignment]:
-    """The items that ``reviewer`` holds, practice left out: nobody else waits for that."""
+    """Return the items that ``reviewer`` holds, except practice items, which no other reviewer waits for."""
     held = Assignment.objects.filter(reviewer=reviewer, state__in=LIVE).exclude(case__kind=CaseKind.PRACTICE)
     return held.select_related("case", "reviewer").order_by("pk")
 
 
 def systems_to_choose(reviewer: Reviewer) -> QuerySet[System]:
-    """Systems that a conflict may be declared with: public ones, and one's own. Others are nobody's business."""
+    """Return the systems that a conflict may be declared with: public ones and the reviewer's own."""
     public = Q(owner=None) | Q(submissions__visibility=Visibility.PUBLISHED)
     return System.objects.filter(public | Q(owner=reviewer.user_id)).distinct().order_by("name", "pk")
 
 
 def _changed(reviewer: Reviewer, *, before: str, after: str) -> None:
-    """The list is another one, and has to be confirmed anew."""
+    """Record the change and require a new confirmation of the list."""
     Reviewer.objects.filter(pk=reviewer.pk).update(conflicts_confirmed=False)
     record(
         verb=Verb.REVIEWER_CHANGED,

@@ -1,4 +1,4 @@
-"""The guidelines that labels follow: what is in force, how revisions differ, and who has read which."""
+"""Manage the labelling guidelines: current revision, comparison of revisions, confirmations of reading."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONGEST_CHANGES: Final = 2_000
 
 
 def current() -> GuidelineRevision:
-    """The revision in force. The first one is what is shipped, stored when it is first asked for."""
+    """Return the current revision. The first one is the shipped text, stored on first use."""
     found = GuidelineRevision.objects.first()
     if found is not None:
         return found
@@ -36,37 +36,37 @@ def current() -> GuidelineRevision:
             return GuidelineRevision.objects.create(
                 number=1, text=_tidied(SHIPPED.read_text(encoding="utf-8")), changes="The first revision."
             )
-    except IntegrityError:  # Somebody else asked at the same time.
+    except IntegrityError:  # Another request stored it first.
         return GuidelineRevision.objects.latest("number")
 
 
 @lru_cache(maxsize=16)
 def rendered(text: str) -> Rendered:
-    """Guidelines as safe HTML."""
+    """Render guidelines as safe HTML."""
     return render(text)
 
 
 def publish(*, actor: User, text: str, changes: str, made_from: int | None = None) -> GuidelineRevision:
-    """Put ``text`` in force as the next revision; ``changes`` says what is new.
+    """Publish ``text`` as the next revision; ``changes`` describes what is new.
 
-    ``made_from`` is the number that the text was made from. Raises :class:`NotAllowedError` for who is no maintainer,
-    :class:`ReviewError` for a text that is empty or unchanged, and when a newer revision has come out meanwhile.
+    ``made_from`` is the number of the revision that the text is based on. Raises :class:`NotAllowedError` for
+    non-maintainers, :class:`ReviewError` for an empty or unchanged text, and if a newer revision was published.
     """
     if not actor.is_staff:
-        msg = "Only maintainers change the guidelines."
+        msg = "Only maintainers may change the guidelines."
         raise NotAllowedError(msg)
     text, changes = _tidied(text), changes.strip()
     newest = current()
     if made_from is not None and made_from != newest.number:
         raise ReviewError(_overtaken(newest.number, made_from))
     if not text.strip():
-        msg = "The guidelines are empty. Type their text."
+        msg = "The guidelines are empty. Enter their text."
         raise ReviewError(msg)
     if text == newest.text:
         msg = f"This is the text of revision {newest.number}, unchanged. Change something, or leave it as it is."
         raise ReviewError(msg)
     if not changes:
-        msg = "Say in a sentence what is new: reviewers read it first."
+        msg = "Describe in a sentence what is new: reviewers read it first."
         raise ReviewError(msg)
     try:
         with transaction.atomic():
@@ -80,35 +80,35 @@ def publish(*, actor: User, text: str, changes: str, made_from: int | None = Non
 
 
 def acknowledge(reviewer: Reviewer, revision: GuidelineRevision | None = None) -> None:
-    """Store that ``reviewer`` has read ``revision``, by default the one in force. Twice is as good as once.
+    """Record that ``reviewer`` has read ``revision`` (default: the current one). Idempotent.
 
-    Raises :class:`ReviewError` when that revision is not in force any more.
+    Raises :class:`ReviewError` if that revision is no longer current.
     """
     newest = current()
     if revision is not None and revision.number != newest.number:
-        msg = f"Revision {newest.number} has come out meanwhile. Read what it changes."
+        msg = f"Revision {newest.number} has been published meanwhile. Read its changes."
         raise ReviewError(msg)
     GuidelineReading.objects.get_or_create(reviewer=reviewer, revision=newest)
 
 
 def unread(reviewer: Reviewer) -> GuidelineRevision | None:
-    """The revision in force if ``reviewer`` has not said to have read it."""
+    """Return the current revision if ``reviewer`` has not confirmed reading it, else None."""
     newest = current()
     return None if GuidelineReading.objects.filter(reviewer=reviewer, revision=newest).exists() else newest
 
 
 def last_read(reviewer: Reviewer) -> GuidelineRevision | None:
-    """The newest revision that ``reviewer`` has read."""
+    """Return the newest revision that ``reviewer`` has read."""
     return GuidelineRevision.objects.filter(readings__reviewer=reviewer).order_by("-number").first()
 
 
 def difference(old: str, new: str) -> Comparison:
-    """How two texts differ, line by line."""
+    """Compare two texts line by line."""
     return side_by_side(old.rstrip("\n"), new.replace("\r\n", "\n").rstrip("\n"), languages=("", ""))
 
 
 def _tidied(text: str) -> str:
-    """Browsers send other line ends than files have; neither those nor blanks at the end are a change."""
+    """Normalise line ends, which browsers change, and trailing blanks, so that they do not count as changes."""
     return (
         "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").strip().split("\n")) + "\n"
     )
@@ -116,6 +116,6 @@ def _tidied(text: str) -> str:
 
 def _overtaken(newest: int, made_from: int) -> str:
     return (
-        f"Revision {newest} came out while you wrote from revision {made_from}. Your text is kept below: "
-        "put into it what the new revision changes, then publish it again."
+        f"Revision {newest} was published while you edited revision {made_from}. Your text is kept below: "
+        "add the changes of the new revision to it, then publish it again."
     )

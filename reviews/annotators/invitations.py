@@ -1,4 +1,4 @@
-"""Becoming a reviewer: links that give roles, and the pseudonyms under which others know whoever opened one."""
+"""Invite reviewers by links that give roles, and choose their pseudonyms."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _TRIES: Final = 50
 
 
 def invite(*, actor: User, annotator: bool, adjudicator: bool, note: str = "") -> tuple[Invitation, str]:
-    """Make a link's secret and what it gives; the secret is answered once and never stored.
+    """Create an invitation and return it with its secret, which is not stored.
 
-    Raises :class:`NotAllowedError` for who is no maintainer, :class:`IncompleteError` without a role.
+    Raises :class:`NotAllowedError` for non-maintainers, :class:`IncompleteError` without a role.
     """
     require_maintainer(actor)
     if not (annotator or adjudicator):
@@ -58,51 +58,51 @@ def invite(*, actor: User, annotator: bool, adjudicator: bool, note: str = "") -
 
 
 def revoke(*, actor: User, invitation: Invitation) -> None:
-    """Make an unused link worthless. Raises :class:`ReviewError` when it was used or revoked already."""
+    """Revoke an unused invitation. Raises :class:`ReviewError` if it was used or revoked."""
     require_maintainer(actor)
     with transaction.atomic():
         unused = Invitation.objects.filter(pk=invitation.pk, used=None, revoked=None)
         if not unused.update(revoked=timezone.now()):
-            msg = "This invitation was used or revoked already."
+            msg = "This invitation is already used or revoked."
             raise ReviewError(msg)
         record(verb=Verb.INVITATION_REVOKED, subject=invitation, actor=actor)
 
 
 def invitation_of(secret: str) -> Invitation | None:
-    """The invitation with this secret, used or not."""
+    """Return the invitation with this secret, used or not."""
     return Invitation.objects.filter(secret_digest=_digest(secret)).select_related("used_by").first()
 
 
 def problem_with(invitation: Invitation) -> str:
-    """Why an invitation cannot be accepted any more, and what to do; empty when it can."""
+    """Return why an invitation can no longer be accepted, and what to do; empty if it can."""
     if invitation.used is not None:
-        return "This invitation has been used: each link works once. Ask whoever sent it for another."
+        return "This invitation has been used: each link works once. Ask its sender for another."
     if invitation.revoked is not None:
-        return "This invitation was taken back. Ask whoever sent it for another if that was a mistake."
+        return "This invitation was revoked. Ask its sender for another if that was a mistake."
     if invitation.expires <= timezone.now():
-        return f"This invitation has expired: links last {INVITATION_DAYS} days. Ask whoever sent it for another."
+        return f"This invitation has expired: links last {INVITATION_DAYS} days. Ask its sender for another."
     return ""
 
 
 def accept(*, user: User, secret: str) -> Reviewer:
-    """Make ``user`` a reviewer with the invitation's roles, or add them to the reviewer that ``user`` is already.
+    """Make ``user`` a reviewer with the invitation's roles, or add the roles to an existing reviewer.
 
-    Of two with one link one wins. Whoever accepts it twice is answered as the first time. Raises :class:`ReviewError`
-    for a link that is unknown, used, revoked or expired, and for one that would give nothing new.
+    A link works for one user; accepting it again returns the same reviewer. Raises :class:`ReviewError` for a link that
+    is unknown, used, revoked or expired, or that gives no new role.
     """
     invitation = invitation_of(secret)
     if invitation is None:
-        msg = "There is no such invitation. Open the whole link, as it was sent."
+        msg = "There is no such invitation. Open the complete link that you received."
         raise ReviewError(msg)
     with transaction.atomic():
         reviewer = _reviewer_for(user)
         if invitation.used_by_id == reviewer.pk:
             return reviewer
         if not reviewer.active:
-            msg = "Your work as a reviewer was ended by a maintainer. Ask a maintainer to start it again."
+            msg = "A maintainer has deactivated you as a reviewer. Ask a maintainer to activate you again."
             raise ReviewError(msg)
         if set(invitation.roles) <= set(reviewer.roles):
-            msg = "You have every role that this invitation gives; it stays valid for somebody else."
+            msg = "You already have every role that this invitation gives; it stays valid for another user."
             raise ReviewError(msg)
         now = timezone.now()
         valid = Invitation.objects.filter(pk=invitation.pk, used=None, revoked=None, expires__gt=now)
@@ -119,7 +119,7 @@ def accept(*, user: User, secret: str) -> Reviewer:
 
 
 def _reviewer_for(user: User) -> Reviewer:
-    """``user``'s row, made if need be; two tabs make one, and a pseudonym taken meanwhile is drawn again."""
+    """Return or create the reviewer of ``user``; simultaneous requests create one, and used pseudonyms are redrawn."""
     for _ in range(10):
         found = Reviewer.objects.filter(user=user).first()
         if found is not None:
@@ -134,7 +134,7 @@ def _reviewer_for(user: User) -> Reviewer:
 
 
 def unused_pseudonym() -> str:
-    """A pseudonym that nobody has. Somebody else may take it before it is stored: the database refuses the second."""
+    """Return an unused pseudonym. If another request stores it first, the database refuses the second use."""
     chance = random.SystemRandom()
     for _ in range(_TRIES):
         drawn = f"{chance.choice(_QUALITIES.split())} {chance.choice(_BIRDS.split())} {chance.randrange(10, 100)}"

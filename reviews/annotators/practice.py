@@ -1,4 +1,4 @@
-"""The practice round: answers with known labels, which everybody labels once before the first real item."""
+"""Run the practice round: answers with known labels that every reviewer labels before the first real item."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SYSTEM: Final = "Practice answers"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An answer to ``task``, its label, and why it is that one."""
+    """An answer to ``task``, its known label, and the explanation."""
 
     task: str
     label: Label
@@ -44,7 +44,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The shipped items, in the order in which they are met. ``notes`` name exactly this set of them."""
+    """The shipped items in order. ``notes`` identify this set of items."""
 
     suite: str
     notes: str
@@ -53,7 +53,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far somebody is: ``right`` of ``done`` labels were the known ones, of ``total`` items."""
+    """A reviewer's progress: ``right`` of ``done`` labels were correct, of ``total`` items."""
 
     done: int
     right: int
@@ -62,7 +62,7 @@ class Progress:
 
 @cache
 def shipped_round() -> Round:
-    """The items of ``reviews/practice/items.toml``."""
+    """Load the items of ``reviews/practice/items.toml``."""
     content = ITEMS.read_bytes()
     data = tomllib.loads(content.decode())
     items = tuple(
@@ -74,15 +74,15 @@ def shipped_round() -> Round:
 
 
 def _unwrapped(text: str) -> str:
-    """Paragraphs as one line each: lines end in the file where they are full, and on a page where that is."""
+    """Join the lines of each paragraph, so that pages wrap them instead of the file."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n"))
 
 
 def ensure_practice() -> int:
-    """Submit the shipped items, unless they are, and open a practice case for each; say how many there are.
+    """Submit the shipped items once and open a practice case for each; return how many there are.
 
-    There are none where the suite is not loaded. Earlier items are not practised any more; what was said of them stays.
-    The submission stays unpublished: whoever is to practise shall not find the answers on a board before.
+    There are none if the suite is not loaded. Cases of earlier items are voided; their labels stay. The submission
+    stays unpublished, so that reviewers cannot find the answers on a board before practising.
     """
     shipped = shipped_round()
     version = version_of(shipped.suite)
@@ -112,7 +112,7 @@ def _open_cases(submission: Submission, items: Sequence[Item]) -> None:
 
 
 def practice_cases() -> QuerySet[Case]:
-    """The cases of the practice round, in the order in which they are met."""
+    """Return the cases of the practice round, in order."""
     return Case.objects.filter(kind=CaseKind.PRACTICE).exclude(state=CaseState.VOID).order_by("pk")
 
 
@@ -121,27 +121,27 @@ def _not_labelled(reviewer: Reviewer) -> QuerySet[Case]:
 
 
 def remaining(reviewer: Reviewer) -> int:
-    """How many practice items ``reviewer`` has not labelled yet. One query."""
+    """Return how many practice items ``reviewer`` has not labelled yet. One query."""
     return _not_labelled(reviewer).count()
 
 
 def progress(reviewer: Reviewer) -> Progress:
-    """What ``reviewer`` has made of the round so far. There is no threshold: one must have seen every explanation."""
-    said = practice_cases().filter(reviews__reviewer=reviewer).values_list("known_label", "reviews__label")
-    pairs = list(said)
+    """Return the progress of ``reviewer``. No score is required, only having seen every explanation."""
+    labels = practice_cases().filter(reviews__reviewer=reviewer).values_list("known_label", "reviews__label")
+    pairs = list(labels)
     return Progress(len(pairs), sum(known == label for known, label in pairs), practice_cases().count())
 
 
 def seen(reviewer: Reviewer) -> list[Review]:
-    """The practice labels of ``reviewer`` in the order of the round, each with its case and task. One query."""
-    said = Review.objects.filter(reviewer=reviewer, case__in=practice_cases())
-    return list(said.select_related("case__implementation__revision__task").order_by("case"))
+    """Return the practice labels of ``reviewer`` in order, each with its case and task. One query."""
+    labels = Review.objects.filter(reviewer=reviewer, case__in=practice_cases())
+    return list(labels.select_related("case__implementation__revision__task").order_by("case"))
 
 
 def next_practice(reviewer: Reviewer) -> Assignment | None:
-    """The assignment on the first practice item that ``reviewer`` has not labelled, with a new lease; None at the end.
+    """Return the assignment of the first unlabelled practice item of ``reviewer``, with a new lease; None at the end.
 
-    Nobody else waits for a practice item, so a lease that ran out, or an item handed back, is simply taken up again.
+    No other reviewer waits for a practice item, so expired and returned ones are simply resumed.
     """
     until = lease_end()
     for case in _not_labelled(reviewer):

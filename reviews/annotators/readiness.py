@@ -1,4 +1,4 @@
-"""What a reviewer has to do before the first item, and again when the guidelines have changed."""
+"""Check what a reviewer must do before the first item, and again after changes of the guidelines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Missing(NamedTuple):
-    """Something to do first. ``address`` is the page where it is done; ``name`` says which of the steps it is."""
+    """A step to do first. ``name`` identifies it; ``address`` is its page."""
 
     name: str
     sentence: str
@@ -23,7 +23,7 @@ class Missing(NamedTuple):
 
 
 class MissingStepError(NotReadyError):
-    """A step is missing; ``address`` is the page where it is done."""
+    """A step is missing; ``address`` is its page."""
 
     def __init__(self, message: str, *, address: str) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class MissingStepError(NotReadyError):
 
 
 def what_is_missing(reviewer: Reviewer) -> list[Missing]:
-    """What is to be done before the next item, in order; empty for who is ready."""
+    """Return the steps before the next item, in order; empty if the reviewer is ready."""
     missing = []
     if not reviewer.affiliation:
         sentence = "Complete your profile: where you work, and whose answers you must not label."
@@ -45,7 +45,7 @@ def what_is_missing(reviewer: Reviewer) -> list[Missing]:
 
 
 def unread_guidelines(reviewer: Reviewer) -> Missing | None:
-    """The step of reading the guidelines in force, or how they differ from those read before."""
+    """Return the step of reading the current guidelines, or their changes since the last reading; None if read."""
     revision = guidelines.unread(reviewer)
     if revision is None:
         return None
@@ -58,7 +58,7 @@ def unread_guidelines(reviewer: Reviewer) -> Missing | None:
 
 
 def require_ready(reviewer: Reviewer, role: Role) -> None:
-    """Let pass who may label in this role now. Raises :class:`MissingStepError`, with the page to go to."""
+    """Raise :class:`MissingStepError`, with the page to visit, if the reviewer may not label in this role now."""
     if not reviewer.active or role not in reviewer.roles:
         msg = f"You are not {'an active' if not reviewer.active else 'an'} {role.label}. Ask a maintainer."
         raise MissingStepError(msg, address=reverse("reviews"))

@@ -1,4 +1,4 @@
-"""Who reviews, in which role, and which cases are open to whom."""
+"""Manage reviewers, their roles and profiles, and find the cases that a reviewer may label."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ if TYPE_CHECKING:
 
 
 def reviewer_of(user: User | AnonymousUser) -> Reviewer | None:
-    """The active reviewer that ``user`` is, if any."""
+    """Return the active reviewer of ``user``, if any."""
     if not isinstance(user, User):
         return None
     return Reviewer.objects.filter(user=user, active=True).select_related("user").first()
 
 
 def require_maintainer(actor: User) -> None:
-    """Raises :class:`NotAllowedError` for everybody else."""
+    """Raise :class:`NotAllowedError` unless ``actor`` is a maintainer."""
     if not actor.is_staff:
-        msg = "Only maintainers manage reviewers."
+        msg = "Only maintainers may manage reviewers."
         raise NotAllowedError(msg)
 
 
 def set_roles(*, actor: User, reviewer: Reviewer, annotator: bool, adjudicator: bool, active: bool, reason: str) -> int:
-    """Change what a reviewer may do, for a reason that is kept; answer how many held items were handed back.
+    """Change a reviewer's roles, with a recorded reason; return how many held items were handed back.
 
-    Items held in a role that is taken away go back to the queue. Raises :class:`NotAllowedError` for who is no
-    maintainer, :class:`ReviewError` without a reason, or when nothing would change.
+    Items held in a removed role return to the queue. Raises :class:`NotAllowedError` for non-maintainers,
+    :class:`ReviewError` without a reason, or if nothing changes.
     """
     require_maintainer(actor)
     if not reason.strip():
-        msg = "Say why: the reason is kept with the change."
+        msg = "Give a reason: it is kept with the change."
         raise ReviewError(msg)
     wanted = {"is_annotator": annotator, "is_adjudicator": adjudicator, "active": active}
     with transaction.atomic():
         stored = Reviewer.objects.select_for_update(no_key=True).get(pk=reviewer.pk)
         before = {name: getattr(stored, name) for name in wanted}
         if before == wanted:
-            msg = f"{stored.public_name} has exactly these roles already."
+            msg = f"{stored.public_name} already has exactly these roles."
             raise ReviewError(msg)
         Reviewer.objects.filter(pk=reviewer.pk).update(**wanted)
         record(
@@ -82,11 +82,11 @@ def update_profile(
     confirmed: bool,
     keys_off: bool = False,
 ) -> int:
-    """Store what a reviewer says of oneself; answer how many held items were handed back.
+    """Store a reviewer's profile; return how many held items were handed back.
 
-    ``confirmed`` says that the list of conflicts is complete. ``affiliation`` may be “none”, not empty: a profile with
-    one is complete. Raises :class:`IncompleteError` for an empty one, for a name to be shown that is not given, and
-    for conflicts that have to be confirmed: they, or the affiliation, have changed since that was done.
+    ``confirmed`` states that the list of conflicts is complete. ``affiliation`` may be “none” but not empty. Raises
+    :class:`IncompleteError` for an empty affiliation, for a missing name that is to be shown, and if the list or the
+    affiliation has changed since the last confirmation.
     """
     facts = {
         "name": " ".join(name.split()),
@@ -97,15 +97,15 @@ def update_profile(
     }
     errors = {}
     if not facts["affiliation"]:
-        errors["affiliation"] = f"Say where you work or study, or “{NO_AFFILIATION}”."
+        errors["affiliation"] = f"Enter where you work or study, or “{NO_AFFILIATION}”."
     if shows_name and not facts["name"]:
-        errors["name"] = "Type the name that shall be shown, or take the tick below away."
+        errors["name"] = "Enter the name to show, or untick the box below."
     with transaction.atomic():
         stored = Reviewer.objects.select_for_update(no_key=True).get(pk=reviewer.pk)
         same_place = folded(stored.affiliation) == folded(str(facts["affiliation"]))
         facts["conflicts_confirmed"] = confirmed or (stored.conflicts_confirmed and same_place)
         if not facts["conflicts_confirmed"]:
-            errors["confirmed"] = "Look through the conflicts on this page, then confirm that none is missing."
+            errors["confirmed"] = "Check the conflicts on this page, then confirm that none is missing."
         if errors:
             raise IncompleteError(errors)
         changed = sorted(key for key, value in facts.items() if getattr(stored, key) != value)
@@ -118,11 +118,11 @@ def update_profile(
 
 
 def open_cases(reviewer: Reviewer) -> QuerySet[Case]:
-    """Every case that is not closed and that this person may label or decide.
+    """Return every open case that this reviewer may label or decide.
 
-    Not: practice; what is reserved for others; answers in conflict; answers that the person has labelled in a review
-    of any round (a repeat reserved for the person is that on purpose; an adjudicator may take up the case whose blind
-    label is locked). Only answers whose code may be shown: published, or samples that will be.
+    Excluded are practice cases, cases reserved for others, answers in conflict, and answers that the reviewer has
+    labelled in any round (except reserved repeats, and cases whose blind label the reviewer locked as an adjudicator).
+    Only answers with code that may be shown are included: published ones, or samples with a licence.
     """
     if not reviewer.active:
         return Case.objects.none()

@@ -1,4 +1,4 @@
-"""Appeals against a label."""
+"""Appeal against a label."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 SHORTEST_EVIDENCE: Final = 30
 LONGEST_EVIDENCE: Final = 5000
 
-_OVER: Final = (CaseState.VOID, CaseState.REOPENED)
-"""A newest round in these takes nothing more. An import may leave one reopened: files hold no round that is open."""
+_ENDED: Final = (CaseState.VOID, CaseState.REOPENED)
+"""A newest round in these states accepts no triggers. Imports can leave one reopened, since files omit open rounds."""
 
 
 def appeal(*, actor: User, implementation: Implementation, evidence: str) -> Case:
-    """Have an answer's label looked at again, for ``evidence``; the case that does so.
+    """Request another review of an answer's label, with ``evidence``; return the case.
 
-    An open case takes the appeal as a trigger, a closed one makes room for the next round, and its label stays in
-    force until that is closed. Raises :class:`NotAllowedError` for others than the submission's owner (a calibration
-    sample's: than maintainers) and maintainers, :class:`ReviewError` for evidence that is too short, too long or not
-    new, :class:`WrongStateError` for what cannot be labelled now, and for a second appeal against the same round.
+    An open case gets the appeal as a trigger. A closed one is followed by a new round, and its label stays in force
+    until that round closes. Raises :class:`NotAllowedError` unless the actor is the submission's owner or a maintainer
+    (for calibration samples, a maintainer); :class:`ReviewError` for evidence that is too short, too long or not new;
+    :class:`WrongStateError` for an answer that cannot be labelled now, and for a second appeal against the same round.
     """
     _require_appellant(actor, implementation)
     words = evidence.strip()
     if not SHORTEST_EVIDENCE <= len(words) <= LONGEST_EVIDENCE:
-        msg = f"Write {SHORTEST_EVIDENCE} to {LONGEST_EVIDENCE} characters of evidence; these are {len(words)}."
+        msg = f"Write {SHORTEST_EVIDENCE} to {LONGEST_EVIDENCE} characters of evidence; this text has {len(words)}."
         raise ReviewError(msg)
     _require_measured(implementation)
     with transaction.atomic():
         rounds = Case.objects.select_for_update().filter(implementation=implementation, kind=CaseKind.REVIEW)
         newest = rounds.order_by("-round").first()
-        _require_news(implementation, words)
-        case = _heard(newest, implementation, words, actor)
+        _require_new_evidence(implementation, words)
+        case = _case_for_appeal(newest, implementation, words, actor)
         record(
             verb=Verb.APPEALED,
             subject=implementation,
@@ -69,44 +69,44 @@ def _require_measured(implementation: Implementation) -> None:
     submission = implementation.submission
     measured = TestRun.objects.current().filter(implementation=implementation, state=RunState.DONE)
     if submission.state != SubmissionState.SCORED or not (implementation.attempted and measured.exists()):
-        msg = "This answer has not been measured, or has no code, so there is no label to appeal against."
+        msg = "This answer has not been evaluated, or has no code, so there is no label to appeal against."
         raise WrongStateError(msg)
     public = submission.visibility == Visibility.PUBLISHED and submission.code_licence
     if not public and submission.kind == Kind.RANKED:
-        msg = "Publish the submission first: answers are reviewed when everybody may read their code."
+        msg = "Publish the submission first: only answers with public code are reviewed."
         raise WrongStateError(msg)
 
 
-def _require_news(implementation: Implementation, evidence: str) -> None:
+def _require_new_evidence(implementation: Implementation, evidence: str) -> None:
     earlier = Trigger.objects.filter(case__implementation=implementation, kind=TriggerKind.APPEAL)
-    if _squeezed(evidence) in {_squeezed(detail) for detail in earlier.values_list("detail", flat=True)}:
-        msg = "An earlier appeal brought the same evidence. Bring new evidence."
+    if _normalised(evidence) in {_normalised(detail) for detail in earlier.values_list("detail", flat=True)}:
+        msg = "An earlier appeal had the same evidence. Give new evidence."
         raise ReviewError(msg)
 
 
-def _squeezed(text: str) -> str:
+def _normalised(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _heard(newest: Case | None, implementation: Implementation, evidence: str, actor: User) -> Case:
-    """The case that hears the appeal: the newest round while it is open, else the next one."""
+def _case_for_appeal(newest: Case | None, implementation: Implementation, evidence: str, actor: User) -> Case:
+    """Return the case for the appeal: the newest round while it is open, else the next one."""
     found = NewTrigger(TriggerKind.APPEAL, Severity.APPEAL, evidence, raised_by=actor.pk)
     before = list(newest.triggers.order_by("pk")) if newest else []
     if newest and newest.state in NEWEST_CLOSED:
-        # The first trigger of a round is what opened it: such an appeal was against the round before.
+        # A round's first trigger opened it, so an appeal there was against the previous round.
         if any(trigger.kind == TriggerKind.APPEAL and trigger.raised_by_id == actor.pk for trigger in before[1:]):
-            msg = "Your appeal was heard in this round already. Somebody else may bring new evidence."
+            msg = "This round has already decided your appeal. Others may appeal with new evidence."
             raise WrongStateError(msg)
         states.move(newest, allowed=NEWEST_CLOSED, after=CaseState.REOPENED, what="an appeal opened the next round")
         states.announce(newest)
-    elif newest and newest.state not in _OVER:
+    elif newest and newest.state not in _ENDED:
         if any(trigger.kind == TriggerKind.APPEAL for trigger in before):
-            msg = "An appeal against this label is being looked at already. Wait for its decision."
+            msg = "An appeal against this label is already under review. Wait for its decision."
             raise WrongStateError(msg)
         store_triggers(newest, [found])
         return newest
     case = open_case(implementation.pk, [found], round_=newest.round + 1 if newest else 1)
     if case is None:
-        msg = "The review of this answer has changed just now. Reload the page and look whether you still appeal."
+        msg = "The review of this answer has just changed. Reload the page and check whether you still want to appeal."
         raise WrongStateError(msg)
     return case

@@ -1,4 +1,4 @@
-"""Answers of the site's own making, submitted like everybody's: for practice, and to try reviewing out."""
+"""Submit answers made by the site, for the practice round and for trying out reviewing."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LICENCE: Final = "AGPL-3.0-or-later"
 
 
 def version_of(suite: str) -> SuiteVersion | None:
-    """The newest version of the suite with this slug; None where there is no such suite, or it is empty."""
+    """Return the newest version of the suite with this slug; None if there is no such suite or version."""
     found = Suite.objects.filter(slug=suite).first()
     return current_version(found) if found else None
 
 
 def submitted_before(*, suite: str, system: str, notes: str) -> Submission | None:
-    """The operator's calibration submission with these notes; it may have moved to another version of the suite."""
+    """Return the operator's calibration submission with these notes, on any version of the suite."""
     mine = Submission.objects.filter(
         owner__username=local_operator().username,
         kind=Kind.CALIBRATION,
@@ -48,8 +48,8 @@ def submit_answers(
 ) -> Submission:
     """Submit ``answers`` ((task slug, trial) to source) as the operator's calibration sample.
 
-    ``publish`` shows it, unranked, as soon as it is scored. Raises :class:`ReviewError` where it is refused, such as
-    before the tasks' audit.
+    ``publish`` shows it, unranked, once it is scored. Raises :class:`ReviewError` if it is refused, such as before the
+    tasks' audit.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "answers.zip"
@@ -57,8 +57,8 @@ def submit_answers(
         try:
             return submit(owner=local_operator(), path=path, publish_licence=LICENCE if publish else "").submission
         except BundleRefusedError as error:
-            said = dict.fromkeys(problem.message for problem in error.checked.problems)
-            raise ReviewError(" ".join(said)) from None
+            messages = dict.fromkeys(problem.message for problem in error.checked.problems)
+            raise ReviewError(" ".join(messages)) from None
 
 
 def _zip(version: SuiteVersion, answers: Mapping[tuple[str, int], str], *, system: str, notes: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What a case's locked labels mean for the case."""
+"""Move a case on after a label was locked: wait for the next label, close it, or dispute it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def close_if_labelled(case: Case, *, reviewer: Reviewer | None = None) -> None:
-    """Move ``case`` on to where its annotators' labels bring it; ``reviewer`` has locked the last one.
+    """Move ``case`` to the state that its annotators' labels require; ``reviewer`` locked the last one.
 
-    Too few of the labels that are wanted (one or two) leave it to the next annotator. All of them close it, or send it
-    to an adjudicator for the reasons that :func:`after_labels` finds; these become its triggers. A repeat ends without
-    a label of its own. Practice, and a case that is past labelling, stays as it is. The case is held by the caller.
+    With fewer labels than wanted (one or two), it waits for the next annotator. With all of them it closes, or goes to
+    an adjudicator for the reasons that :func:`after_labels` finds, which become its triggers. A repeat closes without
+    a label of its own. Practice cases, and cases past labelling, are not changed. The caller holds the case.
     """
     if case.kind == CaseKind.PRACTICE or case.state not in TO_LABEL:
         return
@@ -43,7 +43,7 @@ def close_if_labelled(case: Case, *, reviewer: Reviewer | None = None) -> None:
 
 
 def _close_or_dispute(case: Case, labels: list[str], reviewer: Reviewer | None) -> None:
-    """A single label, where only one is wanted, has to stand up to the same questions as two that agree."""
+    """Close the case, or dispute it. A single label, if only one is wanted, is checked like two that agree."""
     states.move(case, allowed=TO_LABEL, after=CaseState.TWO_LABELS, reviewer=reviewer, what="label locked")
     reasons = after_labels(case, (labels[0], labels[-1]))
     if reasons:

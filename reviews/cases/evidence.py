@@ -1,6 +1,6 @@
-"""What an adjudicator sees once the own blind label is locked: labels, judges, tests, and why the case is there.
+"""Collect what an adjudicator sees after locking a blind label: labels, judgements, tests and triggers.
 
-Nothing here names a system, a submitter or an annotator. Public pages show labels and findings by the same functions.
+The evidence names no system, submitter or annotator. Public pages use the same functions to show labels and findings.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from submissions.models import Implementation
 
 QUOTED_LINES: Final = 12
-_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_NAMES: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclass(frozen=True, slots=True)
 class ShownFinding:
-    """What somebody found. ``quoted`` are its lines, where these may be shown; ``error_class`` may be empty.
+    """A reviewer's finding. ``quoted`` has its lines, if they may be shown; ``error_class`` may be empty.
 
-    ``side`` and ``end`` are the code and its line (from 1) below which the finding stands.
+    ``side`` and ``end`` are the code and the line (from 1) below which the finding is shown.
     """
 
     side: str
@@ -44,7 +44,7 @@ class ShownFinding:
 
 @dataclass(frozen=True, slots=True)
 class ShownLabel:
-    """A locked label without whose it is."""
+    """A locked label without its reviewer."""
 
     label: str
     meaning: str
@@ -57,7 +57,7 @@ class ShownLabel:
 
 @dataclass(frozen=True, slots=True)
 class ShownTests:
-    """What the unit tests said. ``failed`` are public cases; of private ones only how many passed is known."""
+    """The unit tests' results. ``failed`` are public test cases; private ones only have a count of passes."""
 
     badge: Badge
     reason: str
@@ -67,14 +67,14 @@ class ShownTests:
 
     @property
     def names_tests(self) -> bool:
-        """Whether these are upstream's tests, which have names and no seeds."""
+        """Return whether these are upstream's tests, which have names and no seeds."""
         return any(row.name for row in self.failed)
 
 
 class Evidence(TypedDict):
-    """What stands beside the code; the names are those of the page's template.
+    """The evidence beside the code; the keys are the template's variables.
 
-    ``labels`` pairs a letter with each annotator's label; ``earlier`` are the rounds before that came to a label.
+    ``labels`` pairs a name (A, B, …) with each annotator's label; ``earlier`` has previous rounds with a label.
     """
 
     own: ShownLabel
@@ -86,9 +86,9 @@ class Evidence(TypedDict):
 
 
 def evidence(assignment: Assignment, *, candidate: str, golden: str) -> Evidence:
-    """The evidence for an adjudicator whose blind label is locked; the sources as findings count their lines.
+    """Return the evidence for an adjudicator, with the sources whose lines findings count.
 
-    Raises ``Review.DoesNotExist`` before that.
+    Raises ``Review.DoesNotExist`` before the blind label is locked.
     """
     case, own = assignment.case, assignment.review
     annotators = case.reviews.filter(role=Role.ANNOTATOR).select_related("guideline")
@@ -96,8 +96,8 @@ def evidence(assignment: Assignment, *, candidate: str, golden: str) -> Evidence
     return Evidence(
         own=shown_label(own, candidate=candidate, golden=golden),
         labels=[
-            (letter, shown_label(review, candidate=candidate, golden=golden))
-            for letter, review in zip(_LETTERS, shuffled(annotators, case, assignment.reviewer), strict=False)
+            (name, shown_label(review, candidate=candidate, golden=golden))
+            for name, review in zip(_NAMES, shuffled(annotators, case, assignment.reviewer), strict=False)
         ],
         tests=shown_tests(case.implementation),
         judges=list(Judgement.objects.of_answer(case.implementation)),
@@ -107,7 +107,7 @@ def evidence(assignment: Assignment, *, candidate: str, golden: str) -> Evidence
 
 
 def shuffled(reviews: Iterable[Review], case: Case, reader: Reviewer) -> list[Review]:
-    """``reviews`` in an order that says nothing of who came first: one for each case and reader, always the same."""
+    """Order ``reviews`` independently of time: the order is fixed for each case and reader."""
 
     def place(review: Review) -> str:
         return salted_hmac("reviews.evidence", f"{case.identifier}:{reader.identifier}:{review.identifier}").hexdigest()
@@ -116,7 +116,7 @@ def shuffled(reviews: Iterable[Review], case: Case, reader: Reviewer) -> list[Re
 
 
 def shown_label(review: Review, *, candidate: str, golden: str) -> ShownLabel:
-    """A label as pages show it; an empty source is not quoted."""
+    """Return a label for display; an empty source is not quoted."""
     sources = {FindingSide.CANDIDATE.value: candidate, FindingSide.GOLDEN.value: golden}
     return ShownLabel(
         label=review.label,
@@ -146,7 +146,7 @@ def _finding(stored: Mapping[str, Any], sources: Mapping[str, str]) -> ShownFind
 
 
 def shown_tests(answer: Implementation) -> ShownTests:
-    """What the run that counts says of ``answer``. One query."""
+    """Return the results of the current run of ``answer``. One query."""
     run = newest(TestRun.objects.current().filter(implementation=answer).order_by("pk").defer("log"))
     public, private = case_rows(run)
     badge = badge_of(run)

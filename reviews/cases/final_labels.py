@@ -1,4 +1,4 @@
-"""The final label of an answer, and whose it is (docs/design/verdicts.md)."""
+"""Determine the final labels of answers and their sources (docs/design/verdicts.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FinalLabel:
-    """``CC``, ``LC`` or ``LI``, and whose. ``case`` is the round it comes from; ``None`` for the judge's."""
+    """``CC``, ``LC`` or ``LI`` and its source. ``case`` is its round, ``None`` for the judge's label."""
 
     label: str
     source: FinalSource
@@ -28,10 +28,10 @@ class FinalLabel:
 
 
 def final_labels(implementation_ids: Collection[int], judge: JudgeConfig | None) -> dict[int, FinalLabel]:
-    """Answer's id -> its final label: decision, else two that agree, else a single annotator's, else the ``judge``'s.
+    """Map answer ids to final labels: the decision, two equal labels, a single annotator's, or the ``judge``'s.
 
-    The newest closed round counts, so that an appeal changes nothing before it is closed. Answers on which nobody
-    has said anything, or of which the judge abstained, are missing. Three queries, however many answers.
+    The newest closed round counts, so an appeal changes nothing before its round is closed. Answers without any label,
+    or with only an abstention, are missing. Three queries for any number of answers.
     """
     found = reviewed_labels(implementation_ids)
     if judge is None:
@@ -45,9 +45,9 @@ def final_labels(implementation_ids: Collection[int], judge: JudgeConfig | None)
 
 
 def reviewed_labels(implementation_ids: Collection[int]) -> dict[int, FinalLabel]:
-    """The final labels that annotators and adjudicators gave; two queries.
+    """Map answer ids to the final labels of annotators and adjudicators; two queries.
 
-    Labels of open cases count nowhere, since somebody is to label the same answer blind.
+    Labels of open cases do not count, since another reviewer must still label the answer blind.
     """
     closed = (
         Case.objects.filter(implementation__in=implementation_ids, kind=CaseKind.REVIEW, state__in=CLOSED)
@@ -55,8 +55,8 @@ def reviewed_labels(implementation_ids: Collection[int]) -> dict[int, FinalLabel
         .prefetch_related(Prefetch("reviews", Review.objects.filter(role=Role.ANNOTATOR), to_attr="blind_labels"))
         .order_by("round")
     )
-    # The newest round that says something is written last.
-    return {case.implementation_id: said for case in closed if (said := _of_round(case)) is not None}
+    # The newest round with a label comes last and overwrites earlier ones.
+    return {case.implementation_id: found for case in closed if (found := _of_round(case)) is not None}
 
 
 def _of_round(case: Case) -> FinalLabel | None:

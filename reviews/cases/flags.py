@@ -1,4 +1,4 @@
-"""Tasks whose test or golden function a decision found bad: every score on them is marked until that is mended."""
+"""Flag tasks whose test or golden function a decision found bad, which marks every score on them until lifted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHORTEST_REASON: Final = 10
 
 
 def flag_task(decision: Decision) -> list[TaskFlag]:
-    """Flag the task revision for each of ``decision``'s reasons that finds it bad. Idempotent, audited."""
+    """Flag the task revision for each of ``decision``'s reasons that finds it bad. Idempotent; audited."""
     flags = []
     revision = decision.case.implementation.revision
     for reason in map(ReasonCode, decision.reasons):
@@ -54,24 +54,24 @@ def flag_task(decision: Decision) -> list[TaskFlag]:
 
 
 def lift(*, actor: User, flag: TaskFlag, reason: str) -> None:
-    """Say that a flagged task is sound after all, or was mended.
+    """Lift the flag of a task that proved correct or was corrected.
 
-    Raises :class:`NotAllowedError` for others than maintainers, :class:`ReviewError` without a reason of
-    :data:`SHORTEST_REASON` characters, :class:`WrongStateError` when it was lifted before.
+    Raises :class:`NotAllowedError` for non-maintainers, :class:`ReviewError` without a reason of
+    :data:`SHORTEST_REASON` characters, :class:`WrongStateError` if it is already lifted.
     """
     if not actor.is_staff:
-        msg = "Only maintainers lift a task's flag."
+        msg = "Only maintainers may lift a task's flag."
         raise NotAllowedError(msg)
     words = reason.strip()
     if len(words) < SHORTEST_REASON:
-        msg = f"Say why, in at least {SHORTEST_REASON} characters: the reason is kept with the flag."
+        msg = f"Give a reason of at least {SHORTEST_REASON} characters: it is kept with the flag."
         raise ReviewError(msg)
     with transaction.atomic():
         lifted = TaskFlag.objects.filter(pk=flag.pk, lifted__isnull=True).update(
             lifted=timezone.now(), lifted_by=actor, lifted_because=words
         )
         if not lifted:
-            msg = "This flag was lifted already. Reload the page."
+            msg = "This flag is already lifted. Reload the page."
             raise WrongStateError(msg)
         flag.refresh_from_db()
         record(
@@ -85,12 +85,12 @@ def lift(*, actor: User, flag: TaskFlag, reason: str) -> None:
 
 
 def raised_flags() -> QuerySet[TaskFlag]:
-    """The flags that nobody has lifted."""
+    """Return the flags that are not lifted."""
     return TaskFlag.objects.filter(lifted__isnull=True)
 
 
 def flags_of(revision_ids: Iterable[int]) -> dict[int, list[TaskFlag]]:
-    """Task revision's id -> its raised flags, oldest first, each with its decision and case. One query."""
+    """Map task revision ids to raised flags, oldest first, each with its decision and case. One query."""
     found: dict[int, list[TaskFlag]] = defaultdict(list)
     flags = raised_flags().filter(revision__in=list(revision_ids)).select_related("decision__case").order_by("pk")
     for flag in flags:

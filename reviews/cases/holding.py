@@ -1,4 +1,4 @@
-"""Holding an item by a lease: renewing it, handing it back, skipping it, and ending leases that ran out."""
+"""Hold an item by a lease: renew it, hand it back, skip it, and end expired leases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from reviews.cases import states
-from reviews.enums import LET_GO, LIVE, AssignmentState, CaseKind, CaseState
+from reviews.enums import LIVE, RESUMABLE, AssignmentState, CaseKind, CaseState
 from reviews.exceptions import IncompleteError, LeaseLostError
 from reviews.models import Assignment, Case, Reviewer
 
@@ -22,14 +22,14 @@ LONGEST_REASON: Final = 2000
 
 
 def lease_end() -> datetime:
-    """Until when a lease that begins or is renewed now lasts."""
+    """Return the end of a lease that begins or is renewed now."""
     return timezone.now() + timedelta(seconds=settings.ENVIRONMENT.review_lease_seconds)
 
 
 def extend(assignment: Assignment) -> datetime:
-    """Heartbeat: renew the lease, also one that ran out while nobody asked for the case; answer until when it lasts.
+    """Renew the lease, even an expired one if nobody else took the case, and return its end.
 
-    Raises :class:`LeaseLostError` when the assignment has ended or was taken up anew.
+    Raises :class:`LeaseLostError` if the assignment has ended or was resumed elsewhere.
     """
     until = renew(assignment)
     if until is None:
@@ -38,11 +38,11 @@ def extend(assignment: Assignment) -> datetime:
 
 
 def hand_back(assignment: Assignment) -> None:
-    """Give the case back to the queue, draft kept. Handing back what is not held any more changes nothing.
+    """Return the case to the queue and keep the draft. Does nothing if it is no longer held.
 
-    Raises :class:`LeaseLostError` when the label is locked already.
+    Raises :class:`LeaseLostError` if the label is already locked.
     """
-    if _let_go(assignment, after=AssignmentState.RETURNED, what="handed back"):
+    if _release(assignment, after=AssignmentState.RETURNED, what="handed back"):
         return
     assignment.refresh_from_db()
     if assignment.state == AssignmentState.DONE:
@@ -50,19 +50,20 @@ def hand_back(assignment: Assignment) -> None:
 
 
 def skip(assignment: Assignment, *, reason: str) -> None:
-    """Leave the case to others for good, draft kept. An expired or returned one can be skipped too.
+    """Leave the case to others for good and keep the draft. Expired and returned items can be skipped too.
 
-    Raises :class:`IncompleteError` without a reason of some length, :class:`LeaseLostError` when the label is locked.
+    Raises :class:`IncompleteError` if the reason is too short or too long, :class:`LeaseLostError` if the label is
+    locked.
     """
     if assignment.state == AssignmentState.DONE:
         raise LeaseLostError(why_lost(assignment))
     reason = reason.strip()
     if not SHORTEST_REASON <= len(reason) <= LONGEST_REASON or "\0" in reason:
-        msg = f"Say in {SHORTEST_REASON} to {LONGEST_REASON} characters why you cannot label this item."
+        msg = f"Explain in {SHORTEST_REASON} to {LONGEST_REASON} characters why you cannot label this item."
         raise IncompleteError({"reason": msg})
-    if _let_go(assignment, after=AssignmentState.SKIPPED, what="skipped", skip_reason=reason):
+    if _release(assignment, after=AssignmentState.SKIPPED, what="skipped", skip_reason=reason):
         return
-    again = Assignment.objects.filter(pk=assignment.pk, state__in=LET_GO)
+    again = Assignment.objects.filter(pk=assignment.pk, state__in=RESUMABLE)
     again.update(state=AssignmentState.SKIPPED, skip_reason=reason)
     assignment.refresh_from_db()
     if assignment.state == AssignmentState.DONE:
@@ -70,32 +71,32 @@ def skip(assignment: Assignment, *, reason: str) -> None:
 
 
 def expire() -> int:
-    """End the leases that ran out, practice excepted, and give their cases to others; answer how many these were."""
+    """End expired leases, except of practice items, and return their cases to the queue; return how many."""
     late = Assignment.objects.filter(state__in=LIVE, lease_until__lte=timezone.now())
     ended = 0
     for assignment in late.exclude(case__kind=CaseKind.PRACTICE).select_related("reviewer").order_by("pk"):
-        ended += _let_go(assignment, only_late=True, after=AssignmentState.EXPIRED, what="lease ran out")
+        ended += _release(assignment, only_late=True, after=AssignmentState.EXPIRED, what="lease ran out")
     return ended
 
 
 def why_lost(assignment: Assignment) -> str:
-    """Why an assignment is not held any more, as it is now, and what to do."""
+    """Return a message on why an assignment is no longer held, and what to do."""
     state = Assignment.objects.values_list("state", flat=True).get(pk=assignment.pk)
     return {
         AssignmentState.DONE: "Your label of this item is locked and cannot be changed. Take the next item.",
-        AssignmentState.RETURNED: "This item was handed back. What you typed is kept; take the item up again if it is "
+        AssignmentState.RETURNED: "This item was handed back. Your draft is kept; resume the item if it is "
         "still waiting, or take the next one.",
-        AssignmentState.EXPIRED: "Your time with this item ran out. What you typed is kept; take the item up again if "
+        AssignmentState.EXPIRED: "Your time with this item ran out. Your draft is kept; resume the item if "
         "it is still waiting, or take the next one.",
-        AssignmentState.SKIPPED: "You skipped this item, others label it. What you typed is kept. Take the next item.",
+        AssignmentState.SKIPPED: "You skipped this item; others will label it. Your draft is kept. Take the next item.",
     }.get(
         AssignmentState(state),
-        "This item was taken up anew in another tab or device. What you typed is kept; go on there, or reload.",
+        "This item was resumed in another tab or device. Your draft is kept; continue there, or reload.",
     )
 
 
 def renew(assignment: Assignment) -> datetime | None:
-    """Renew a lease that is still held; answer until when it lasts, or None when the item is not held any more."""
+    """Renew a lease that is still held; return its end, or None if the item is no longer held."""
     until = lease_end()
     rows = Assignment.objects.filter(pk=assignment.pk, token=assignment.token, state__in=LIVE)
     if not rows.update(lease_until=until):
@@ -104,10 +105,10 @@ def renew(assignment: Assignment) -> datetime | None:
     return until
 
 
-def _let_go(
+def _release(
     assignment: Assignment, *, after: AssignmentState, what: str, only_late: bool = False, **fields: str
 ) -> bool:
-    """End a live assignment and put its case back where others find it; say whether it was live."""
+    """End a live assignment and return its case to the queue; return whether it was live."""
     with transaction.atomic():
         case = states.hold(assignment.case_id)
         live = Assignment.objects.filter(pk=assignment.pk, state__in=LIVE)
@@ -116,13 +117,13 @@ def _let_go(
         facts = {"state": after, "lease_until": None, "ended": timezone.now(), **fields}
         if not live.update(**facts):
             return False
-        _put_back(case, assignment.reviewer, what)
+        _requeue(case, assignment.reviewer, what)
     for name, value in facts.items():
         setattr(assignment, name, value)
     return True
 
 
-def _put_back(case: Case, reviewer: Reviewer, what: str) -> None:
+def _requeue(case: Case, reviewer: Reviewer, what: str) -> None:
     if case.kind == CaseKind.PRACTICE:
         return
     before = CaseState(case.state)

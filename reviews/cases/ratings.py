@@ -1,4 +1,4 @@
-"""What unit tests and judge say of answers: the measured half of every dispute."""
+"""Look up the unit test outcomes and judges' verdicts of answers, which cases are opened for."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _SHOWN: Final = F("implementation__submission__suite_version__suite__shown_judge
 class Rating:
     """One answer's newest test outcome (empty: none, or an infrastructure error) and its judge's verdict.
 
-    ``label`` is empty when the judge abstained or has not ``decided``; ``doubts`` says in words why it is unsure.
-    ``measured`` is when the outcome was found, ``again`` whether by a re-evaluation.
+    ``label`` is empty if the judge abstained or has not ``decided``; ``doubts`` are the reasons why it is unsure.
+    ``measured`` is the time of the outcome, ``again`` whether it is from a re-evaluation.
     """
 
     outcome: str = ""
@@ -36,15 +36,15 @@ class Rating:
 
 
 def steps_between(one: str, other: str) -> int:
-    """How far two labels are apart: 0, 1 (LC and either neighbour) or 2 (CC and LI)."""
+    """Return the distance of two labels: 0, 1 (LC and either neighbour) or 2 (CC and LI)."""
     order = list(Label)
     return abs(order.index(Label(one)) - order.index(Label(other)))
 
 
 def ratings_of(answers: Collection[int]) -> dict[int, Rating]:
-    """Answer's id -> what tests and judge say of it. Two queries, however many answers.
+    """Map answer ids to ratings. Two queries for any number of answers.
 
-    The judge is the one that the suite's board shows; where that one has not decided, the oldest active one that has.
+    The judge is the one shown on the suite's board, or, if that has not decided, the oldest active one that has.
     """
     runs = _newest_runs(answers)
     judgements = _judgements(answers)
@@ -68,7 +68,7 @@ def _judgements(answers: Collection[int]) -> dict[int, Judgement]:
         .annotate(is_shown=Case(When(config=_SHOWN, then=True), default=False, output_field=BooleanField()))
         .order_by("is_shown", "config__active", "-config_id")
     )
-    # The last one that is written stays: the oldest judge, and after all others the shown one.
+    # Later rows overwrite earlier ones: the oldest judge comes late, the shown judge last.
     return {row.implementation_id: row for row in decided}
 
 
@@ -88,7 +88,7 @@ def _doubts(judgement: Judgement) -> tuple[str, ...]:
     doubts = (
         (judgement.split, "its votes were split"),
         (judgement.abstained or not judgement.label, "it abstained"),
-        (judgement.injection_suspected, "it suspects text that was written for judges"),
+        (judgement.injection_suspected, "it suspects text written to influence judges"),
         (judgement.surface_sensitive, "its label changes with the comments"),
     )
     return tuple(words for holds, words in doubts if holds)

@@ -1,7 +1,7 @@
-"""Cases to try reviewing out with: answers of the site's own making, with votes that were made up for them.
+"""Open sample cases for trying out reviewing: answers made by the site, with scripted judge votes.
 
-They are submitted like everybody's answers, so that the unit tests are run for real. They are calibration samples:
-shown apart, never ranked.
+The answers are submitted like any other, so the unit tests run for real. They are calibration samples: shown
+separately, never ranked.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ CC, LC, LI = Label.CC, Label.LC, Label.LI
 
 
 class Script(NamedTuple):
-    """What the scripted judge says of an answer: its votes (None abstains), one vote's point, and how urgent it is.
+    """The scripted judge's votes on an answer (None abstains), the point of its findings, and the severity.
 
-    ``severity`` is what the site's triggers would give, once the unit tests have said what they will.
+    ``severity`` is what the site's triggers would give once the unit tests have run.
     """
 
     votes: tuple[Label | None, ...]
@@ -49,7 +49,7 @@ class Script(NamedTuple):
     severity: Severity
 
 
-# The order mixes kinds and severities, so that the first ten cases show everything.
+# The order mixes kinds and severities, so that the first ten cases include all of them.
 _RIGHT = (
     Script((LI, LI, LI), "It is built in another way than the reference.", Severity.CONTRADICTION),
     Script((CC, CC, CC), "Every step has its counterpart in the reference.", Severity.AUDIT),
@@ -68,11 +68,11 @@ _RENAMED = (
     Script((CC, CC, LC, CC, CC), "Names say nothing here, the steps are the same.", Severity.UNSURE),
 )
 SCRIPTS: Final = {1: _RIGHT, 2: _WRONG, 3: _RENAMED}
-"""By trial."""
+"""Scripts by trial."""
 
 
 class Sampled(NamedTuple):
-    """What :func:`sample_disputes` did: cases ``opened`` now, and cases that are there altogether."""
+    """Result of :func:`sample_disputes`: cases ``opened`` now, and the ``total`` number of sample cases."""
 
     submission: Submission
     opened: int
@@ -80,26 +80,26 @@ class Sampled(NamedTuple):
 
 
 def sample_disputes(*, suite: str, count: int = COUNT) -> Sampled:
-    """Have ``count`` sample cases on the suite with this slug; those of before count. Needs no worker.
+    """Ensure ``count`` sample cases on the suite with this slug, including existing ones. Needs no worker.
 
-    Raises :class:`ReviewError` where the suite is not there, ships too few samples, or is asked for too many.
+    Raises :class:`ReviewError` if the suite is missing or has fewer samples than ``count``.
     """
     submission = submitted_before(suite=suite, system=SYSTEM, notes=NOTES) or _submit(suite)
     answers = _mixed(submission)
     if count > len(answers):
-        msg = f"{count} cases are more than the {len(answers)} answers that {suite!r} has samples for; ask for fewer."
+        msg = f"{count} cases are more than the {len(answers)} sample answers of {suite!r}; request fewer."
         raise ReviewError(msg)
-    there = Case.objects.filter(implementation__submission=submission, kind=CaseKind.REVIEW, round=1).count()
+    existing = Case.objects.filter(implementation__submission=submission, kind=CaseKind.REVIEW, round=1).count()
     opened = 0
     for answer, script in answers:
-        if there + opened >= count:
+        if existing + opened >= count:
             break
         opened += _open(answer, script)
-    return Sampled(submission, opened, there + opened)
+    return Sampled(submission, opened, existing + opened)
 
 
 def _submit(suite: str) -> Submission:
-    """For each task that ships samples: a right answer, a plausible mistake, and the golden function renamed."""
+    """Submit a right answer, a plausible mistake, and a renamed golden function for each task with samples."""
     version = version_of(suite)
     if version is None:
         msg = f"There is no suite {suite!r}; run manage.py load_catalogue first."
@@ -117,7 +117,7 @@ def _submit(suite: str) -> Submission:
 
 
 def _mixed(submission: Submission) -> list[tuple[Implementation, Script]]:
-    """The answers with their scripts: kinds in turn, and three in a row of three tasks."""
+    """Return the answers with their scripts, alternating kinds and tasks."""
     answers = submission.implementations.filter(attempted=True).select_related("revision__task__paper", "submission")
     rows: dict[int, list[Implementation]] = {trial: [] for trial in SCRIPTS}
     for answer in answers.order_by("revision__task__paper__folder_name", "revision__task__index"):
@@ -132,7 +132,7 @@ def _mixed(submission: Submission) -> list[tuple[Implementation, Script]]:
 
 
 def _open(answer: Implementation, script: Script) -> bool:
-    """Store the scripted votes and open the case; say whether it was not there before."""
+    """Store the scripted votes and open the case; return whether it is new."""
     with transaction.atomic():
         case, made = Case.objects.get_or_create(
             implementation=answer, kind=CaseKind.REVIEW, round=1, defaults={"severity": script.severity}
@@ -175,7 +175,7 @@ def _judge(answer: Implementation, script: Script) -> None:
 
 
 def scripted_judge() -> JudgeConfig:
-    """The judge that asks no model. It is never active, so it is never asked, and no board shows it by itself."""
+    """Return the judge without a model. It is never active, so it never votes and no board shows it by default."""
     config, _ = JudgeConfig.objects.get_or_create(
         digest=call_key("scripted", JUDGE),
         defaults={

@@ -1,4 +1,4 @@
-"""Random draws that come out the same whenever and wherever they are asked again."""
+"""Draw random samples reproducibly: the same draw always has the same result."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _RANGE: Final = 2**64
 
 
 def drawn(purpose: str, pk: int, share: float) -> bool:
-    """Whether the row ``pk`` belongs to the random ``share`` (0 to 1) that ``purpose`` looks at.
+    """Return whether row ``pk`` is in the random ``share`` (0 to 1) for ``purpose``.
 
-    The draw is a hash of ``purpose`` and ``pk`` under this site's secret key: nobody outside can foresee it, no state
-    is kept, and nothing that is known of the row has a part in it. A larger share includes what a smaller one did.
+    The draw is a hash of ``purpose`` and ``pk`` under the site's secret key: outsiders cannot predict it, no state is
+    stored, and it does not depend on the row's content. A larger share includes every row of a smaller one.
     """
     digest: bytes = salted_hmac(f"reviews.sampling.{purpose}", str(pk), algorithm="sha256").digest()
     return int.from_bytes(digest[:_BYTES]) < share * _RANGE

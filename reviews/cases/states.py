@@ -1,4 +1,4 @@
-"""Moving a case from state to state. Every change is conditional and leaves an event."""
+"""Change a case's state. Every change is conditional and records an event."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def hold(case_id: int) -> Case:
-    """The case as it is now, kept from everybody else until the transaction ends.
+    """Lock and return the case until the transaction ends.
 
-    Whatever changes who works on a case begins with this, so that labels and leases are counted by one at a time.
+    Every change of who works on a case begins with this, so that labels and leases are counted one at a time.
     """
     return Case.objects.select_for_update(of=("self",), no_key=True).get(pk=case_id)
 
@@ -34,9 +34,9 @@ def move(
     what: str = "",
     **fields: Any,
 ) -> bool:
-    """Put ``case`` into ``after`` if it is in one of the ``allowed`` states, and set ``fields``; say whether it was.
+    """Change ``case`` to ``after`` and set ``fields`` if its state is ``allowed``; return whether it was.
 
-    ``case`` itself then carries the new values. ``what`` is told to maintainers, never to annotators.
+    Updates ``case`` as well. ``what`` is shown to maintainers, never to annotators.
     """
     with transaction.atomic():
         before = case.state

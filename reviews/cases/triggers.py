@@ -1,4 +1,4 @@
-"""Why an answer is reviewed, and why two labels are not enough (docs/design/verdicts.md)."""
+"""Decide which answers are reviewed, and which cases go to an adjudicator (docs/design/verdicts.md)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 AUDIT: Final = "audit"
-"""Purpose of the random draw of answers that are reviewed whatever is said of them."""
+"""Purpose of the random draw of answers that are reviewed regardless of their ratings."""
 
 GAP: Final = "judge gap"
 """Purpose of the random draw among one-step gaps between annotators and judge."""
@@ -42,7 +42,7 @@ _UNLABELLED: Final = (CaseState.QUEUED, CaseState.LEASED)
 
 @dataclass(frozen=True, slots=True)
 class NewTrigger:
-    """A reason for review. ``inclusion_probability`` is 1 for what is always reviewed, less for a random sample.
+    """A reason for review. ``inclusion_probability`` is 1 if always reviewed, less for a random sample.
 
     ``raised_by`` is the id of the user who appealed.
     """
@@ -55,7 +55,7 @@ class NewTrigger:
 
 
 def eligible() -> QuerySet[Implementation]:
-    """Answers that are reviewed on their own account: of ranked, scored submissions whose code everybody may read."""
+    """Return the answers that may be reviewed: those of ranked, scored submissions with public code."""
     return Implementation.objects.filter(
         attempted=True,
         submission__state=SubmissionState.SCORED,
@@ -65,16 +65,16 @@ def eligible() -> QuerySet[Implementation]:
 
 
 def triggers_of(answer: int, rating: Rating) -> list[NewTrigger]:
-    """Why the answer with this id and ``rating`` is reviewed; empty when tests and judge give no reason.
+    """Return the triggers for the answer with this id and ``rating``; empty if there is no reason for review.
 
-    Every judged answer is in the audit with the same probability, drawn without a look at any rating, so that the
-    audited ones, disputed or not, are a simple random sample: judges are corrected by it, and by nothing else.
+    Every judged answer is audited with the same probability, independent of its ratings, so the audited answers,
+    disputed or not, are a simple random sample. Only this sample is used to correct for judges' errors.
     """
     if not rating.decided:
         return []
     found = []
     if _contradict(rating.outcome, rating.label):
-        words = f"the unit tests say {Outcome(rating.outcome).words}, the judge {rating.label}"
+        words = f"unit tests: {Outcome(rating.outcome).words}; judge: {rating.label}"
         found.append(NewTrigger(TriggerKind.TESTS_OPPOSE, Severity.CONTRADICTION, words))
     if rating.doubts:
         found.append(NewTrigger(TriggerKind.JUDGE_UNSURE, Severity.UNSURE, "; ".join(rating.doubts)))
@@ -85,9 +85,9 @@ def triggers_of(answer: int, rating: Rating) -> list[NewTrigger]:
 
 
 def after_labels(case: Case, labels: tuple[str, str]) -> list[NewTrigger]:
-    """Why two locked labels go to an adjudicator; empty when they close the case.
+    """Return why two locked labels go to an adjudicator; empty if they close the case.
 
-    The draw of one-step gaps is of its own, and independent of the audit.
+    The draw of one-step gaps is independent of the audit's.
     """
     one, other = labels
     found = []
@@ -103,13 +103,13 @@ def after_labels(case: Case, labels: tuple[str, str]) -> list[NewTrigger]:
 
 def _against_machines(case: Case, agreed: str) -> list[NewTrigger]:
     rating = ratings_of([case.implementation_id])[case.implementation_id]
-    words = f"the annotators say {agreed}, the judge {rating.label}"
+    words = f"annotators: {agreed}; judge: {rating.label}"
     steps = steps_between(agreed, rating.label) if rating.label else 0
     found = []
     if steps > 1:
         found.append(NewTrigger(TriggerKind.JUDGE_OPPOSES, Severity.CONFLICT, words))
     if _contradict(rating.outcome, agreed):
-        tests = f"the unit tests say {Outcome(rating.outcome).words}, the annotators {agreed}"
+        tests = f"unit tests: {Outcome(rating.outcome).words}; annotators: {agreed}"
         found.append(NewTrigger(TriggerKind.TESTS_OPPOSE, Severity.CONTRADICTION, tests))
     share = settings.ENVIRONMENT.review_gap_share
     if steps == 1 and drawn(GAP, case.implementation_id, share):
@@ -118,34 +118,34 @@ def _against_machines(case: Case, agreed: str) -> list[NewTrigger]:
 
 
 def _contradict(outcome: str, label: str) -> bool:
-    """Whether a test outcome and a label cannot both be right. Crashes and timeouts say nothing of the logic."""
+    """Return whether a test outcome and a label contradict each other. Crashes and timeouts contradict no label."""
     passed_yet_wrong = outcome == Outcome.PASSED.value and label == Label.LI.value
     return passed_yet_wrong or (outcome == Outcome.WRONG_OUTPUT.value and label == Label.CC.value)
 
 
 def consider(implementation: Implementation) -> Case | None:
-    """Open a case of the answer where something says so; its newest case, or ``None`` when it has none.
+    """Open a case of the answer if it has triggers; return its newest case, or ``None``.
 
-    Idempotent. A case that nobody has labelled takes further triggers; one that annotators closed goes on to an
-    adjudicator when the judge turns out to be two steps away; a decided one stays as it is.
+    Idempotent. An unlabelled case gets further triggers; one that annotators closed goes to an adjudicator if the
+    judge's label is two steps away; a decided one is not changed.
     """
     _consider(eligible().filter(pk=implementation.pk))
     return Case.objects.filter(kind=CaseKind.REVIEW, implementation=implementation).order_by("round").last()
 
 
 def consider_submission(submission_id: int) -> int:
-    """:func:`consider` every answer of a submission; say how many cases were opened.
+    """Call :func:`consider` for every answer of a submission; return how many cases were opened.
 
-    The number of queries is constant, but for a few for each case that is opened or changed.
+    The number of queries is constant, plus a few for each case that is opened or changed.
     """
     return _consider(eligible().filter(submission=submission_id))
 
 
 def consider_missed() -> int:
-    """Consider the answers without a case of which there was news since this last ran; say how many cases were opened.
+    """Consider answers without a case that changed since the last run; return how many cases were opened.
 
-    News is lost when a worker is killed between a verdict and its receivers. When nothing is known of an earlier run,
-    every judged answer without a case is looked at.
+    Signals are lost if a worker is killed between storing a verdict and its receivers. If the time of the last run is
+    unknown, every judged answer without a case is considered.
     """
     started, until = timezone.now(), cache.get(_CONSIDERED)
     reviewed = Case.objects.filter(kind=CaseKind.REVIEW, implementation=OuterRef("pk"))
@@ -172,12 +172,12 @@ def _consider(answers: QuerySet[Implementation]) -> int:
         elif case.state == CaseState.VOID:
             opened += _after_void(case, found, ratings[number])
         else:
-            _follow(case, found, ratings[number])
+            _update(case, found, ratings[number])
     return opened
 
 
 def _review_cases() -> QuerySet[Case]:
-    """Cases in the order of their rounds, with what is asked of each."""
+    """Return review cases ordered by round, with their triggers and voidings."""
     events = CaseEvent.objects.filter(after=CaseState.VOID).order_by("-pk")
     return (
         Case.objects.filter(kind=CaseKind.REVIEW)
@@ -187,7 +187,7 @@ def _review_cases() -> QuerySet[Case]:
 
 
 def open_case(answer: int, found: Sequence[NewTrigger], *, round_: int = 1) -> Case | None:
-    """Open a round for the answer with this id; ``None`` when somebody else has just done so."""
+    """Open a round for the answer with this id; return ``None`` if another process just did."""
     try:
         with transaction.atomic():
             case = Case.objects.create(
@@ -201,7 +201,7 @@ def open_case(answer: int, found: Sequence[NewTrigger], *, round_: int = 1) -> C
 
 
 def store_triggers(case: Case, found: Iterable[NewTrigger]) -> None:
-    """Add triggers to a case and raise its severity. A kind that it already has is not stored twice, but counts."""
+    """Add triggers to a case and raise its severity. A repeated kind is not stored, but can raise the severity."""
     made = list(found)
     Trigger.objects.bulk_create(
         [
@@ -221,12 +221,12 @@ def store_triggers(case: Case, found: Iterable[NewTrigger]) -> None:
         case.severity = severity
 
 
-def _follow(case: Case, found: list[NewTrigger], rating: Rating) -> None:
-    """What the newest ratings mean for a case that is there."""
+def _update(case: Case, found: list[NewTrigger], rating: Rating) -> None:
+    """Update an existing case for the newest ratings."""
     known = {trigger.kind for trigger in case.triggers.all()}
     if case.state == CaseState.AGREED and rating.label and case.label:
         _dispute_if_two_steps(case, rating.label, known)
-    # The audit's draw is recorded wherever it falls; nothing else reaches a case on which somebody has worked.
+    # The audit's draw is always recorded; a case with labels gets no other triggers.
     wanted = {trigger.kind for trigger in found} if case.state in _UNLABELLED else {TriggerKind.AUDIT}
     new = [trigger for trigger in found if trigger.kind in wanted - known]
     if new:
@@ -236,7 +236,7 @@ def _follow(case: Case, found: list[NewTrigger], rating: Rating) -> None:
 def _dispute_if_two_steps(case: Case, judge: str, known: set[str]) -> None:
     if TriggerKind.JUDGE_OPPOSES in known or steps_between(case.label, judge) < 2:
         return
-    words = f"the annotators say {case.label}, the judge {judge}"
+    words = f"annotators: {case.label}; judge: {judge}"
     with transaction.atomic():
         if states.move(
             case,
@@ -252,14 +252,14 @@ def _dispute_if_two_steps(case: Case, judge: str, known: set[str]) -> None:
 
 
 def _after_void(case: Case, found: list[NewTrigger], rating: Rating) -> bool:
-    """Whether a new round was opened. A void case stays so unless the answer was measured again since.
+    """Open a new round if the answer was re-evaluated since it was voided; return whether it was opened.
 
-    One that was void only because its submission was not public is taken up where it was left: nobody gets rid of a
-    review by withdrawing for a moment.
+    A case that was void only because its submission was not public is revived instead, so withdrawing for a moment does
+    not end a review.
     """
     if is_revivable(case):
         revive(case)
-        _follow(case, found, rating)
+        _update(case, found, rating)
         return False
     measured_since = rating.again and rating.measured is not None and rating.measured > voided_at(case)
     if not (found and measured_since):

@@ -1,4 +1,4 @@
-"""Ending reviews that cannot go on, and taking them up again where they were left."""
+"""Void cases that cannot be reviewed, and revive them if their submission is public again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOT_PUBLIC: Final = "its submission is not public any more"
 
 
 def end(case: Case, *, what: str, allowed: tuple[CaseState, ...] = OPEN) -> bool:
-    """Make a case void and end its leases; say whether it was in one of the ``allowed`` states. Labels stay."""
+    """Void a case in an ``allowed`` state and end its leases; return whether it was in one. Labels stay stored."""
     with transaction.atomic():
         case.state = states.hold(case.pk).state
         if not states.move(
@@ -40,35 +40,35 @@ def end(case: Case, *, what: str, allowed: tuple[CaseState, ...] = OPEN) -> bool
 
 
 def void(*, actor: User, case: Case, reason: str) -> None:
-    """End a review that cannot be judged, such as after an infrastructure error. Labels stay stored.
+    """End a review that cannot be completed, such as after an infrastructure error. Labels stay stored.
 
-    Raises :class:`NotAllowedError` for others than maintainers, :class:`ReviewError` without a reason of
-    :data:`SHORTEST_REASON` characters, :class:`WrongStateError` when the case is void already, or an older round.
+    Raises :class:`NotAllowedError` for non-maintainers, :class:`ReviewError` without a reason of
+    :data:`SHORTEST_REASON` characters, :class:`WrongStateError` if the case is already void or an older round.
     """
     if not actor.is_staff:
-        msg = "Only maintainers make a case void."
+        msg = "Only maintainers may void a case."
         raise NotAllowedError(msg)
     words = reason.strip()
     if len(words) < SHORTEST_REASON:
-        msg = f"Say why, in at least {SHORTEST_REASON} characters: the reason is kept with the case."
+        msg = f"Give a reason of at least {SHORTEST_REASON} characters: it is kept with the case."
         raise ReviewError(msg)
     with transaction.atomic():
         ended = case.kind != CaseKind.PRACTICE and end(case, what=words, allowed=(*OPEN, *NEWEST_CLOSED))
         if not ended:
             case.refresh_from_db()
-            msg = f"Case {case.pk} is {case.get_state_display()}, so it cannot be made void. Reload the page."
+            msg = f"Case {case.pk} is {case.get_state_display()}, so it cannot be voided. Reload the page."
             raise WrongStateError(msg)
         record(verb=Verb.VOIDED, subject=case, actor=actor, reason=words)
 
 
 def end_of_submission(submission_id: int) -> int:
-    """Make the open cases of a submission void because it is not public any more; say how many."""
+    """Void the open cases of a submission that is no longer public; return how many."""
     cases = Case.objects.filter(implementation__submission=submission_id, state__in=OPEN)
     return sum(end(case, what=_NOT_PUBLIC) for case in cases.exclude(kind=CaseKind.PRACTICE).order_by("pk"))
 
 
-def revive_asked_for(submission_id: int) -> int:
-    """Take up what was void because the submission was not public, and what no rating opens again; say how many.
+def revive_unrated(submission_id: int) -> int:
+    """Revive cases voided with their submission that no rating would reopen; return how many.
 
     These are repeats, and the newest rounds of a calibration sample.
     """
@@ -82,21 +82,21 @@ def revive_asked_for(submission_id: int) -> int:
 
 
 def is_revivable(case: Case) -> bool:
-    """Whether a void case was ended only because its submission was not public."""
+    """Return whether a void case was voided only because its submission was not public."""
     newest = _newest_voiding(case)
     return newest is not None and newest.what == _NOT_PUBLIC
 
 
 def voided_at(case: Case) -> datetime:
-    """When a void case was made void."""
+    """Return when a void case was voided."""
     newest = _newest_voiding(case)
     return newest.created if newest else case.created
 
 
 def revive(case: Case) -> bool:
-    """Put a void case back to where its labels leave it; say whether it was void still.
+    """Return a void case to the state that its labels require; return whether it was still void.
 
-    With all its labels and no end it had been disputed.
+    A case with all its labels that was not closed had been disputed.
     """
     labels = case.reviews.filter(role=Role.ANNOTATOR).count()
     after = CaseState.ONE_LABEL if labels else CaseState.QUEUED

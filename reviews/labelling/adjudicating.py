@@ -1,4 +1,4 @@
-"""Deciding a disputed case."""
+"""Decide disputed cases."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class _Given(NamedTuple):
 def decide(*, assignment: Assignment, label: str, reasons: Sequence[str], note: str) -> Decision:
     """Close a disputed case with its final label and the reasons why the raters differed.
 
-    The same decision sent twice is stored once. A lease that ran out is no reason to refuse it while nobody else has
-    taken the case. "Bad test" and "bad golden function" flag the task. Raises :class:`IncompleteError` for what is
-    incomplete; :class:`NotReadyError` before the own blind label is locked and when the guidelines have changed;
-    :class:`LeaseLostError` when the case is decided already, or somebody else's by now: what was typed is then in the
+    Sending the same decision twice stores it once. An expired lease is accepted unless another adjudicator has claimed
+    the case. "Bad test" and "bad golden function" flag the task. Raises :class:`IncompleteError` for incomplete input;
+    :class:`NotReadyError` before the adjudicator's blind label is locked, and if the guidelines have changed;
+    :class:`LeaseLostError` if the case is decided, or held by another adjudicator. The last two keep the input as a
     draft.
     """
     given = _clean(label, reasons, note)
@@ -59,7 +59,7 @@ def _clean(label: str, reasons: Sequence[str], note: str) -> _Given:
     elif label == Label.LI and ReasonCode.EQUIVALENT in reasons:
         errors["reasons"] = "An equivalent implementation cannot be logically incorrect. Choose other reasons or label."
     if not SHORTEST_NOTE <= len(note.strip()) <= LONGEST_NOTE:
-        errors["note"] = f"Explain the decision in {SHORTEST_NOTE} to {LONGEST_NOTE} characters: everybody can read it."
+        errors["note"] = f"Explain the decision in {SHORTEST_NOTE} to {LONGEST_NOTE} characters: it is public."
     if errors:
         raise IncompleteError(errors)
     return _Given(label, [code for code in ReasonCode.values if code in reasons], note)
@@ -72,7 +72,7 @@ def _decide(assignment: Assignment, given: _Given) -> Decision:
         stored = Decision.objects.filter(case=case).first()
         if stored is not None:
             return _same(stored, given, held.reviewer)
-        _require_right(case, held)
+        _require_access(case, held)
         require_guidelines_read(held.reviewer)
         now = timezone.now()
         decision = Decision.objects.create(
@@ -104,7 +104,7 @@ def _decide(assignment: Assignment, given: _Given) -> Decision:
 
 def _same(stored: Decision, given: _Given, reviewer: Reviewer) -> Decision:
     if stored.adjudicator_id != reviewer.pk:
-        msg = "Somebody else has decided this case meanwhile. Your note is kept as a draft. Take the next case."
+        msg = "Another adjudicator has decided this case. Your note is kept as a draft. Take the next case."
         raise LeaseLostError(msg)
     if _Given(stored.label, stored.reasons, stored.note) != given:
         msg = f"You have decided this case as {stored.label}; a decision cannot be changed. Take the next case."
@@ -112,17 +112,17 @@ def _same(stored: Decision, given: _Given, reviewer: Reviewer) -> Decision:
     return stored
 
 
-def _require_right(case: Case, held: Assignment) -> None:
-    """Raises :class:`NotReadyError` or :class:`LeaseLostError` for who cannot decide ``case`` now."""
+def _require_access(case: Case, held: Assignment) -> None:
+    """Raise :class:`NotReadyError` or :class:`LeaseLostError` if ``held`` does not allow deciding ``case`` now."""
     if not Review.objects.filter(assignment=held, role=Role.ADJUDICATOR).exists():
-        msg = "Lock your own label first, before you see what others said."
+        msg = "Lock your own label first, before you see the others' labels."
         raise NotReadyError(msg)
     if held.state == AssignmentState.EVIDENCE:
         if case.state == CaseState.ADJUDICATING:
             return
-    elif claiming.workable(held.reviewer, Role.ADJUDICATOR).filter(pk=case.pk).exists():
+    elif claiming.claimable(held.reviewer, Role.ADJUDICATOR).filter(pk=case.pk).exists():
         return
     msg = (
-        "This case is not yours any more: somebody else has it, or its review has ended. Your note is kept as a draft."
+        "You no longer hold this case: another adjudicator has it, or its review has ended. Your note is kept as draft."
     )
     raise LeaseLostError(msg)

@@ -1,4 +1,4 @@
-"""What is hidden from somebody who is labelling, until the label is locked."""
+"""Find what must stay hidden from a reviewer until the label is locked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Q
 
-from reviews.enums import LET_GO, OPEN, AssignmentState, CaseKind
+from reviews.enums import OPEN, RESUMABLE, AssignmentState, CaseKind
 from reviews.models import Assignment
 from submissions.models import User
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 
-def unlocked(user: User | AnonymousUser) -> QuerySet[Assignment]:
-    """What ``user`` has to label, or may take up again after it expired or was handed back. Practice is not in it.
+def unlocked_assignments(user: User | AnonymousUser) -> QuerySet[Assignment]:
+    """Return the assignments that ``user`` has to label, or may resume after expiry or hand-back, except practice.
 
-    Every number of their submissions is hidden from ``user``: see :func:`hidden_submissions`.
+    Every result of their submissions is hidden from ``user``: see :func:`hidden_submissions`.
     """
     if not isinstance(user, User):
         return Assignment.objects.none()
-    again = Q(state__in=LET_GO, case__state__in=OPEN)
+    again = Q(state__in=RESUMABLE, case__state__in=OPEN)
     mine = Assignment.objects.filter(again | Q(state=AssignmentState.ACTIVE), reviewer__user=user, review__isnull=True)
     answer = "case__implementation"
     return (
@@ -33,8 +33,9 @@ def unlocked(user: User | AnonymousUser) -> QuerySet[Assignment]:
 
 
 def hidden_submissions(user: User | AnonymousUser) -> frozenset[int]:
-    """Return the ids of the submissions that ``user`` has an answer of to label, by :func:`unlocked`.
+    """Return the ids of the submissions with an answer that ``user`` has to label (:func:`unlocked_assignments`).
 
-    Outcomes, labels, totals and costs of all their answers are hidden: a total less the others shows the one at hand.
+    Outcomes, labels, totals and costs of all their answers are hidden, since a total minus the other answers would
+    reveal the answer's own.
     """
-    return frozenset(unlocked(user).values_list("case__implementation__submission", flat=True))
+    return frozenset(unlocked_assignments(user).values_list("case__implementation__submission", flat=True))

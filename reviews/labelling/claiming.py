@@ -1,8 +1,8 @@
-"""Taking a case to work on, keeping it, and letting go of it.
+"""Claim cases to work on.
 
-A reviewer works on one case at a time. Whoever takes one holds it by a lease, which heartbeats renew; nobody else gets
-that place until the lease has run out *and* was ended by :func:`expire`, so a late heartbeat loses nothing. Drafts
-outlive every ending.
+A reviewer works on one case at a time and holds it by a lease, which heartbeats renew. No other reviewer gets the place
+until the lease has expired *and* was ended by :func:`expire`, so a late heartbeat loses nothing. Drafts are always
+kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reviews.annotators.readiness import require_ready
 from reviews.annotators.reviewers import open_cases, reviewer_of
 from reviews.cases import states
 from reviews.cases.holding import expire, extend, lease_end, renew, why_lost
-from reviews.enums import LET_GO, LIVE, TO_LABEL, AssignmentState, CaseKind, CaseState, Role
+from reviews.enums import LIVE, RESUMABLE, TO_LABEL, AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import LeaseLostError
 from reviews.labelling.repeats import due_repeats
 from reviews.models import Assignment, Case, Review, Reviewer
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from submissions.models import User
 
 CANDIDATES: Final = 20
-"""How many cases are tried at once before the queue is read again: others may be faster at some."""
+"""How many cases are tried before the queue is read again; other reviewers may claim some of them first."""
 
 
 def own_assignment(user: User | AnonymousUser, pk: int) -> Assignment:
-    """Return an assignment of ``user``'s, in any state. Raises Http404 for other annotators' ones."""
+    """Return an assignment of ``user``, in any state. Raises Http404 for other reviewers' assignments."""
     reviewer = reviewer_of(user)
     own = Assignment.objects.select_related("case", "reviewer").filter(pk=pk, reviewer=reviewer).first()
     if reviewer is None or own is None:
@@ -46,7 +46,7 @@ def own_assignment(user: User | AnonymousUser, pk: int) -> Assignment:
 
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """How many cases wait for one reviewer. ``mine``: held, or let go of and still to be taken up again."""
+    """How many cases wait for one reviewer. ``mine`` counts held and resumable ones."""
 
     mine: int
     unclaimed: int
@@ -54,52 +54,52 @@ class QueueCounts:
 
 
 def claim(*, reviewer: Reviewer, role: Role) -> Assignment | None:
-    """What ``reviewer`` is to work on: the case at hand, in whatever role, else the first one that is waiting.
+    """Return the case that ``reviewer`` holds, in any role, or else claim the first waiting one.
 
-    ``None`` when nothing waits. Raises :class:`NotReadyError` when something is to be done before.
+    ``None`` if none waits. Raises :class:`NotReadyError` if the reviewer must do something first.
     """
     require_ready(reviewer, role)
     held_now = _held_now(reviewer)
     if held_now is not None and renew(held_now):
         return held_now
     expire()
-    # Cases that others are just looking at are passed over first: there is no need to queue up for one. When nothing
-    # else is left they are waited for, since "nothing to do" must be true.
+    # First skip cases that other requests have locked. If none is left, wait for the locks, so that "nothing waits"
+    # is only reported if it is true.
     for waits in (False, True):
         for case_id in _in_order(reviewer, role):
-            taken = _take(case_id, reviewer, role, waits=waits)
-            if taken is not None:
-                return taken
+            claimed = _try_claim(case_id, reviewer, role, waits=waits)
+            if claimed is not None:
+                return claimed
     return None
 
 
-def take_up(assignment: Assignment) -> Assignment:
-    """Take an item up again that expired or was handed back, with its draft.
+def resume(assignment: Assignment) -> Assignment:
+    """Resume an item that expired or was handed back, with its draft.
 
-    Raises :class:`NotReadyError`, and :class:`LeaseLostError` when somebody else is at it, when it has its labels, or
-    while another item is held. Nobody waits for a practice item, so there is always a place.
+    Raises :class:`NotReadyError`, and :class:`LeaseLostError` if another reviewer holds it, if it has its labels, or
+    while the reviewer holds another item. A practice item can always be resumed.
     """
     reviewer, role = assignment.reviewer, Role(assignment.role)
     if assignment.case.kind == CaseKind.PRACTICE:
-        _live_again(assignment)
+        _reactivate(assignment)
         return assignment
     require_ready(reviewer, role)
     expire()
-    taken = _take(assignment.case_id, reviewer, role, waits=True)
-    if taken is None:
+    claimed = _try_claim(assignment.case_id, reviewer, role, waits=True)
+    if claimed is None:
         raise LeaseLostError(why_lost(assignment))
-    if taken.pk != assignment.pk:
-        msg = "You hold another item. Lock it or hand it back first; what you typed here is kept."
+    if claimed.pk != assignment.pk:
+        msg = "You hold another item. Lock it or hand it back first; your draft here is kept."
         raise LeaseLostError(msg)
-    extend(taken)
-    return taken
+    extend(claimed)
+    return claimed
 
 
-def workable(reviewer: Reviewer, role: Role) -> QuerySet[Case]:
-    """The cases that ``reviewer`` could take now in ``role``: open, with a place left, and not done or skipped."""
+def claimable(reviewer: Reviewer, role: Role) -> QuerySet[Case]:
+    """Return the cases that ``reviewer`` can claim now in ``role``: open, with a place left, not done or skipped."""
     if role not in reviewer.roles:
         return Case.objects.none()
-    over = Assignment.objects.filter(case=OuterRef("pk"), reviewer=reviewer).exclude(state__in=LET_GO)
+    over = Assignment.objects.filter(case=OuterRef("pk"), reviewer=reviewer).exclude(state__in=RESUMABLE)
     cases = open_cases(reviewer).filter(~Exists(over))
     if role == Role.ADJUDICATOR:
         return cases.filter(kind=CaseKind.REVIEW, state=CaseState.DISPUTED)
@@ -110,12 +110,12 @@ def workable(reviewer: Reviewer, role: Role) -> QuerySet[Case]:
 
 
 def queue_counts(reviewer: Reviewer) -> QueueCounts:
-    """How many cases wait for ``reviewer``. Three queries.
+    """Count the cases that wait for ``reviewer``. Three queries.
 
-    Not why they wait: how many are audits would fall when one is taken, and so tell what it is.
+    The counts are not split by reason: a count of audits that falls when one is claimed would reveal what it is.
     """
-    to_label, to_decide = (workable(reviewer, role).values("pk") for role in (Role.ANNOTATOR, Role.ADJUDICATOR))
-    again = Q(state__in=LET_GO) & (Q(case__in=to_label) | Q(case__in=to_decide))
+    to_label, to_decide = (claimable(reviewer, role).values("pk") for role in (Role.ANNOTATOR, Role.ADJUDICATOR))
+    again = Q(state__in=RESUMABLE) & (Q(case__in=to_label) | Q(case__in=to_decide))
     mine = Assignment.objects.filter(Q(state__in=LIVE) | again, reviewer=reviewer)
     return QueueCounts(
         mine=mine.exclude(case__kind=CaseKind.PRACTICE).count(),
@@ -135,12 +135,12 @@ def _count(rows: QuerySet[Any]) -> Coalesce:
 
 
 def _in_order(reviewer: Reviewer, role: Role) -> list[int]:
-    """Ids of the first cases for ``reviewer``: by severity, then day, then at random, as drawn when they were made.
+    """Return ids of the first cases for ``reviewer``: by severity, day, and the random rank drawn on creation.
 
-    What the reviewer handed back comes last. A repeat stands among the most severe: it would tell what it is by coming
-    always first, and never come by its own severity while anything else waits.
+    Cases that the reviewer handed back come last. Repeats are ranked among the most severe: always being first would
+    reveal them, and by their own severity they would never come while others wait.
     """
-    cases = workable(reviewer, role)
+    cases = claimable(reviewer, role)
     severities = cases.filter(kind=CaseKind.REVIEW).order_by().aggregate(highest=models.Max("severity"))
     rank = models.Case(
         models.When(kind=CaseKind.REPEAT, then=Value(severities["highest"] or 0)),
@@ -152,8 +152,8 @@ def _in_order(reviewer: Reviewer, role: Role) -> list[int]:
     return list(ordered.order_by("returned", "-rank", "day", "place", "pk").values_list("pk", flat=True)[:CANDIDATES])
 
 
-def _take(case_id: int, reviewer: Reviewer, role: Role, *, waits: bool) -> Assignment | None:
-    """Lease one case, if it is still there to be taken; what is held meanwhile (a second tab) is answered instead."""
+def _try_claim(case_id: int, reviewer: Reviewer, role: Role, *, waits: bool) -> Assignment | None:
+    """Lease one case if it is still claimable; return an item that is held already (from a second tab) instead."""
     try:
         with transaction.atomic():
             Reviewer.objects.select_for_update(of=("self",), no_key=True).get(pk=reviewer.pk)
@@ -162,8 +162,8 @@ def _take(case_id: int, reviewer: Reviewer, role: Role, *, waits: bool) -> Assig
                 return held_now
             rows = Case.objects.select_for_update(of=("self",), no_key=True, skip_locked=not waits)
             case = rows.filter(pk=case_id).first()
-            # Counted only now that nobody else can take a place.
-            if case is None or not workable(reviewer, role).filter(pk=case_id).exists():
+            # Count places only under the lock, so that no other request takes one meanwhile.
+            if case is None or not claimable(reviewer, role).filter(pk=case_id).exists():
                 return None
             return _lease(case, reviewer, role)
     except IntegrityError:
@@ -185,8 +185,8 @@ def _lease(case: Case, reviewer: Reviewer, role: Role) -> Assignment:
     return assignment
 
 
-def _live_again(assignment: Assignment) -> None:
+def _reactivate(assignment: Assignment) -> None:
     facts = {"state": AssignmentState.ACTIVE, "token": uuid.uuid4(), "lease_until": lease_end(), "ended": None}
-    if not Assignment.objects.filter(pk=assignment.pk, state__in=LET_GO).update(**facts):
+    if not Assignment.objects.filter(pk=assignment.pk, state__in=RESUMABLE).update(**facts):
         raise LeaseLostError(why_lost(assignment))
     assignment.refresh_from_db()

@@ -1,6 +1,6 @@
-"""What was typed and is not locked yet.
+"""Store drafts of labels and decisions.
 
-Nothing typed is lost: drafts outlive leases, and a tab or device cannot overwrite what another one has saved.
+No input is lost: drafts outlive leases, and a tab or device cannot overwrite what another one saved.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _TRIES: Final = 5
 
 
 def save_draft(*, assignment: Assignment, draft: Mapping[str, Any], version: int, active_seconds: float = 0) -> int:
-    """Store ``draft`` if ``version`` is the stored one, and return the version that it has now.
+    """Store ``draft`` if ``version`` is the stored one, and return its new version.
 
-    ``active_seconds`` is the time since the last save in which the page was used; no more of it counts than has passed
-    since, however many tabs are open. What is stored already may be sent again. Raises :class:`StaleDraftError` with
-    what is stored; :class:`LeaseLostError` when the item is not held any more, in which case the draft is kept all the
-    same, unless the label is locked.
+    ``active_seconds`` is the time since the last save in which the page was in use; at most the elapsed time counts,
+    however many tabs are open. The stored draft may be sent again. Raises :class:`StaleDraftError` with the stored
+    draft; :class:`LeaseLostError` if the item is no longer held, which still keeps the draft unless the label is
+    locked.
     """
     stored = Assignment.objects.get(pk=assignment.pk)
     if stored.state == AssignmentState.DONE:
@@ -46,7 +46,7 @@ def save_draft(*, assignment: Assignment, draft: Mapping[str, Any], version: int
 
 
 def keep(assignment: Assignment, typed: Mapping[str, Any]) -> None:
-    """Put what could not be locked or decided into the draft, over whatever is there."""
+    """Store input that could not be locked or decided in the draft, overwriting it."""
     for _ in range(_TRIES):
         stored = Assignment.objects.get(pk=assignment.pk)
         draft = {**stored.draft, **typed}
@@ -55,13 +55,13 @@ def keep(assignment: Assignment, typed: Mapping[str, Any]) -> None:
 
 
 def counted_seconds(assignment: Assignment, active_seconds: float, now: datetime) -> int:
-    """How much of an increment of active time counts: no more than has passed since the last save."""
+    """Return the active seconds that count: at most the time elapsed since the last save."""
     passed = (now - (assignment.draft_saved or assignment.created)).total_seconds()
     return round(max(0, min(active_seconds, passed)))
 
 
 def _write(stored: Assignment, draft: Mapping[str, Any], now: datetime, *, bump: bool = True, **fields: Any) -> bool:
-    """Store the draft unless somebody was faster; say whether it was stored."""
+    """Store the draft unless another request changed it first; return whether it was stored."""
     rows = Assignment.objects.filter(pk=stored.pk, draft_version=stored.draft_version)
     version = stored.draft_version + bump
     return bool(

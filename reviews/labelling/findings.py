@@ -1,4 +1,4 @@
-"""What a label must have before it is locked."""
+"""Validate labels and their findings before they are stored or locked."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LONGEST_TEXT: Final = 2_000
 LONGEST_NOTE: Final = 10_000
 LABELS: Final = tuple(value for value, _ in LABEL_CHOICES)
 LONGEST_TYPED_NUMBER: Final = 12
-"""Characters of a line number as it was typed."""
+"""Characters of a line number as entered."""
 _LONGEST_NUMBER: Final = 9
 
 
 class Finding(TypedDict):
-    """What is wrong where: 1-based lines of one side as it is shown, both ends included."""
+    """An error and its place: 1-based, inclusive lines of one side as shown."""
 
     side: str
     start: int
@@ -32,7 +32,7 @@ class Finding(TypedDict):
 
 
 class Given(NamedTuple):
-    """A whole label."""
+    """A complete label."""
 
     label: str
     confidence: int
@@ -41,7 +41,7 @@ class Given(NamedTuple):
 
 
 class TypedLabel(NamedTuple):
-    """A label as it was typed, complete or not. ``findings`` hold text, in the order in which they were sent."""
+    """A label as entered, complete or not. ``findings`` have text values, in the order sent."""
 
     label: str
     confidence: int | None
@@ -50,18 +50,18 @@ class TypedLabel(NamedTuple):
 
     @property
     def draft(self) -> dict[str, Any]:
-        """What is stored of it: findings in which nothing was typed are left out."""
-        return {**self._asdict(), "findings": [row for row in self.findings if has_words(row)]}
+        """Return the data to store; empty findings are left out."""
+        return {**self._asdict(), "findings": [row for row in self.findings if has_input(row)]}
 
 
 def typed_label(*, label: str, confidence: int | None, findings: Sequence[Mapping[str, Any]], note: str) -> TypedLabel:
-    """Return a label of typed values as it can be stored. Raises :class:`IncompleteError` for what cannot.
+    """Return the entered values as a label that can be stored. Raises :class:`IncompleteError` otherwise.
 
-    Its fields are ``confidence``, ``note``, ``findings``, ``finding-0``, ``finding-1``, …
+    The error's fields are ``confidence``, ``note``, ``findings``, ``finding-0``, ``finding-1``, …
     """
     errors: dict[str, str] = {}
     if confidence is not None and confidence not in Confidence.values:
-        errors["confidence"] = f"The confidence is one of {', '.join(map(str, Confidence.values))}."
+        errors["confidence"] = f"The confidence must be one of {', '.join(map(str, Confidence.values))}."
     rows = [
         {name: "" if row[name] is None else _text(row[name]) for name in Finding.__annotations__} for row in findings
     ]
@@ -85,49 +85,49 @@ def _text(typed: object) -> str:
 
 def _unstorable(text: str, most: int) -> str:
     if "\0" in text:
-        return "holds a NUL character, which cannot be stored."
+        return "contains a NUL character, which cannot be stored."
     return f"has {len(text):,} characters; at most {most:,} can be kept." if len(text) > most else ""
 
 
 def clean_label(
     *, label: str, confidence: int | None, findings: Sequence[Mapping[str, Any]], note: str, lines: Mapping[str, int]
 ) -> Given:
-    """A label ready to be locked. ``lines`` says how many lines each side has (:func:`items.line_count`).
+    """Return a label ready to be locked. ``lines`` has the number of lines of each side (:func:`items.line_count`).
 
-    LC and LI need a finding that is located; CC may have some. Findings in which nothing was typed are dropped; where
-    one has a first line only, it is the last one too. Raises :class:`IncompleteError` with the fields ``label``,
-    ``confidence``, ``findings``, ``finding-0``, ``finding-1``, … (in the order in which they were sent).
+    LC and LI need at least one finding with lines; CC may have some. Empty findings are dropped; a finding with only a
+    first line ends on that line. Raises :class:`IncompleteError` with the fields ``label``, ``confidence``,
+    ``findings``, ``finding-0``, ``finding-1``, … (in the order sent).
     """
     errors: dict[str, str] = {}
     if label not in LABELS:
         errors["label"] = "Choose CC, LC or LI."
     if confidence not in Confidence.values:
-        errors["confidence"] = "Say how sure you are."
+        errors["confidence"] = "Choose your confidence."
     located: list[Finding] = []
     for number, row in enumerate(findings):
-        if not has_words(row):
+        if not has_input(row):
             continue
         try:
             located.append(_finding(row, lines))
         except ValueError as error:
             errors[f"finding-{number}"] = f"Finding {number + 1} {error}"
     if not located and label in (Label.LI, Label.LC) and not any(name.startswith("finding-") for name in errors):
-        errors["findings"] = f"{label} needs at least one finding: say what is wrong, and on which lines."
+        errors["findings"] = f"{label} needs at least one finding: describe what is wrong, and on which lines."
     if errors or confidence is None:
         raise IncompleteError(errors)
     return Given(label, confidence, located, note)
 
 
-def has_words(row: Mapping[str, Any]) -> bool:
-    """Whether anything was typed into a finding."""
+def has_input(row: Mapping[str, Any]) -> bool:
+    """Return whether any field of a finding was filled in."""
     return any(str(row[name]).strip() for name in ("start", "end", "text", "error_class"))
 
 
 def _finding(row: Mapping[str, Any], lines: Mapping[str, int]) -> Finding:
-    """Raises ``ValueError``, to be put after the finding's name, for one that is not complete or not located."""
+    """Return a valid finding. Raises ``ValueError`` (text to follow the finding's name) if incomplete or misplaced."""
     side = row["side"]
     if side not in FindingSide.values:
-        msg = "does not say which code it is about."
+        msg = "does not name the code it is about."
         raise ValueError(msg)
     start = _whole_number(row["start"])
     end = start if row["end"] == "" else _whole_number(row["end"])
@@ -137,10 +137,10 @@ def _finding(row: Mapping[str, Any], lines: Mapping[str, int]) -> Finding:
         raise ValueError(msg)
     if not 1 <= start <= end <= last:
         name = FindingSide(side).label
-        msg = f"is on lines {start} to {end}; the {name} has lines 1 to {last}, and the first line comes first."
+        msg = f"is on lines {start} to {end}; use lines 1 to {last} of the {name}, with the first line first."
         raise ValueError(msg)
     if not (row["text"].strip() or row["error_class"]):
-        msg = "needs words, or at least an error class."
+        msg = "needs a text, or at least an error class."
         raise ValueError(msg)
     return Finding(side=side, start=start, end=end, text=row["text"], error_class=row["error_class"])
 

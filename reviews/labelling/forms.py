@@ -1,4 +1,4 @@
-"""The form of the labelling page: what may be kept as a draft. What a label must have is checked when it is locked."""
+"""Form of the labelling page, which accepts incomplete drafts. Labels are validated when they are locked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reviews.labelling.findings import (
     LONGEST_TYPED_NUMBER,
     MAX_FINDINGS,
     TypedLabel,
-    has_words,
+    has_input,
 )
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from django.http import QueryDict
 
 _VIEW: Final = ("layout", "whitespace", "wide", "tab")
-"""How the page is shown. Kept with the draft, so that it looks the same when one comes back."""
+"""Display settings of the page, stored with the draft."""
 _BLANK_FINDINGS: Final = 2
 _MOST_SECONDS: Final = 86_400
 
 
 class _TextField(forms.CharField):
-    """Text exactly as it was typed; browsers send other line ends than they show."""
+    """Text exactly as entered, except for the line ends that browsers change."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(required=False, strip=False, **options)
@@ -39,7 +39,7 @@ class _TextField(forms.CharField):
 
 
 class FindingForm(forms.Form):
-    """One finding, complete or not: lines are kept as typed until they are mended."""
+    """One finding, complete or not; invalid line numbers are kept as entered."""
 
     side = forms.ChoiceField(choices=FindingSide.choices, required=False, initial=FindingSide.CANDIDATE)
     start = forms.CharField(required=False, max_length=LONGEST_TYPED_NUMBER)
@@ -54,7 +54,7 @@ _Findings = forms.formset_factory(
 
 
 class LabelForm(forms.Form):
-    """A label as it is typed, with its ``findings``, how the page is shown, and which draft it was made from."""
+    """A label as entered, with its ``findings``, the display settings, and the version of its draft."""
 
     label = forms.ChoiceField(choices=LABEL_CHOICES, required=False)
     confidence = forms.TypedChoiceField(choices=Confidence.choices, required=False, coerce=int, empty_value=None)
@@ -68,27 +68,27 @@ class LabelForm(forms.Form):
     active_seconds = forms.IntegerField(required=False, min_value=0, max_value=_MOST_SECONDS)
 
     def __init__(self, data: QueryDict | None = None, *, draft: Mapping[str, Any] | None = None) -> None:
-        """What was sent, else what is stored."""
+        """Fill the form with the sent data, or with the stored draft."""
         draft = draft or {}
         super().__init__(data, initial={**draft, **(draft.get("view") or {})})
-        # Without a script, findings are added in blank rows; the page's script takes them away.
+        # Without scripts, findings are added in blank rows; the page's script removes these.
         rows = [*(draft.get("findings") or []), *[{}] * _BLANK_FINDINGS][:MAX_FINDINGS]
         self.findings = _Findings(data, initial=None if data else rows, prefix="finding")
         self.findings.extra = len(rows)
 
     def is_valid(self) -> bool:
-        """Whether everything can be kept."""
+        """Return whether everything can be stored."""
         return super().is_valid() and self.findings.is_valid()
 
     @property
     def rows(self) -> list[dict[str, str]]:
-        """The findings in the order in which they were sent, blank ones too."""
+        """Return the findings in the order sent, including blank ones."""
         names = FindingForm.base_fields
         return [{name: form.cleaned_data.get(name, "") for name in names} for form in self.findings.forms]
 
     @property
     def draft(self) -> dict[str, Any]:
-        """What is kept: findings in which something was typed, and every other field."""
+        """Return the draft to store: all fields, without empty findings."""
         given = self.cleaned_data
         return TypedLabel(given["label"], given["confidence"], self.rows, given["note"]).draft | {
             "paper_page": given["paper_page"] or 1,
@@ -97,16 +97,16 @@ class LabelForm(forms.Form):
 
     @property
     def typed(self) -> dict[str, Any]:
-        """What was sent, whether or not it can be kept."""
+        """Return what was sent, valid or not."""
         rows = [{name: form[name].value() or "" for name in FindingForm.base_fields} for form in self.findings.forms]
         return {
             "label": self["label"].value(),
             "note": self["note"].value(),
-            "findings": [row for row in rows if has_words(row)],
+            "findings": [row for row in rows if has_input(row)],
         }
 
-    def take_errors(self, errors: Mapping[str, str]) -> None:
-        """Show what keeps the label from being locked beside the fields that it is about."""
+    def add_errors(self, errors: Mapping[str, str]) -> None:
+        """Add errors that prevent locking to their fields."""
         for name, text in errors.items():
             number = name.removeprefix("finding-")
             if number.isdigit():
@@ -116,6 +116,6 @@ class LabelForm(forms.Form):
 
     @property
     def all_errors(self) -> list[str]:
-        """Every sentence, in the order of the page."""
+        """Return every error, in the order of the page."""
         lists = [*self.errors.values(), *(errors for form in self.findings.forms for errors in form.errors.values())]
         return [str(text) for errors in lists for text in errors] + [str(e) for e in self.findings.non_form_errors()]

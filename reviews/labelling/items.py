@@ -1,4 +1,4 @@
-"""What somebody who labels may see of an answer, and nothing else."""
+"""Collect what a reviewer may see of an answer while labelling, and nothing else."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 PaperForm: TypeAlias = Literal["pdf", "text", "missing"]
 
 LONGEST_FILE: Final = 200_000
-"""Characters of a repository's file that a page shows."""
-_TAKEN_AWAY: Final = (Visibility.WITHDRAWN, Visibility.HIDDEN)
+"""Characters of a repository file that a page shows."""
+_WITHDRAWN_OR_HIDDEN: Final = (Visibility.WITHDRAWN, Visibility.HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextFile:
-    """A file of the masked repository that helps to understand the task."""
+    """A file of the masked repository that is relevant to the task."""
 
     path: str
     text: str
@@ -41,7 +41,7 @@ class ContextFile:
 
 @dataclass(frozen=True, slots=True)
 class MaskedFile:
-    """The goal file as systems got it; ``first`` to ``last`` (from 1, inclusive; 0 if unknown) are masked."""
+    """The goal file as systems received it; ``first`` to ``last`` (from 1, inclusive; 0 if unknown) are masked."""
 
     path: str
     text: str
@@ -51,14 +51,13 @@ class MaskedFile:
 
 @dataclass(frozen=True, slots=True)
 class BlindItem:
-    """One answer without whose it is, how it was measured, and what others said of it.
+    """One answer without its system, owner, test results or other labels.
 
-    ``golden`` and ``candidate`` are the definitions as they are shown and as findings count their lines: dedented, no
-    line end at their end, marks that hide code written out. ``golden`` is empty where this instance does not have it.
-    With ``candidate_is_diff`` the goal was not found in the answer, and ``candidate`` is its whole difference.
-    ``other_changes`` is a unified diff of everything else that the answer changes, with the whole goal file where
-    anything around the goal is changed. Of an answer that was taken away
-    from the public since (``withheld``) both are empty.
+    ``golden`` and ``candidate`` are the definitions as shown, whose lines findings count: dedented, without a final
+    line end, with hidden characters made visible. ``golden`` is empty if this instance lacks it. If
+    ``candidate_is_diff``, the goal was not found in the answer, and ``candidate`` is its whole diff. ``other_changes``
+    is a unified diff of the answer's other changes, including the whole goal file if anything around the goal is
+    changed. For an answer that was withdrawn or hidden since (``withheld``), both are empty.
     """
 
     task: str
@@ -78,17 +77,17 @@ class BlindItem:
     withheld: bool = False
 
     def compared(self, *, ignore_whitespace: bool = False) -> Comparison:
-        """The golden function beside the answer."""
+        """Compare the golden function with the answer."""
         languages = ("python", "diff" if self.candidate_is_diff else "python")
         return side_by_side(self.golden, self.candidate, ignore_whitespace=ignore_whitespace, languages=languages)
 
 
 def blind_item(assignment: Assignment) -> BlindItem:
-    """What ``assignment`` asks to label. Files that the content store lacks are left out."""
+    """Return the item to label for ``assignment``. Files missing in the content store are left out."""
     answer = assignment.case.implementation
     revision = answer.revision
     paper = revision.task.paper
-    withheld = answer.submission.visibility in _TAKEN_AWAY
+    withheld = answer.submission.visibility in _WITHDRAWN_OR_HIDDEN
     return BlindItem(
         task=revision.task.slug,
         goal=revision.goal,
@@ -109,13 +108,13 @@ def blind_item(assignment: Assignment) -> BlindItem:
 
 
 def line_count(assignment: Assignment) -> dict[str, int]:
-    """How many lines each side has on which a finding can lie, by :class:`~reviews.enums.FindingSide`."""
+    """Return the number of lines of each :class:`~reviews.enums.FindingSide`."""
     answer = assignment.case.implementation
     return {"candidate": len(lines_of(shown_candidate(answer))), "golden": len(lines_of(shown_golden(answer.revision)))}
 
 
 def paper_file(revision: TaskRevision) -> Path | None:
-    """The paper as the content store has it; None where there is none."""
+    """Return the path of the paper in the content store, or None."""
     if not revision.paper_hash:
         return None
     try:
@@ -125,7 +124,7 @@ def paper_file(revision: TaskRevision) -> Path | None:
 
 
 def paper_form(revision: TaskRevision) -> PaperForm:
-    """Whether the paper can be shown as a PDF, as text, or not at all."""
+    """Return whether the paper can be shown as a PDF, as text, or not at all."""
     file = paper_file(revision)
     if file is None:
         return "missing"
@@ -133,7 +132,7 @@ def paper_form(revision: TaskRevision) -> PaperForm:
 
 
 def paper_response(assignment: Assignment) -> FileResponse:
-    """Return the paper of an item as a file whose name reveals nothing. Raises Http404 where none is stored."""
+    """Return the paper of an item as a file with a neutral name. Raises Http404 if none is stored."""
     revision = assignment.case.implementation.revision
     file = paper_file(revision)
     if file is None:
@@ -147,18 +146,18 @@ def paper_response(assignment: Assignment) -> FileResponse:
 
 
 def shown_definition(source: str) -> str:
-    """A definition as pages show it: without its class's indentation and line ends at its end, nothing hidden."""
-    # Python ends lines at lone carriage returns too: behind one, a comment is over.
+    """Return a definition for display: dedented, without final line ends, with hidden characters made visible."""
+    # Python also ends lines, and so comments, at lone carriage returns.
     lines = source.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
     indentation = lines[0][: len(lines[0]) - len(lines[0].lstrip(" \t"))]
-    # A string inside may hold less than the definition's indentation: then nothing can be taken away.
+    # A multi-line string may be indented less than the definition; then do not dedent.
     if all(line.startswith(indentation) or not line.strip() for line in lines):
         lines = [line.removeprefix(indentation) for line in lines]
     return with_visible_marks("\n".join(lines))
 
 
 def shown_golden(revision: TaskRevision) -> str:
-    """The golden function as pages show it, and as findings count its lines; empty where it is not here."""
+    """Return the golden function as shown, whose lines findings count; empty if it is not available."""
     try:
         return shown_definition(golden_definition(revision))
     except UNREADABLE:
@@ -166,14 +165,14 @@ def shown_golden(revision: TaskRevision) -> str:
 
 
 def shown_candidate(answer: Implementation) -> str:
-    """The goal as answered, as pages show it; without one the answer's whole difference."""
+    """Return the answer's goal as shown; if none was found, the answer's whole diff."""
     if answer.goal_source:
         return shown_definition(answer.goal_source)
     return code_with_visible_marks((answer.diff or answer.raw_answer).replace("\r\n", "\n").rstrip("\n"))
 
 
 def _masked_file(revision: TaskRevision) -> MaskedFile:
-    """The whole goal file where the content store has it, else the masked definition by itself."""
+    """Return the whole goal file if the content store has it, else only the masked definition."""
     try:
         found = masked_definition(revision)
     except UNREADABLE:

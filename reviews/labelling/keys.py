@@ -1,4 +1,4 @@
-"""The keys of the labelling page. They are fixed; an annotator may switch them off in the profile."""
+"""Define the keys of the labelling page. They are fixed; annotators can disable them in their profile."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
 
 class Key(NamedTuple):
-    """A key, as the page's script spells it, and what it does."""
+    """A key, as spelled in the page's script, and its action."""
 
     key: str
     does: str
 
 
-# docs/design/verdicts.md names the first twelve. None is a key that browsers keep for themselves.
+# docs/design/verdicts.md names the first twelve. Browsers reserve none of these keys.
 KEYS: Final[dict[str, Key]] = {
     "label_cc": Key("1", "Completely correct (CC)"),
     "label_lc": Key("2", "Logically correct (LC)"),
@@ -46,5 +46,5 @@ KEYS: Final[dict[str, Key]] = {
 
 
 def keys_of(reviewer: Reviewer) -> dict[str, str]:
-    """The key of each action, empty where the reviewer has switched them off."""
+    """Return the key of each action, or empty texts if the reviewer has disabled them."""
     return {action: "" if reviewer.keys_off else key.key for action, key in KEYS.items()}

@@ -1,4 +1,4 @@
-"""Locking a blind label."""
+"""Lock blind labels."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def lock(
     note: str = "",
     active_seconds: float = 0,
 ) -> Review:
-    """Lock a blind label for good, and move its case on. ``active_seconds`` is the time since the last saved draft.
+    """Lock a blind label permanently and move its case on. ``active_seconds`` is the time since the last saved draft.
 
-    The same lock sent twice gives the same label. A lease that ran out, or was handed back, is no reason to refuse a
-    label as long as the case has a place for it. Raises :class:`IncompleteError` for what is incomplete;
-    :class:`NotReadyError` when the guidelines have changed, and :class:`LeaseLostError` when there is no place any more
-    or another label is locked already: what was typed is then in the draft.
+    Sending the same label twice stores it once. A label is accepted after expiry or hand-back while the case still has
+    a place. Raises :class:`IncompleteError` for incomplete input; :class:`NotReadyError` if the guidelines have
+    changed; :class:`LeaseLostError` if there is no place left or another label is already locked. The last two keep the
+    input as a draft.
     """
     lines = items.line_count(assignment)
     given = clean_label(label=label, confidence=confidence, findings=findings, note=note, lines=lines)
@@ -55,19 +55,19 @@ def lock(
 
 
 def locked_label(assignment: Assignment) -> Review | None:
-    """Return the label that was locked for ``assignment``; None where there is none."""
+    """Return the label that was locked for ``assignment``, or None."""
     return Review.objects.filter(assignment=assignment).select_related("guideline").first()
 
 
 def require_guidelines_read(reviewer: Reviewer) -> None:
-    """Raises :class:`NotReadyError`, with the page to go to, while the guidelines in force are unread."""
+    """Raise :class:`NotReadyError`, with the address of the page to visit, while the current guidelines are unread."""
     if step := unread_guidelines(reviewer):
-        msg = f"{step.sentence} What you typed is kept as a draft; send it afterwards."
+        msg = f"{step.sentence} Your input is kept as a draft; send it afterwards."
         raise MissingStepError(msg, address=step.address)
 
 
 def _locked_before(case: Case, held: Assignment, given: Given) -> Review | None:
-    """A lock that arrives twice has done its work; another label never replaces the locked one."""
+    """Return the label if this lock was already stored; a different label never replaces it."""
     stored = Review.objects.filter(case=case, reviewer=held.reviewer).first()
     if stored is None or Given(stored.label, stored.confidence, stored.findings, stored.note) == given:
         return stored
@@ -92,7 +92,7 @@ def _lock(case: Case, held: Assignment, given: Given, active_seconds: float) -> 
         **given._asdict(),
     )
     if held.role == Role.ADJUDICATOR:
-        _go_on_to_evidence(case, held, review)
+        _start_evidence(case, held, review)
         return review
     Assignment.objects.filter(pk=held.pk).update(
         state=AssignmentState.DONE, lease_until=None, ended=now, active_seconds=review.active_seconds
@@ -104,32 +104,32 @@ def _lock(case: Case, held: Assignment, given: Given, active_seconds: float) -> 
 
 
 def _require_place(case: Case, held: Assignment) -> None:
-    """Raises :class:`LeaseLostError` when ``case`` takes no label from this reviewer any more."""
+    """Raise :class:`LeaseLostError` if ``case`` no longer accepts a label from this reviewer."""
     if case.kind == CaseKind.PRACTICE and case.state != CaseState.VOID:
         return
     if held.state in LIVE:
         awaited = (CaseState.ADJUDICATING,) if held.role == Role.ADJUDICATOR else TO_LABEL
         if case.state in awaited:
             return
-    elif claiming.workable(held.reviewer, Role(held.role)).filter(pk=case.pk).exists():
+    elif claiming.claimable(held.reviewer, Role(held.role)).filter(pk=case.pk).exists():
         return
     if held.state == AssignmentState.SKIPPED:
         raise LeaseLostError(holding.why_lost(held))
     msg = (
-        "This item takes no label from you any more: others have it, or its review has ended. "
+        "This item no longer accepts your label: other reviewers have it, or its review has ended. "
         "Your label is kept as a draft."
     )
     raise LeaseLostError(msg)
 
 
-def _go_on_to_evidence(case: Case, held: Assignment, review: Review) -> None:
-    """The blind label is in: whoever gave it goes on to decide, also after a lease that ran out."""
+def _start_evidence(case: Case, held: Assignment, review: Review) -> None:
+    """Let an adjudicator whose blind label is locked decide the case, even after the lease expired."""
     fresh = {} if held.state in LIVE else {"token": uuid.uuid4(), "ended": None}
     Assignment.objects.filter(pk=held.pk).update(
         state=AssignmentState.EVIDENCE,
         lease_until=holding.lease_end(),
         active_seconds=review.active_seconds,
-        # What is typed from now on explains a decision.
+        # From now on the draft is that of the decision.
         draft={field: value for field, value in held.draft.items() if field in {"paper_page", "view"}},
         draft_version=held.draft_version + 1,
         **fresh,

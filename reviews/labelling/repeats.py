@@ -1,4 +1,4 @@
-"""Showing somebody an answer again after a while, to see how steady an annotator's labels are."""
+"""Show annotators an answer again after a while, to measure the consistency of their labels."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _REPEAT: Final = "repeat"
 
 
 def plan_repeat(review: Review) -> Case | None:
-    """Have the same annotator label the answer once more if ``review`` is drawn for it; the new case, else ``None``.
+    """Create a repeat case for the same annotator if ``review`` is drawn at random; return it, or ``None``.
 
-    Only annotators' labels of real items are drawn, at random and once for each annotator and answer. Idempotent.
+    Only annotators' labels of real items are drawn, once per annotator and answer. Idempotent.
     """
     repeatable = review.role == Role.ANNOTATOR and review.case.kind == CaseKind.REVIEW and review.reviewer.user_id
     if not repeatable or not drawn(_REPEAT, review.pk, settings.ENVIRONMENT.review_repeat_share):
@@ -51,7 +51,7 @@ def plan_repeat(review: Review) -> Case | None:
 
 
 def due_repeats(reviewer: Reviewer) -> QuerySet[Case]:
-    """The repeats that ``reviewer`` may label now: after enough other labels, or enough days, to have forgotten."""
+    """Return the repeats that ``reviewer`` may label now, after enough other labels or days since the first label."""
     since = (
         Review.objects.filter(reviewer=reviewer, locked__gt=OuterRef("created"))
         .exclude(case__kind=CaseKind.PRACTICE)

@@ -1,4 +1,4 @@
-"""Cases, the labels and decisions on them, and the reviewers who give these."""
+"""Models of reviewing: cases, labels, decisions, reviewers and guidelines."""
 
 from reviews.models.cases import Assignment, Case, CaseEvent, Trigger
 from reviews.models.guidelines import GuidelineReading, GuidelineRevision

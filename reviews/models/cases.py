@@ -1,4 +1,4 @@
-"""What is reviewed, why, and by whom now."""
+"""Cases, their triggers, assignments and events."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from submissions.models.append_only import AppendOnly, AppendOnlyQuerySet
 
 
 def _any_place() -> int:
-    """Where a case stands among those of its severity and day: items come in random order."""
+    """Return a random rank among the cases of the same severity and day."""
     return random.SystemRandom().randrange(2**31)
 
 
 class Case(models.Model):
-    """One answer under review, in one round. An appeal opens the next round and leaves this one as it is.
+    """One answer under review, in one round. An appeal opens the next round and keeps this one.
 
-    ``label`` and ``source`` are set when it is closed. A repeat is ``reserved_for`` the one who labelled the answer
-    before; a practice case has its ``known_label`` and ``explanation``, and takes any number of labels.
+    ``label`` and ``source`` are set when it closes. A repeat is ``reserved_for`` the reviewer who labelled the answer
+    before. A practice case has a ``known_label`` and ``explanation``, and accepts any number of labels.
     """
 
     identifier = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -81,9 +81,9 @@ class Case(models.Model):
 
 
 class Trigger(AppendOnly):
-    """Why a case is there. ``inclusion_probability`` is 1 for what is always reviewed; less for random samples.
+    """Why a case was opened. ``inclusion_probability`` is 1 if always reviewed, less for random samples.
 
-    An appeal is ``raised_by`` somebody, with evidence in ``detail``.
+    An appeal has a user in ``raised_by`` and evidence in ``detail``.
     """
 
     case = models.ForeignKey(Case, on_delete=models.CASCADE, related_name="triggers")
@@ -106,16 +106,16 @@ class Trigger(AppendOnly):
 
     @property
     def sampled(self) -> str:
-        """The probability of a random draw, in words; empty for what is always reviewed."""
+        """Return the probability of the random draw as text; empty if always reviewed."""
         share = self.inclusion_probability
         return f"drawn with probability {100 * share:.3g} %" if share < 1 else ""
 
 
 class Assignment(models.Model):
-    """Who works on a case, held by ``token`` until ``lease_until``. At most one per reviewer and case, ever.
+    """A reviewer's work on a case, held with ``token`` until ``lease_until``. At most one per reviewer and case.
 
-    ``draft`` is what was typed, ``draft_version`` counts its saves; both outlive the lease. ``active_seconds`` is time
-    in which the page was in front and used.
+    ``draft`` has the unlocked input and ``draft_version`` counts its saves; both outlive the lease. ``active_seconds``
+    is the time in which the page was visible and in use.
     """
 
     case = models.ForeignKey(Case, on_delete=models.CASCADE, related_name="assignments")
@@ -142,7 +142,7 @@ class Assignment(models.Model):
 
 
 class CaseEvent(AppendOnly):
-    """A case changed its state, or somebody took it, handed it back, let it expire or skipped it."""
+    """A change of a case's state, or a reviewer's claim, hand-back, expiry or skip."""
 
     case = models.ForeignKey(Case, on_delete=models.CASCADE, related_name="events")
     reviewer = models.ForeignKey(Reviewer, null=True, blank=True, on_delete=models.PROTECT, related_name="+")

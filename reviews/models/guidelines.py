@@ -1,4 +1,4 @@
-"""The guidelines that labels follow, revision by revision, and who has read which."""
+"""Revisions of the labelling guidelines, and which reviewers have read them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from submissions.models.append_only import AppendOnly, AppendOnlyQuerySet
 
 
 class GuidelineRevision(AppendOnly):
-    """The guidelines as they were from ``created`` until the next revision. ``text`` is Markdown."""
+    """The guidelines in force from ``created`` until the next revision. ``text`` is Markdown."""
 
     number = models.PositiveIntegerField(unique=True)
     text = models.TextField()
@@ -28,7 +28,7 @@ class GuidelineRevision(AppendOnly):
 
 
 class GuidelineReading(AppendOnly):
-    """Somebody has said to have read a revision, or how it differs from the one read before."""
+    """A reviewer's confirmation of having read a revision, or its changes since the last one read."""
 
     reviewer = models.ForeignKey(Reviewer, on_delete=models.CASCADE, related_name="readings")
     revision = models.ForeignKey(GuidelineRevision, on_delete=models.PROTECT, related_name="readings")

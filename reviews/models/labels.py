@@ -1,4 +1,4 @@
-"""What reviewers say: blind labels, decisions, and the tasks that decisions put in doubt."""
+"""Reviewers' blind labels and decisions, and the task flags that decisions raise."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from submissions.models.append_only import AppendOnly, AppendOnlyQuerySet
 class Review(AppendOnly):
     """A reviewer's locked blind label of one case.
 
-    ``findings`` lists ``{side, start, end, text, error_class}``: 1-based lines of the candidate's or the golden
-    function as they are shown, both ends included; ``error_class`` may be empty. Agreement uses annotators' only.
+    ``findings`` lists ``{side, start, end, text, error_class}``: 1-based, inclusive lines of the candidate's or the
+    golden function as shown; ``error_class`` may be empty. Agreement uses only annotators' labels.
     """
 
     identifier = models.UUIDField(default=uuid.uuid4, unique=True)
@@ -49,7 +49,7 @@ class Review(AppendOnly):
 
 
 class Decision(AppendOnly):
-    """An adjudicator's final label of a case. ``reasons`` are codes of :class:`ReasonCode`, in its order."""
+    """An adjudicator's final label of a case. ``reasons`` are codes of :class:`ReasonCode`, in order."""
 
     identifier = models.UUIDField(default=uuid.uuid4, unique=True)
     case = models.OneToOneField(Case, on_delete=models.CASCADE, related_name="decision")
@@ -70,12 +70,12 @@ class Decision(AppendOnly):
 
     @property
     def reason_names(self) -> str:
-        """Why the raters differed, in words."""
+        """Return the names of the reasons why the raters differed."""
         return ReasonCode.in_words(self.reasons)
 
 
 class TaskFlag(models.Model):
-    """A decision found a task's test or golden function bad: one flag for each. It marks every score until lifted."""
+    """A decision's finding that a task's test or golden function is bad. It marks every score until it is lifted."""
 
     revision = models.ForeignKey(TaskRevision, on_delete=models.CASCADE, related_name="flags")
     decision = models.ForeignKey(Decision, on_delete=models.PROTECT, related_name="flags")

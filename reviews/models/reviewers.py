@@ -1,4 +1,4 @@
-"""Reviewers, how they were invited, and what they must not label."""
+"""Reviewers, their conflicts of interest, and invitations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from submissions.models import System
 
 
 class Reviewer(models.Model):
-    """Somebody who labels, known to the public by ``pseudonym`` unless ``shows_name``.
+    """An annotator or adjudicator, shown by ``pseudonym`` unless ``shows_name``.
 
-    ``user`` is null for those without an account here. ``conflicts_confirmed``: the list of conflicts is complete, and
-    neither it nor the affiliation has changed since. ``keys_off`` switches the labelling page's keys off.
+    ``user`` is null for reviewers without an account here. ``conflicts_confirmed`` is set when the reviewer confirms
+    the list of conflicts, and unset when the list or the affiliation changes. ``keys_off`` disables the labelling
+    page's keys.
     """
 
     user = models.OneToOneField(
@@ -42,17 +43,17 @@ class Reviewer(models.Model):
 
     @property
     def roles(self) -> list[Role]:
-        """The roles that this reviewer has."""
+        """Return the reviewer's roles."""
         return [role for role in Role if getattr(self, f"is_{role.value}")]
 
     @property
     def public_name(self) -> str:
-        """What pages call this reviewer."""
+        """Return the name shown on pages."""
         return self.name if self.shows_name and self.name else self.pseudonym
 
 
 class Conflict(models.Model):
-    """A system or an organisation whose answers a reviewer must not label. Exactly one of both."""
+    """A system or organisation (exactly one of them) whose answers a reviewer must not label."""
 
     reviewer = models.ForeignKey(Reviewer, on_delete=models.CASCADE, related_name="conflicts")
     system = models.ForeignKey(System, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
@@ -79,7 +80,7 @@ class Conflict(models.Model):
 
 
 class Invitation(models.Model):
-    """A link that makes whoever opens it, signed in, a reviewer. Only a digest of its secret is kept."""
+    """A link that makes the signed-in user who opens it a reviewer. Only a digest of its secret is stored."""
 
     secret_digest = models.CharField(max_length=64, unique=True)
     annotator = models.BooleanField(default=True)
@@ -100,5 +101,5 @@ class Invitation(models.Model):
 
     @property
     def roles(self) -> list[Role]:
-        """The roles that it gives."""
+        """Return the roles that it gives."""
         return [role for role in Role if getattr(self, role.value)]

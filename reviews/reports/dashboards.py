@@ -1,7 +1,7 @@
-"""How reviewing goes: what waits, what happens to each case, and how steady annotators are.
+"""Compute the dashboard of reviewing: waiting cases, histories of cases, and annotators' consistency.
 
-Nothing here shows what somebody said of a case that is not closed, nor the cases of a submission that is
-hidden from the viewer (:func:`reviews.labelling.blindness.hidden_submissions`).
+It reveals no label of a case that is not closed, and no case of a submission hidden from the viewer
+(:func:`reviews.labelling.blindness.hidden_submissions`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _DAYS: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """How many cases wait in a state (of one severity, or of all) or for a reason, and since when the oldest.
+    """Number of cases that wait in a state (of one severity, or all) or for a reason, and the time of the oldest.
 
-    ``percent`` is its share of the longest line.
+    ``percent`` is relative to the longest line.
     """
 
     what: TextChoices
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass(slots=True)
 class Pairs:
-    """Labels compared with others: ``n`` pairs, of which ``same``, and ``opposed`` with CC against LI."""
+    """Compared labels: ``n`` pairs, ``same`` of them equal, ``opposed`` of them CC against LI."""
 
     n: int = 0
     same: int = 0
@@ -53,7 +53,7 @@ class Pairs:
 
     @property
     def percent(self) -> float | None:
-        """How many of a hundred are the same; None without a pair."""
+        """Return the percentage of equal pairs; None without a pair."""
         return round(100 * self.same / self.n, 1) if self.n else None
 
     def add(self, one: str, other: str) -> None:
@@ -65,7 +65,7 @@ class Pairs:
 
 @dataclass(slots=True)
 class Work:
-    """What one reviewer has done. Comparisons are of closed cases only; ``seconds`` is the median of active time."""
+    """One reviewer's work. Only closed cases are compared; ``seconds`` is the median active time."""
 
     reviewer: Reviewer
     labels: int = 0
@@ -79,29 +79,29 @@ class Work:
     expired: int = 0
 
 
-def queue(*, closed: Collection[int], by_severity: bool) -> list[Line]:
-    """What waits, state by state in the order of a case's life; the most urgent first. One query.
+def queue(*, hidden: Collection[int], by_severity: bool) -> list[Line]:
+    """Count waiting cases by state, in the order of states, highest severity first. One query.
 
-    Repeats are counted with the others: somebody who waits for one shall not see it.
+    Repeats are counted with the others, so that their annotator does not notice them.
     """
     names = ["state", "severity"] if by_severity else ["state"]
-    waiting = visible_cases(closed).filter(state__in=OPEN).order_by().values(*names)
+    waiting = visible_cases(hidden).filter(state__in=OPEN).order_by().values(*names)
     rows = waiting.annotate(what=F("state"), count=Count("pk"), oldest=Min("created"))
     return _lines(rows, CaseState)
 
 
-def reasons(*, closed: Collection[int]) -> list[Line]:
-    """Why cases wait, in the order of :class:`TriggerKind`; one with several reasons counts for each. One query.
+def reasons(*, hidden: Collection[int]) -> list[Line]:
+    """Count waiting cases by trigger, in the order of :class:`TriggerKind`; several triggers count each. One query.
 
-    For those who label nothing: a number that falls when a case is taken tells why that one is there.
+    Only for viewers who do not label: a number that falls when a case is claimed reveals its trigger.
     """
-    waiting = Trigger.objects.filter(case__in=visible_cases(closed).filter(state__in=OPEN)).order_by().values("kind")
+    waiting = Trigger.objects.filter(case__in=visible_cases(hidden).filter(state__in=OPEN)).order_by().values("kind")
     rows = waiting.annotate(what=F("kind"), count=Count("pk"), oldest=Min("case__created"))
     return _lines(rows, TriggerKind)
 
 
 def _lines(rows: Iterable[Any], kind: type[TextChoices]) -> list[Line]:
-    """In the order of ``kind``, the most urgent first."""
+    """Return the lines in the order of ``kind``, highest severity first."""
     most = max((row["count"] for row in rows), default=1)
     lines = [
         Line(
@@ -116,18 +116,18 @@ def _lines(rows: Iterable[Any], kind: type[TextChoices]) -> list[Line]:
     return sorted(lines, key=lambda line: (kind.values.index(line.what), -(line.severity or 0)))
 
 
-def visible_cases(closed: Collection[int]) -> QuerySet[Case]:
-    """Every case but practice, and but those of submissions with ids in ``closed``."""
-    return Case.objects.exclude(kind=CaseKind.PRACTICE).exclude(implementation__submission__in=closed)
+def visible_cases(hidden: Collection[int]) -> QuerySet[Case]:
+    """Return every case, except practice cases and those of submissions with ids in ``hidden``."""
+    return Case.objects.exclude(kind=CaseKind.PRACTICE).exclude(implementation__submission__in=hidden)
 
 
-def cases(*, closed: Collection[int], viewer: Reviewer | None, state: str = "") -> QuerySet[Case]:
-    """Cases with their events and number of labels, newest first; of one ``state`` where one is named.
+def cases(*, hidden: Collection[int], viewer: Reviewer | None, state: str = "") -> QuerySet[Case]:
+    """Return cases with their events and number of labels, newest first, optionally of one ``state``.
 
-    A ``viewer`` who labels does not see that an answer will be repeated.
+    Open repeats reserved for ``viewer`` are left out.
     """
     events = CaseEvent.objects.select_related("reviewer").order_by("pk")
-    found = visible_cases(closed).annotate(
+    found = visible_cases(hidden).annotate(
         labels=Count("reviews", filter=Q(reviews__role=Role.ANNOTATOR), distinct=True)
     )
     if viewer is not None:
@@ -138,19 +138,19 @@ def cases(*, closed: Collection[int], viewer: Reviewer | None, state: str = "") 
     return found.select_related(suite).prefetch_related(Prefetch("events", events)).order_by("-pk")
 
 
-def work(reviewers: Iterable[Reviewer], *, closed: Collection[int] = ()) -> list[Work]:
-    """Count what each of ``reviewers`` has done, in their order. Four queries, however many they are.
+def work(reviewers: Iterable[Reviewer], *, hidden: Collection[int] = ()) -> list[Work]:
+    """Summarise the work of each of ``reviewers``, in their order. Four queries for any number of reviewers.
 
-    Labels on the submissions ``closed`` are compared with no others.
+    Labels on the submissions ``hidden`` are not compared.
     """
     rows = {reviewer.pk: Work(reviewer) for reviewer in reviewers}
-    # With what is compared and nothing else: notes and findings may be long.
+    # Load only the compared columns, since notes and findings may be long.
     columns = ("case__kind", "case__implementation__submission_id", "case__state", "reviewer_id", "role", "label")
-    said = Review.objects.exclude(case__kind=CaseKind.PRACTICE).select_related("case__implementation")
-    said = said.order_by("locked", "pk")
-    labels = list(said.only(*columns, "active_seconds", "locked"))
+    reviews = Review.objects.exclude(case__kind=CaseKind.PRACTICE).select_related("case__implementation")
+    reviews = reviews.order_by("locked", "pk")
+    labels = list(reviews.only(*columns, "active_seconds", "locked"))
     _count(rows, labels)
-    shown = (each for each in labels if each.case.implementation.submission_id not in closed)
+    shown = (each for each in labels if each.case.implementation.submission_id not in hidden)
     _compare(rows, [each for each in shown if each.role == Role.ANNOTATOR and each.case.state in CLOSED])
     for person, number in Decision.objects.order_by().values_list("adjudicator").annotate(Count("pk")):
         if person in rows:
@@ -171,12 +171,12 @@ def _count(rows: dict[int, Work], labels: Iterable[Review]) -> None:
             rows[each.reviewer_id].last_days += each.locked > since
             seconds[each.reviewer_id].append(each.active_seconds)
     for person, spent in seconds.items():
-        # Imported labels of other tools may have no time; a median of zeros would tell nothing.
+        # Labels imported from other tools may have no time; a median of zeros would be meaningless.
         rows[person].seconds = round(median(spent)) if any(spent) else None
 
 
 def _compare(rows: dict[int, Work], labels: Iterable[Review]) -> None:
-    """Annotators' blind labels of closed cases with their peers', with decisions, and with their own of before."""
+    """Compare annotators' blind labels of closed cases with peers' labels, decisions, and their own earlier labels."""
     decisions = dict(Decision.objects.values_list("case", "label"))
     peers, decided, again = (defaultdict[int, Pairs](Pairs) for _ in range(3))
     by_case, first = defaultdict[int, list[Review]](list), dict[tuple[int, int], Review]()
@@ -196,8 +196,8 @@ def _compare(rows: dict[int, Work], labels: Iterable[Review]) -> None:
         row.peers, row.decided, row.again = peers[person], decided[person], again[person]
 
 
-def everybody_at_work() -> list[Reviewer]:
-    """Everybody who labels, decides, or has done so. One query."""
+def all_reviewers() -> list[Reviewer]:
+    """Return every reviewer who labels or decides, or has done so. One query."""
     active = Q(active=True) & (Q(is_annotator=True) | Q(is_adjudicator=True))
-    said = Q(pk__in=Review.objects.values("reviewer")) | Q(pk__in=Decision.objects.values("adjudicator"))
-    return list(Reviewer.objects.filter(active | said).order_by("pseudonym"))
+    former = Q(pk__in=Review.objects.values("reviewer")) | Q(pk__in=Decision.objects.values("adjudicator"))
+    return list(Reviewer.objects.filter(active | former).order_by("pseudonym"))

@@ -1,4 +1,4 @@
-"""Exporting labels: a row for every locked label and decision of the closed cases, as CSV or JSON Lines."""
+"""Export labels: a row for every locked label and decision of closed cases, as CSV or JSON Lines."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ COLUMNS: Final = (
     *("task", "trial", "system", "reviewer", "pseudonym", "name", "role", "label", "confidence", "findings"),
     *("note", "reason", "guideline", "active_seconds", "at"),
 )
-"""What docs/reviewing.md says of each. What a decision does not have (confidence, active seconds) is null."""
+"""Described in docs/reviewing.md. Columns that a decision lacks (confidence, active seconds) are null."""
 
 
 def export(*, form: Format, suite: Suite | None = None, without: Collection[int] = ()) -> Iterator[str]:
-    """The file in pieces, read from the database as they are taken; ``without`` are ids of submissions to leave out.
+    """Yield the file in pieces, read from the database as needed; ``without`` are ids of submissions to leave out.
 
-    Open, void and practice cases are left out. Cases come in the order in which they were closed.
+    Open, void and practice cases are left out. Cases are ordered by the time of closing.
     """
     cases = _closed_cases().exclude(implementation__submission__in=without)
     if suite is not None:
@@ -53,8 +53,8 @@ def export(*, form: Format, suite: Suite | None = None, without: Collection[int]
 
 
 def _closed_cases() -> QuerySet[Case]:
-    """With all that :func:`_rows_of` needs; a constant number of queries for each chunk."""
-    said = Review.objects.select_related("reviewer", "guideline").order_by("locked", "identifier")
+    """Return cases with all that :func:`_rows_of` needs; a constant number of queries for each chunk."""
+    reviews = Review.objects.select_related("reviewer", "guideline").order_by("locked", "identifier")
     return (
         Case.objects.filter(kind__in=_KINDS, state__in=CLOSED, closed__isnull=False)
         .select_related(
@@ -65,13 +65,13 @@ def _closed_cases() -> QuerySet[Case]:
             "decision__guideline",
         )
         .defer(*(f"implementation__{field}" for field in _HEAVY))
-        .prefetch_related("triggers", Prefetch("reviews", said))
+        .prefetch_related("triggers", Prefetch("reviews", reviews))
         .order_by("closed", "identifier")
     )
 
 
 def _rows_of(case: Case) -> Iterator[dict[str, Any]]:
-    """A case's labels in the order in which they were locked, then its decision."""
+    """Yield a case's labels in the order of locking, then its decision."""
     for review in case.reviews.all():
         yield {
             **_of_case(case),
@@ -121,16 +121,16 @@ def _of_case(case: Case) -> dict[str, Any]:
     }
 
 
-def _common(record: str, said: Review | Decision, person: Reviewer, at: datetime) -> dict[str, Any]:
+def _common(record: str, row: Review | Decision, person: Reviewer, at: datetime) -> dict[str, Any]:
     return {
         "record": record,
-        "identifier": str(said.identifier),
+        "identifier": str(row.identifier),
         "reviewer": str(person.identifier),
         "pseudonym": person.pseudonym,
         "name": person.name if person.shows_name else "",
-        "label": said.label,
-        "note": said.note,
-        "guideline": said.guideline.number,
+        "label": row.label,
+        "note": row.note,
+        "guideline": row.guideline.number,
         "at": _time(at),
     }
 

@@ -1,4 +1,4 @@
-"""Adjudication: the page with all the evidence, the decision, and what maintainers end or lift."""
+"""Pages of adjudication, and maintainers' actions: decide cases, void cases, lift flags."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reviews.cases import flags, holding, voiding
 from reviews.cases.evidence import evidence
 from reviews.enums import AssignmentState, Role
 from reviews.exceptions import LeaseLostError
-from reviews.forms import BecauseForm, DecideForm
+from reviews.forms import DecideForm, ReasonForm
 from reviews.labelling import adjudicating
 from reviews.labelling.claiming import own_assignment
 from reviews.labelling.items import blind_item
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 _KEYS: Final = ("label_cc", "label_lc", "label_li", "note", "guidelines", "help", "submit")
-"""Those actions of the labelling page that there are here too."""
+"""Actions of the labelling page that this page has too."""
 
 
 def _address(pk: int) -> str:
     return reverse("adjudicate", args=[pk])
 
 
-def _home(pk: int) -> str:  # noqa: ARG001 - what the view gets
+def _home(pk: int) -> str:  # noqa: ARG001 - action calls it with the view's arguments
     return reverse("reviews")
 
 
 def _own(request: HttpRequest, pk: int) -> Assignment:
-    """The adjudicator's own assignment, in any state. Raises Http404, also for maintainers: evidence is not theirs."""
+    """Return the adjudicator's own assignment, in any state. Raises Http404 for others, including maintainers."""
     assignment = own_assignment(request.user, pk)
     if assignment.role != Role.ADJUDICATOR:
         raise Http404
@@ -58,7 +58,7 @@ def _own(request: HttpRequest, pk: int) -> Assignment:
 @login_required
 @require_safe
 def adjudicate(request: HttpRequest, pk: int) -> HttpResponse:
-    """Everything that is known of a disputed answer but whose it is, and the form that decides it."""
+    """Show the evidence on a disputed answer, without its owner, and the form that decides it."""
     assignment = _own(request, pk)
     if assignment.state == AssignmentState.ACTIVE:
         return redirect("label", pk)
@@ -73,11 +73,11 @@ def adjudicate(request: HttpRequest, pk: int) -> HttpResponse:
 @action(_address)
 @never_cache
 def adjudicate_decide(request: HttpRequest, pk: int) -> HttpResponse:
-    """Decide. What was typed stays in the form until the decision is stored."""
+    """Decide the case. The input stays in the form until the decision is stored."""
     assignment = _own(request, pk)
     form = DecideForm(request.POST)
     if assignment.state == AssignmentState.ACTIVE:
-        # Nothing of the evidence is shown before the own label is locked, not even beside an error.
+        # No evidence is shown before the reviewer's label is locked, not even with an error.
         return redirect("label", pk)
     if form.is_valid():
         try:
@@ -98,7 +98,7 @@ def adjudicate_decide(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @login_required
 def adjudicate_beat(request: HttpRequest, pk: int) -> JsonResponse:
-    """Heartbeat of the open page: renew the lease and say until when it lasts (ISO 8601); 410 once it is lost."""
+    """Renew the lease of the open page and return its end (ISO 8601); respond with 410 once it is lost."""
     assignment = _own(request, pk)
     if assignment.state != AssignmentState.EVIDENCE:
         return JsonResponse({"error": holding.why_lost(assignment)}, status=HTTPStatus.GONE)
@@ -110,7 +110,7 @@ def adjudicate_beat(request: HttpRequest, pk: int) -> JsonResponse:
 
 
 def _typed_before(assignment: Assignment) -> dict[str, object]:
-    """A decision that could not be stored. The draft of the blind label, which has no reasons, is none."""
+    """Return a decision that could not be stored; a draft without reasons is that of the blind label."""
     draft = assignment.draft
     return {name: draft.get(name, "") for name in DecideForm.base_fields} if draft.get("reasons") else {}
 
@@ -132,7 +132,7 @@ def _page(request: HttpRequest, assignment: Assignment, form: DecideForm, *, sta
 
 
 def _lost(request: HttpRequest, assignment: Assignment, why: str, form: DecideForm, *, status: int) -> HttpResponse:
-    """Nothing of the evidence, and everything that was typed."""
+    """Show the input, without the evidence."""
     context = {"assignment": assignment, "why": why, "form": form, "note": form.data.get("note", "")}
     return render(request, "reviews/adjudicate_lost.html", context, status=status)
 
@@ -140,9 +140,9 @@ def _lost(request: HttpRequest, assignment: Assignment, why: str, form: DecideFo
 @action(_home)
 @maintainers_only
 def case_void(request: HttpRequest, pk: int) -> HttpResponse:
-    """End the review of an answer without a label; what was locked stays stored."""
+    """End the review of an answer without a label; locked labels stay stored."""
     case = get_object_or_404(Case, pk=pk)
-    return _because(
+    return _act_with_reason(
         request,
         title="End this review without a label",
         act=lambda reason: voiding.void(actor=user_of(request), case=case, reason=reason),
@@ -153,19 +153,19 @@ def case_void(request: HttpRequest, pk: int) -> HttpResponse:
 @action(_home)
 @maintainers_only
 def flag_lift(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lift the flag of a task: its test or golden function is trusted again."""
+    """Lift the flag of a task, whose test or golden function counts as correct again."""
     flag = get_object_or_404(TaskFlag, pk=pk)
-    return _because(
+    return _act_with_reason(
         request,
         title="Lift the flag of this task",
         act=lambda reason: flags.lift(actor=user_of(request), flag=flag, reason=reason),
-        done="The flag is lifted; the scores that rest on the task are no longer marked.",
+        done="The flag is lifted; the scores that depend on the task are no longer marked.",
     )
 
 
-def _because(request: HttpRequest, *, title: str, act: Callable[[str], object], done: str) -> HttpResponse:
-    """Do it and go back to where the form was; or show the form by itself, with what is wrong."""
-    form = BecauseForm(request.POST)
+def _act_with_reason(request: HttpRequest, *, title: str, act: Callable[[str], object], done: str) -> HttpResponse:
+    """Call ``act`` with the form's reason and return to the form's page, or show the form with its errors."""
+    form = ReasonForm(request.POST)
     back = _back(request, form.data.get("next", ""))
     context = {"form": form, "title": title, "back": back}
     return perform(
@@ -181,7 +181,7 @@ def _because(request: HttpRequest, *, title: str, act: Callable[[str], object], 
 
 
 def _back(request: HttpRequest, address: str) -> str:
-    """``address`` if it is one of this site's own, else the home of reviewing."""
+    """Return ``address`` if it is on this site, else the home page of reviewing."""
     allowed = url_has_allowed_host_and_scheme(
         address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )

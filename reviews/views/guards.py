@@ -1,4 +1,4 @@
-"""Let only annotators open a page."""
+"""Restrict views to active reviewers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def reviewers_only(view: View) -> View:
-    """Call ``view`` with the request and the active reviewer who asks. For others the page does not exist."""
+    """Call ``view`` with the request and the signed-in user's active reviewer; answer 404 to others."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

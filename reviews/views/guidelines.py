@@ -1,4 +1,4 @@
-"""The guidelines: reading them and their revisions, saying so, and writing the next one."""
+"""Pages of the guidelines: show revisions, confirm reading, publish the next one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @never_cache
 @require_safe
 def guidelines(request: HttpRequest) -> HttpResponse:
-    """The revision in force. To whoever has read an earlier one and not this, what it changes comes first."""
+    """Show the current revision, with its changes first for reviewers who have read an earlier one."""
     reviewer = reviewer_of(request.user)
     before = domain.last_read(reviewer) if reviewer and domain.unread(reviewer) else None
     return _shown(request, domain.current(), since=before)
@@ -40,15 +40,15 @@ def guidelines(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def revision(request: HttpRequest, number: int) -> HttpResponse:
-    """One revision; ``?since=`` shows above it how it differs from an earlier one."""
+    """Show one revision; ``?since=`` adds a comparison with an earlier one."""
     domain.current()
-    asked = _revision(number)
+    shown = _revision(number)
     since = request.GET.get("since", "")
     if not since:
-        return _shown(request, asked)
+        return _shown(request, shown)
     if not (since.isascii() and since.isdigit() and len(since) < 9):
         raise Http404(f"“{since[:20]}” is not the number of a revision.")
-    return _shown(request, asked, since=_revision(int(since)))
+    return _shown(request, shown, since=_revision(int(since)))
 
 
 def _revision(number: int) -> GuidelineRevision:
@@ -58,21 +58,21 @@ def _revision(number: int) -> GuidelineRevision:
     return found
 
 
-def _shown(request: HttpRequest, asked: GuidelineRevision, since: GuidelineRevision | None = None) -> HttpResponse:
+def _shown(request: HttpRequest, shown: GuidelineRevision, since: GuidelineRevision | None = None) -> HttpResponse:
     reviewer = reviewer_of(request.user)
     unread = domain.unread(reviewer) if reviewer else None
     revisions = list(GuidelineRevision.objects.defer("text").select_related("created_by"))
-    rendered = domain.rendered(asked.text)
+    rendered = domain.rendered(shown.text)
     context = {
-        "revision": asked,
-        "in_force": revisions[0].number == asked.number,
+        "revision": shown,
+        "in_force": revisions[0].number == shown.number,
         "newest": revisions[0],
         "revisions": revisions,
         "has_title": bool(rendered.title),
         "body": mark_safe(rendered.body),  # noqa: S308 - cleaned by nh3
         "since": since,
-        "difference": domain.difference(since.text, asked.text) if since else None,
-        "to_read": unread is not None and unread.number == asked.number,
+        "difference": domain.difference(since.text, shown.text) if since else None,
+        "to_read": unread is not None and unread.number == shown.number,
     }
     return render(request, "reviews/guidelines.html", context)
 
@@ -80,16 +80,16 @@ def _shown(request: HttpRequest, asked: GuidelineRevision, since: GuidelineRevis
 @action(lambda number: reverse("review_guideline", args=[number]))
 @reviewers_only
 def read(request: HttpRequest, reviewer: Reviewer, number: int) -> HttpResponse:
-    """Somebody has read a revision."""
-    asked = _revision(number)
+    """Record that the reviewer has read a revision."""
+    shown = _revision(number)
     before = domain.last_read(reviewer)
     try:
-        domain.acknowledge(reviewer, asked)
+        domain.acknowledge(reviewer, shown)
     except ReviewError as error:
         messages.warning(request, str(error))
         newest = reverse("review_guideline", args=[domain.current().number])
         return redirect(f"{newest}?since={before.number if before else number}")
-    messages.success(request, f"Noted: you have read revision {number}.")
+    messages.success(request, f"Recorded: you have read revision {number}.")
     return redirect("reviews")
 
 
@@ -97,7 +97,7 @@ def read(request: HttpRequest, reviewer: Reviewer, number: int) -> HttpResponse:
 @maintainers_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest) -> HttpResponse:
-    """Write the next revision; the button "preview" shows it, and how it differs, without publishing it."""
+    """Publish the next revision; the "preview" button shows it and its changes without publishing it."""
     newest = domain.current()
     form, status, preview, difference = GuidelinesForm.of(newest), HTTPStatus.OK, "", None
     if request.method == "POST":
@@ -112,7 +112,7 @@ def edit(request: HttpRequest) -> HttpResponse:
             except ReviewError as error:
                 form.add_error(None, str(error))
             else:
-                messages.success(request, f"Revision {made.number} is in force. Reviewers are asked to read it.")
+                messages.success(request, f"Revision {made.number} is in force. Reviewers must read it first.")
                 return redirect("review_guideline", made.number)
         if form.errors:
             status = HTTPStatus.UNPROCESSABLE_ENTITY

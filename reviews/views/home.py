@@ -1,4 +1,4 @@
-"""The first page of reviewing, the page of an invitation, and what is right after each practice item."""
+"""Pages of reviewing: home, invitation, and the solution of a practice item."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @never_cache
 @require_safe
 def reviews(request: HttpRequest) -> HttpResponse:
-    """For strangers what reviewing is; for reviewers what to do first, the next item, and how much waits."""
+    """Explain reviewing to visitors; show reviewers the next step, their item, and the number of waiting cases."""
     reviewer = reviewers.reviewer_of(request.user)
     if reviewer is None:
         ended = request.user.is_authenticated and Reviewer.objects.filter(user=user_of(request), active=False).exists()
@@ -58,7 +58,7 @@ def _held(reviewer: Reviewer) -> Assignment | None:
 
 
 def _today(reviewer: Reviewer) -> dict[str, int]:
-    """Locked labels and minutes of work since midnight, practice left out."""
+    """Count locked labels and minutes of work since midnight, without practice."""
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     locked = Review.objects.filter(reviewer=reviewer, locked__gte=midnight).exclude(case__kind=CaseKind.PRACTICE)
     sums = locked.order_by().aggregate(labels=Count("pk"), seconds=Sum("active_seconds"))
@@ -68,10 +68,10 @@ def _today(reviewer: Reviewer) -> dict[str, int]:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest, secret: str) -> HttpResponse:
-    """What an invitation gives, and accepting it. Whoever is signed out comes back after signing in."""
+    """Show and accept an invitation. Users who are signed out return here after signing in."""
     invitation = invitations.invitation_of(secret)
     if invitation is None:
-        raise Http404("There is no such invitation. Open the whole link, as it was sent.")
+        raise Http404("There is no such invitation. Open the complete link that you received.")
     problem, status = invitations.problem_with(invitation), HTTPStatus.OK
     mine = request.user.is_authenticated and invitation.used_by and invitation.used_by.user_id == request.user.pk
     if mine:
@@ -87,7 +87,7 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
         except ReviewError as error:
             problem, status = str(error), HTTPStatus.CONFLICT
         else:
-            messages.success(request, f"Welcome. Others will know you as {reviewer.public_name}.")
+            messages.success(request, f"Welcome. Others will see you as {reviewer.public_name}.")
             return redirect("reviews")
     context = {"invitation": invitation, "roles": invitation.roles, "problem": problem}
     return render(request, "reviews/join.html", context, status=status)
@@ -97,7 +97,7 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
 @reviewers_only
 @require_safe
 def practice_answer(request: HttpRequest, reviewer: Reviewer, pk: int) -> HttpResponse:
-    """The own label beside the known one; before it is locked, the item itself."""
+    """Show the reviewer's label with the known one; redirect to the item before the label is locked."""
     assignment = own_assignment(request.user, pk)
     if assignment.case.kind != CaseKind.PRACTICE:
         raise Http404

@@ -1,4 +1,4 @@
-"""The labelling page, and the paper beside it. See ``reviews/labelling/items.py`` for what one may see."""
+"""The labelling page and its paper. ``reviews/labelling/items.py`` determines what a reviewer may see."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 
 
 RUBRIC: Final = {
-    Label.CC: "It would do in the golden function's place, however differently it is written.",
-    Label.LC: "The idea is right, but something keeps it from giving the right results everywhere.",
-    Label.LI: "It does not do what paper and instruction ask, however it looks.",
+    Label.CC: "It could replace the golden function, however differently it is written.",
+    Label.LC: "The idea is right, but a detail gives wrong results in some cases.",
+    Label.LI: "It does not do what paper and instruction require, however similar it looks.",
 }
-"""What each label means, in a sentence."""
+"""The meaning of each label, in a sentence."""
 _PDF = {
     "pdf_library": "vendor/pdfjs/pdf.min.mjs",
     "pdf_worker": "vendor/pdfjs/pdf.worker.min.mjs",
@@ -67,25 +67,25 @@ _PDF = {
 @login_required
 @never_cache
 def review_claim(request: HtmxRequest) -> HttpResponse:
-    """Take the next item, or a practice item before the first real one."""
+    """Claim the next item, or a practice item before the first real one."""
     reviewer = reviewer_of(request.user)
     role = request.POST.get("role", Role.ANNOTATOR)
     if reviewer is None or role not in Role.values:
-        raise Http404("There is nothing to take.")
+        raise Http404("There is no item for you.")
     return redirect(_next_place(request, reviewer, Role(role)))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def label(request: HtmxRequest, pk: int) -> HttpResponse:
-    """The page on which one labels; what one has locked, read-only; or a way to take an item up again.
+    """Show the labelling page, the locked label (read-only), or a page to resume an ended item.
 
-    Its form is sent here with ``act``: ``save`` (by itself while one types), ``lock``, ``next`` (lock and take the next
-    item), ``skip``, ``return`` or ``resume``. Without scripts each answers with a page. To htmx a save answers with
-    what became of it, and everything else with the page or where to go.
+    The form posts here with ``act``: ``save`` (also automatic while typing), ``lock``, ``next`` (lock and take the next
+    item), ``skip``, ``return`` or ``resume``. Without scripts each responds with a page. For htmx, a save responds with
+    its result, and the others with the page or a redirect.
     """
     if not request.user.is_authenticated:
-        # A script would take the page that asks to sign in for an answer.
+        # A script would mistake the sign-in page for the result.
         return HttpResponse(status=HTTPStatus.UNAUTHORIZED) if request.htmx else redirect_to_login(request.path)
     assignment = own_assignment(request.user, pk)
     if request.method == "POST":
@@ -102,7 +102,7 @@ def label(request: HtmxRequest, pk: int) -> HttpResponse:
 
 
 def _save(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
-    """Keep what was typed, and the lease."""
+    """Save the draft and renew the lease."""
     form = LabelForm(request.POST)
     if not form.is_valid() and locked_label(assignment) is None:
         return _saved(request, assignment, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -132,10 +132,10 @@ def _save(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
 def _saved(
     request: HtmxRequest, assignment: Assignment, form: LabelForm, *, status: int = 200, **more: Any
 ) -> HttpResponse:
-    """What became of a save: beside the buttons for htmx, else the whole page with what was typed."""
+    """Render the result of a save: a fragment for htmx, else the whole page with the input."""
     if not request.htmx:
         return render(request, "reviews/label.html", _page_context(request, assignment, form) | more, status=status)
-    # What is refused stays the text of the draft that it was made from.
+    # Refused text keeps the version of the draft that it is based on.
     refused = status in {HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY}
     version = form["version"].value() if refused else assignment.draft_version
     context = {"assignment": assignment, "form": form, "version": version, "now": timezone.now(), **more}
@@ -144,7 +144,7 @@ def _saved(
 
 
 def _lost(request: HtmxRequest, assignment: Assignment, form: LabelForm, error: LeaseLostError) -> HttpResponse:
-    """What was sent can be read in the draft, or, once the label is locked, on the page itself."""
+    """Respond when the item is no longer held: the input is in the draft, or shown if the label is locked."""
     if request.htmx:
         return _saved(request, assignment, form, status=HTTPStatus.GONE, lost=str(error))
     if locked_label(assignment) is not None:
@@ -154,7 +154,7 @@ def _lost(request: HtmxRequest, assignment: Assignment, form: LabelForm, error: 
 
 
 def _lock(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
-    """Lock the label for good and go on; what is incomplete is shown beside its fields."""
+    """Lock the label permanently and continue; show incomplete fields as errors."""
     form = LabelForm(request.POST)
     if form.is_valid():
         given = form.cleaned_data
@@ -168,7 +168,7 @@ def _lock(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
                 active_seconds=given["active_seconds"] or 0,
             )
         except IncompleteError as error:
-            form.take_errors(error.errors)
+            form.add_errors(error.errors)
         except LeaseLostError as error:
             return _lost(request, assignment, form, error)
         except NotReadyError as error:
@@ -194,7 +194,7 @@ def _after_lock(request: HtmxRequest, assignment: Assignment) -> str:
 
 
 def _go(request: HtmxRequest, place: str) -> HttpResponse:
-    """Go to ``place``: to another item without loading the page's frame again."""
+    """Redirect to ``place``; htmx loads another item without reloading the page's frame."""
     if not request.htmx:
         return redirect(place)
     if resolve(urlsplit(place).path).url_name != "label":
@@ -203,7 +203,7 @@ def _go(request: HtmxRequest, place: str) -> HttpResponse:
 
 
 def _next_place(request: HtmxRequest, reviewer: Reviewer, role: Role, *, done: str = "") -> str:
-    """The address of what ``reviewer`` is to do next; a message says why it is no item."""
+    """Return the address of the reviewer's next item or step, with a message if it is not an item."""
     try:
         assignment = claiming.claim(reviewer=reviewer, role=role)
     except NotReadyError as error:
@@ -221,13 +221,13 @@ def _next_place(request: HtmxRequest, reviewer: Reviewer, role: Role, *, done: s
 
 
 def _resume(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
-    """Take an item up again that expired or was handed back."""
+    """Resume an item that expired or was handed back."""
     place = reverse("label", args=[assignment.pk])
     try:
         if assignment.state == AssignmentState.ACTIVE:
             holding.extend(assignment)
         else:
-            claiming.take_up(assignment)
+            claiming.resume(assignment)
     except (LeaseLostError, NotReadyError) as error:
         messages.error(request, str(error))
         place = getattr(error, "address", place)
@@ -236,12 +236,12 @@ def _resume(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
 
 def _return(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
     """Hand the item back to the queue."""
-    done = "Handed back. Your draft is kept, should you take it again."
+    done = "Handed back. Your draft is kept in case you take the item again."
     return perform(request, lambda: holding.hand_back(assignment), back="reviews", done=done)
 
 
 def _skip(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
-    """Leave the item to others, for a reason."""
+    """Skip the item, with a reason."""
     reason = request.POST.get("reason", "")
     try:
         holding.skip(assignment, reason=reason)
@@ -254,21 +254,21 @@ def _skip(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
     except LeaseLostError as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, "Skipped. Thank you for saying why.")
+        messages.success(request, "Skipped. Thank you for giving a reason.")
     return redirect("reviews")
 
 
 @require_safe
 @login_required
 def label_paper(request: HtmxRequest, pk: int) -> FileResponse:
-    """The paper of what one labels."""
+    """Serve the paper of an item."""
     return paper_response(own_assignment(request.user, pk))
 
 
 def _locked(request: HtmxRequest, assignment: Assignment, *, late: LabelForm | None = None) -> HttpResponse:
-    """What one has locked; with ``late``, what came after that and is not stored."""
+    """Show the locked label; ``late`` is input sent afterwards, which is not stored."""
     review = locked_label(assignment)
-    assert review is not None  # noqa: S101 - for the type checker: callers have asked
+    assert review is not None  # noqa: S101 - for the type checker: callers have checked
     said = {name: getattr(review, name) for name in ("label", "findings", "note")}
     context = _context(request, assignment) | {
         "review": review,
@@ -280,11 +280,11 @@ def _locked(request: HtmxRequest, assignment: Assignment, *, late: LabelForm | N
 
 
 def _context(request: HtmxRequest, assignment: Assignment) -> dict[str, Any]:
-    """What every form of the page shows."""
+    """Return the context that all versions of the page share."""
     item = blind_item(assignment)
     view = assignment.draft.get("view") or {}
-    asked_for = request.GET.get("whitespace") or view.get("whitespace")
-    ignores = asked_for == "ignored"
+    requested = request.GET.get("whitespace") or view.get("whitespace")
+    ignores = requested == "ignored"
     return {
         "assignment": assignment,
         "item": item,
@@ -297,7 +297,7 @@ def _context(request: HtmxRequest, assignment: Assignment) -> dict[str, Any]:
 
 
 def _page_context(request: HtmxRequest, assignment: Assignment, form: LabelForm | None = None) -> dict[str, Any]:
-    """What the page shows where one types: the form, choices, keys, guidelines, everything beside the code."""
+    """Return the context of the editable page: form, choices, keys, guidelines, everything next to the code."""
     context = _context(request, assignment)
     item, keys, guideline = context["item"], context["keys"], guidelines.current()
     return context | {

@@ -1,4 +1,4 @@
-"""A reviewer's own page: what one says of oneself, conflicts of interest, keys."""
+"""Page of a reviewer's own profile, conflicts of interest and keys."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _address(**_arguments: int) -> str:
 @reviewers_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def profile(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
-    """Everything on one page; a POST stores the profile."""
+    """Show profile and conflicts; a POST stores the profile."""
     if request.method != "POST":
         return _page(request, reviewer)
     form = ProfileForm(reviewer, request.POST)
@@ -52,7 +52,7 @@ def conflict_add(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
 
     def add() -> str:
         returned = conflicts.add_conflict(reviewer=reviewer, **form.cleaned_data)
-        return "The conflict is noted: you will not be given such answers." + _RETURNED * bool(returned)
+        return "The conflict is recorded: you will not get such answers." + _RETURNED * bool(returned)
 
     back = f"{_address()}#conflicts"
     return perform(request, add, back=back, form=form, again=lambda: _page(request, reviewer, conflict_form=form))
@@ -61,7 +61,7 @@ def conflict_add(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
 @action(_address)
 @reviewers_only
 def conflict_remove(request: HttpRequest, reviewer: Reviewer, pk: int) -> HttpResponse:
-    """Take a conflict back."""
+    """Remove a conflict."""
     conflict = get_object_or_404(reviewer.conflicts.select_related("system"), pk=pk)
     conflicts.remove_conflict(reviewer=reviewer, conflict=conflict)
     messages.success(request, f"The conflict with {conflict} is removed.")
@@ -69,7 +69,7 @@ def conflict_remove(request: HttpRequest, reviewer: Reviewer, pk: int) -> HttpRe
 
 
 def _page(request: HttpRequest, reviewer: Reviewer, **refused: Any) -> HttpResponse:
-    """``refused`` is the form with errors: ``form`` or ``conflict_form``."""
+    """Render the page. ``refused`` is the form with errors: ``form`` or ``conflict_form``."""
     context = {
         "reviewer": reviewer,
         "form": ProfileForm(reviewer),

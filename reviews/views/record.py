@@ -1,4 +1,4 @@
-"""The dashboard, and the export of labels."""
+"""Show the dashboard of reviewing, and export labels."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ _TYPES: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; 
 @login_required
 @require_safe
 def review_dashboard(request: HttpRequest) -> HttpResponse:
-    """What waits, and one's own work; for maintainers everybody's, and what happened to each case."""
+    """Show waiting cases and the reviewer's own work; for maintainers, all reviewers' work and all cases."""
     user, reviewer = user_of(request), reviewer_of(request.user)
     if reviewer is None and not user.is_staff:
         raise Http404
-    closed = hidden_submissions(user)
-    listed = dashboards.everybody_at_work() if user.is_staff else [reviewer] if reviewer else []
+    hidden = hidden_submissions(user)
+    listed = dashboards.all_reviewers() if user.is_staff else [reviewer] if reviewer else []
     context: dict[str, Any] = {
-        # Of a single waiting case its urgency, and why it is there, would tell something.
-        "queue": dashboards.queue(closed=closed, by_severity=reviewer is None),
-        "reasons": dashboards.reasons(closed=closed) if reviewer is None else [],
-        "work": dashboards.work(listed, closed=closed),
+        # The severity and trigger of a single waiting case would reveal something about it.
+        "queue": dashboards.queue(hidden=hidden, by_severity=reviewer is None),
+        "reasons": dashboards.reasons(hidden=hidden) if reviewer is None else [],
+        "work": dashboards.work(listed, hidden=hidden),
         "reviewer": reviewer,
-        "closed": bool(closed),
+        "closed": bool(hidden),
     }
     if user.is_staff:
-        context |= _for_maintainers(request, closed, reviewer)
+        context |= _for_maintainers(request, hidden, reviewer)
     return render(request, "reviews/dashboard.html", context)
 
 
-def _for_maintainers(request: HttpRequest, closed: frozenset[int], reviewer: Reviewer | None) -> dict[str, Any]:
+def _for_maintainers(request: HttpRequest, hidden: frozenset[int], reviewer: Reviewer | None) -> dict[str, Any]:
     filters = StateForm(request.GET)
     state = filters.cleaned_data["state"] if filters.is_valid() else ""
-    pages = Paginator(dashboards.cases(closed=closed, viewer=reviewer, state=state), CASES_A_PAGE)
+    pages = Paginator(dashboards.cases(hidden=hidden, viewer=reviewer, state=state), CASES_A_PAGE)
     page = pages.get_page(request.GET.get("page"))
     return {
         "filters": filters,
         "state": state,
         "page": page,
-        # Whoever labels would learn from the words why a case is disputed.
+        # The events' texts would reveal to reviewers why a case is disputed.
         "cases": [(case, reviewer is None or case.state in CLOSED) for case in page],
         "export": ExportForm(auto_id="export_%s"),
     }
@@ -72,7 +72,7 @@ def _for_maintainers(request: HttpRequest, closed: frozenset[int], reviewer: Rev
 @maintainers_only
 @require_safe
 def labels_export(request: HttpRequest) -> HttpResponse:
-    """The file: ``?format=`` ``csv`` or ``jsonl``, ``?suite=`` a slug; without the cases of what one is labelling."""
+    """Export labels as ``?format=`` ``csv`` or ``jsonl`` of ``?suite=`` (slug), without submissions being labelled."""
     form = ExportForm(request.GET)
     if not form.is_valid():
         raise Http404("There is no such format or suite. Choose them on the dashboard.")

@@ -1,4 +1,4 @@
-"""For maintainers: who reviews, in which role, and invitations."""
+"""Maintainers' pages of reviewers, their roles, and invitations."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def _address(**_arguments: int) -> str:
 @maintainers_only
 @require_safe
 def listed(request: HttpRequest) -> HttpResponse:
-    """All reviewers and the newest invitations. A new invitation's link is shown here once."""
+    """List all reviewers and the newest invitations. A new invitation's link is shown here once."""
     return _page(request, link=request.session.pop(_LINK, ""))
 
 
 @action(_address)
 @maintainers_only
 def invite(request: HttpRequest) -> HttpResponse:
-    """Make an invitation, and the practice round that newcomers begin with."""
+    """Create an invitation, and the practice round if needed."""
     form = InviteForm(request.POST)
 
     def make() -> None:
@@ -64,13 +64,13 @@ def invite(request: HttpRequest) -> HttpResponse:
 @action(_address)
 @maintainers_only
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    """Make an unused link worthless."""
+    """Revoke an unused invitation."""
     invitation = get_object_or_404(Invitation, pk=pk)
     return perform(
         request,
         lambda: invitations.revoke(actor=user_of(request), invitation=invitation),
         back=f"{_address()}#invitations",
-        done="The invitation is revoked: its link works no more.",
+        done="The invitation is revoked: its link no longer works.",
     )
 
 
@@ -78,7 +78,7 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
 @maintainers_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def one(request: HttpRequest, pk: int) -> HttpResponse:
-    """One reviewer: profile, history, and changing the roles."""
+    """Show a reviewer's profile and history, and change the roles."""
     reviewer = get_object_or_404(_with_activity(), pk=pk)
     if request.method != "POST":
         return _one(request, reviewer, RolesForm.of(reviewer))
@@ -104,10 +104,10 @@ def _one(request: HttpRequest, reviewer: Reviewer, form: RolesForm) -> HttpRespo
 
 
 def _what(data: dict[str, Any]) -> str:
-    """What an event changed, in words: a conflict, parts of the profile, or roles."""
+    """Describe an event's change: a conflict, parts of the profile, or roles."""
     if "conflict" in data:
         change = data["conflict"]
-        return f"new conflict with {change['after']}" if change["after"] else f"no conflict with {change['before']} now"
+        return f"new conflict with {change['after']}" if change["after"] else f"ended conflict with {change['before']}"
     if "changed" in data:
         return f"profile: {', '.join(data['changed'])}".replace("_", " ")
     before, after = data.get("before", {}), data.get("after", {})
@@ -118,7 +118,7 @@ def _what(data: dict[str, Any]) -> str:
 
 
 def _with_activity() -> QuerySet[Reviewer]:
-    """Reviewers with ``labels`` (practice left out), ``last_label`` and ``last_taken``."""
+    """Return reviewers with ``labels`` (without practice), ``last_label`` and ``last_taken``."""
     taken = Assignment.objects.filter(reviewer=OuterRef("pk")).order_by().values("reviewer")
     counted = ~Q(reviews__case__kind=CaseKind.PRACTICE)
     return Reviewer.objects.select_related("user").annotate(
@@ -129,7 +129,7 @@ def _with_activity() -> QuerySet[Reviewer]:
 
 
 def _page(request: HttpRequest, *, link: str = "", form: InviteForm | None = None) -> HttpResponse:
-    """The list; ``form`` is an invitation that was refused."""
+    """Render the list; ``form`` is a refused invitation."""
     rows: list[Any] = list(_with_activity().order_by("-active", "pseudonym"))
     newest = Invitation.objects.select_related("created_by", "used_by")[:_SHOWN_ROWS]
     context = {

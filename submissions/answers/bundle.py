@@ -373,7 +373,7 @@ def _beside_problem(name: str, content: bytes, trajectory: str | None) -> str:
 
 
 def _is_trajectory(name: str) -> bool:
-    """Return whether this is a trajectory's file, or the name that stands for a trajectory folder."""
+    """Return whether this is a trajectory's file, or the name of a trajectory folder."""
     base = name.lower()
     return base not in (MANIFEST_FILE, _USAGE) and base.endswith((*_TRAJECTORY_SUFFIXES, "/"))
 
@@ -384,8 +384,8 @@ def _trajectory_remarks(answers: Iterable[RawAnswer]) -> Iterator[Problem]:
         if answer.trajectory is None:
             continue
         try:
-            said = read_trajectory(answer.trajectory).remarks
+            remarks = read_trajectory(answer.trajectory).remarks
         except TrajectoryError as error:
-            said = (str(error),)
+            remarks = (str(error),)
         file = f"{answer.file.rpartition('/')[0]}/{answer.trajectory_name}"
-        yield from (Problem(Severity.REMARK, message, task=answer.task, file=file) for message in said)
+        yield from (Problem(Severity.REMARK, message, task=answer.task, file=file) for message in remarks)

@@ -124,7 +124,7 @@ def _run(tree: Path, holes: Sequence[str], before: Tree, diff: bytes) -> _Result
             reason = "" if path in before.entries else too_long(path)
             if reason:
                 shown = shown_path(path)
-                raise ProtectedPathError(f"{shown} {reason}; take it out of the diff.", file=shown)
+                raise ProtectedPathError(f"{shown} {reason}; remove it from the diff.", file=shown)
         _apply_beside(holes, tree, diff)
     after = read_tree(tree)
     paths = after.changed_from(before)

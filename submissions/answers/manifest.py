@@ -64,7 +64,7 @@ class _Strict(BaseModel):
 
 def _slug(text: str) -> str:
     if not _SLUG.fullmatch(text):
-        raise ValueError(f"is a name like 'lmr-mini' (lower-case letters, digits, hyphens), not {text[:60]!r}")
+        raise ValueError(f"is a name like 'lmr-mini' (a to z, digits, hyphens), not {text[:60]!r}")
     return text
 
 

@@ -100,7 +100,7 @@ def _new_name_reason(path: str, before: Tree, goal: Goal) -> str:
         partial = "/".join(parts[:depth])
         twin = known.get(partial.lower(), partial)
         if twin != partial:
-            return f"differs from {twin} only in the case of letters"
+            return f"differs from {twin} only in upper or lower case"
     bases = {"", goal.file.rpartition("/")[0]}
     if twin := _module_beside(path, before):
         return f"would hide {twin}, which is imported by the same name"

@@ -71,8 +71,8 @@ def read_headers(stream: _Stream) -> Iterator[Header]:
         else:
             if info.type == tarfile.GNUTYPE_SPARSE:
                 _skip_sparse_map(stream, block)
-            said = {key: value for each in (always, *extended.values()) for key, value in each.items()}
-            yield _header(info, said)
+            records = {key: value for each in (always, *extended.values()) for key, value in each.items()}
+            yield _header(info, records)
             extended = {}
         block = stream.read(tarfile.BLOCKSIZE)
         if block and len(block) < tarfile.BLOCKSIZE:
@@ -93,13 +93,13 @@ def _blocks(size: int) -> int:
     return -(-size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
 
 
-def _header(info: tarfile.TarInfo, said: Mapping[str, bytes]) -> Header:
-    path = said.get("GNU.sparse.name", said.get("path"))
+def _header(info: tarfile.TarInfo, records: Mapping[str, bytes]) -> Header:
+    path = records.get("GNU.sparse.name", records.get("path"))
     name = info.name if path is None else path.decode("utf-8", "surrogateescape").rstrip("/")
-    size = int(said["size"]) if "size" in said else info.size
+    size = int(records["size"]) if "size" in records else info.size
     if size < 0:
         raise ValueError("a negative size")
-    is_sparse = any(key.startswith("GNU.sparse.") for key in said)
+    is_sparse = any(key.startswith("GNU.sparse.") for key in records)
     kind = _SPARSE if is_sparse else _KINDS.get(info.type, "entry of an unknown kind")
     return Header(name.rstrip("/") if kind == FOLDER else name, kind, 0 if info.type in _WITHOUT_CONTENT else size)
 
@@ -114,7 +114,7 @@ def _extended(info: tarfile.TarInfo, content: bytes) -> dict[str, bytes]:
     """Return the records of an extended header, which apply to the next entry or to all that follow."""
     if info.type in _LONG_NAMES:
         return {"path": content.partition(b"\0")[0]} if info.type == tarfile.GNUTYPE_LONGNAME else {}
-    said: dict[str, bytes] = {}
+    records: dict[str, bytes] = {}
     at = 0
     while at < len(content):
         length = _LENGTH.match(content, at)
@@ -122,6 +122,6 @@ def _extended(info: tarfile.TarInfo, content: bytes) -> dict[str, bytes]:
         if length is None or not length.end() < end <= len(content) or content[end - 1 : end] != b"\n":
             raise ValueError("a damaged pax record")
         key, _, value = content[length.end() : end - 1].partition(b"=")
-        said[key.decode("utf-8", "surrogateescape")] = value
+        records[key.decode("utf-8", "surrogateescape")] = value
         at = end
-    return said
+    return records

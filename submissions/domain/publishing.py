@@ -77,7 +77,7 @@ def publish_if_consented(*, submission: Submission) -> bool:
 def withdraw(*, submission: Submission, actor: User, reason: str) -> None:
     """Withdraw a published submission from the board. Raises :class:`NotAllowedError`, :class:`WrongStateError`."""
     _require_manager(actor, submission)
-    _require_reason(reason, "the reason is shown in place of the submission.")
+    _require_reason(reason, "it is shown in place of the submission.")
     with transaction.atomic():
         _move(submission, Visibility.WITHDRAWN, verb=Verb.WITHDRAWN, actor=actor, reason=reason)
 
@@ -136,7 +136,7 @@ def _require_maintainer(actor: User, reason: str) -> None:
     if not actor.is_staff:
         msg = "Only maintainers may hide submissions or show them again."
         raise NotAllowedError(msg)
-    _require_reason(reason, "the reason is public.")
+    _require_reason(reason, "it is public.")
 
 
 def _require_reason(reason: str, why: str) -> None:

@@ -257,7 +257,7 @@ def system_of(owner: User, manifest: Manifest) -> System:
 
 def _free_slug(name: str) -> str:
     base = slugify(name)[:100] or "system"
-    taken = set(System.objects.filter(slug__startswith=base).values_list("slug", flat=True))
-    if base not in taken:
+    used = set(System.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    if base not in used:
         return base
-    return next(slug for number in range(2, len(taken) + 3) if (slug := f"{base}-{number}") not in taken)
+    return next(slug for number in range(2, len(used) + 3) if (slug := f"{base}-{number}") not in used)

@@ -107,10 +107,10 @@ class AgentRun:
         """Count the kept steps by action, with zeros; empty if the steps are not known."""
         if self.unread:
             return {}
-        taken = {action.value: 0 for action in Action}
+        counts = {action.value: 0 for action in Action}
         for step in self.steps:
-            taken[step.action.value] += 1
-        return taken
+            counts[step.action.value] += 1
+        return counts
 
     def as_data(self) -> dict[str, Any]:
         """Return the run as plain data for the database. ``steps`` is None if they are not known."""

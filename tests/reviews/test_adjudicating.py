@@ -125,13 +125,13 @@ def test_a_late_decision_stays_a_draft_while_somebody_else_has_the_case_or_decid
     expired(assignment)
     rival = ready(annotator=False, adjudicator=True)
     taken = claimed(rival, Role.ADJUDICATOR)
-    with pytest.raises(LeaseLostError, match="not yours any more"):
+    with pytest.raises(LeaseLostError, match="no longer hold this case"):
         decide(assignment=assignment, **GIVEN)
     assert Assignment.objects.get(pk=assignment.pk).draft == GIVEN
     taken.delete()
     theirs = labelled(assignment.case, rival, "CC", role=Role.ADJUDICATOR)
     decide(assignment=theirs, **{**GIVEN, "label": "CC"})
-    with pytest.raises(LeaseLostError, match="Somebody else has decided"):
+    with pytest.raises(LeaseLostError, match="Another adjudicator has decided"):
         decide(assignment=assignment, **GIVEN)
     assert Decision.objects.get().adjudicator == rival
 

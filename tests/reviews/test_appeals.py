@@ -79,7 +79,7 @@ class TestWhat:
         if taken:
             assert appeal(**given).state == CaseState.QUEUED
             return
-        with pytest.raises(ReviewError, match=f"Write 30 to 5000 characters of evidence; these are {length}."):
+        with pytest.raises(ReviewError, match=f"Write 30 to 5000 characters of evidence; this text has {length}."):
             appeal(**given)
         assert not Case.objects.exists()
 
@@ -95,7 +95,7 @@ class TestWhat:
             Submission.objects.update(visibility=Visibility.PRIVATE)
         else:
             Implementation.objects.update(attempted=False)
-        why = "Publish the submission first" if change == "private" else "has not been measured, or has no code"
+        why = "Publish the submission first" if change == "private" else "has not been evaluated, or has no code"
         with pytest.raises(WrongStateError, match=why):
             appeal(actor=maintainer, implementation=Implementation.objects.get(), evidence=EVIDENCE)
 
@@ -107,7 +107,7 @@ class TestOpenCases:
         assert appeal(actor=maintainer, implementation=answer, evidence=EVIDENCE) == case
         case.refresh_from_db()
         assert (case.state, case.severity, case.triggers.get().kind) == (state, 60, "appeal")
-        with pytest.raises(WrongStateError, match="is being looked at already"):
+        with pytest.raises(WrongStateError, match="is already under review"):
             appeal(actor=answer.submission.owner, implementation=answer, evidence="Another reason, " + EVIDENCE)
         assert (Case.objects.count(), Trigger.objects.count()) == (1, 1)
 
@@ -137,7 +137,7 @@ class TestClosedCases:
         case = closed_case(answer)
         Trigger.objects.create(case=case, kind=TriggerKind.AUDIT)
         Trigger.objects.create(case=case, kind=TriggerKind.APPEAL, raised_by=maintainer, detail="x" * 40)
-        with pytest.raises(WrongStateError, match="heard in this round already"):
+        with pytest.raises(WrongStateError, match="This round has already decided your appeal"):
             appeal(actor=maintainer, implementation=answer, evidence=EVIDENCE)
         assert appeal(actor=UserFactory(is_staff=True), implementation=answer, evidence=EVIDENCE).round == 2
 
@@ -200,7 +200,7 @@ class TestVoid:
     )
     def test_some_cannot_be_ended(self, maintainer: User, facts: dict[str, Any]) -> None:
         case = case_of(**facts)
-        with pytest.raises(WrongStateError, match=f"Case {case.pk} is .*, so it cannot be made void"):
+        with pytest.raises(WrongStateError, match=f"Case {case.pk} is .*, so it cannot be voided"):
             void(actor=maintainer, case=case, reason=REASON)
         assert not AuditEvent.objects.exists()
 

@@ -96,7 +96,7 @@ class TestWho:
             claiming.claim(reviewer=reviewer, role=Role.ANNOTATOR)
         with pytest.raises(NotReadyError, match="adjudicator"):
             claiming.claim(reviewer=annotator, role=Role.ADJUDICATOR)
-        assert not claiming.workable(annotator, Role.ADJUDICATOR).exists()
+        assert not claiming.claimable(annotator, Role.ADJUDICATOR).exists()
         assert not Assignment.objects.exists()
 
     @pytest.mark.both_databases
@@ -157,10 +157,10 @@ class TestOrder:
         older, newer = aged(case_of(severity=Severity.CONFLICT), 20), case_of(severity=Severity.CONFLICT)
         repeat = case_of(kind=CaseKind.REPEAT, reserved_for=annotator, labels_wanted=1)
         mild = case_of(severity=Severity.AUDIT)
-        assert set(claiming.workable(annotator, Role.ANNOTATOR)) == {older, newer, mild}
+        assert set(claiming.claimable(annotator, Role.ANNOTATOR)) == {older, newer, mild}
         aged(repeat, 8)
-        assert set(claiming.workable(annotator, Role.ANNOTATOR)) == {older, newer, mild, repeat}
-        assert set(claiming.workable(other_annotator, Role.ANNOTATOR)) == {older, newer, mild}
+        assert set(claiming.claimable(annotator, Role.ANNOTATOR)) == {older, newer, mild, repeat}
+        assert set(claiming.claimable(other_annotator, Role.ANNOTATOR)) == {older, newer, mild}
         assert claimed_in_turn(annotator, 4) == [older, repeat, newer, mild]
 
 
@@ -270,26 +270,26 @@ class TestTakingUp:
     def test_a_particular_item(self, annotator: Reviewer) -> None:
         case_of(severity=Severity.CONFLICT)
         wanted = assigned(case_of(), annotator, state=AssignmentState.EXPIRED, lease_until=None)
-        taken = claiming.take_up(wanted)
+        taken = claiming.resume(wanted)
         assert (taken.pk, taken.state) == (wanted.pk, AssignmentState.ACTIVE)
-        assert claiming.take_up(taken).pk == wanted.pk
+        assert claiming.resume(taken).pk == wanted.pk
 
     def test_not_when_others_have_it_or_another_is_held(self, annotator: Reviewer) -> None:
         gone = assigned(case_of(labels_wanted=1), annotator, state=AssignmentState.EXPIRED, lease_until=None)
         claimed(ready())
         with pytest.raises(LeaseLostError, match="ran out"):
-            claiming.take_up(gone)
+            claiming.resume(gone)
         free = assigned(case_of(), annotator, state=AssignmentState.RETURNED, lease_until=None)
         assigned(case_of(state=CaseState.LEASED), annotator)
         with pytest.raises(LeaseLostError, match="another item"):
-            claiming.take_up(free)
+            claiming.resume(free)
         free.refresh_from_db()
         assert free.state == AssignmentState.RETURNED
 
     def test_a_practice_item_always(self, reviewer: Reviewer) -> None:
         handed_back = assigned(case_of(kind=CaseKind.PRACTICE, known_label="LI"), reviewer)
         holding.hand_back(handed_back)
-        taken = claiming.take_up(handed_back)
+        taken = claiming.resume(handed_back)
         assert taken.state == AssignmentState.ACTIVE
         late(taken)
         assert (holding.expire(), CaseEvent.objects.count()) == (0, 0)

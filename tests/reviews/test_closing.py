@@ -201,7 +201,7 @@ def test_repeats_end_and_go_on_and_practice_is_left_alone(kind: CaseKind) -> Non
     assert voiding.end_of_submission(submission) == repeats
     case.refresh_from_db()
     assert case.state == (CaseState.VOID if repeats else CaseState.QUEUED)
-    assert voiding.revive_asked_for(submission) == repeats
+    assert voiding.revive_unrated(submission) == repeats
     case.refresh_from_db()
     assert case.state == CaseState.QUEUED
 
@@ -209,7 +209,7 @@ def test_repeats_end_and_go_on_and_practice_is_left_alone(kind: CaseKind) -> Non
 def test_a_repeat_that_a_maintainer_ended_stays_void() -> None:
     case = case_of(kind=CaseKind.REPEAT, reserved_for=ReviewerFactory())
     voiding.end(case, what="the environment was broken")
-    assert voiding.revive_asked_for(case.implementation.submission_id) == 0
+    assert voiding.revive_unrated(case.implementation.submission_id) == 0
 
 
 @pytest.mark.parametrize("state", [CaseState.AGREED, CaseState.FINAL, CaseState.REOPENED])

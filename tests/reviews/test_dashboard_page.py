@@ -12,7 +12,7 @@ from django.utils import timezone
 from reviews.cases.states import note
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
 from reviews.models import Case, Reviewer, Trigger
-from reviews.reports.dashboards import Pairs, Work, cases, everybody_at_work, queue, reasons, work
+from reviews.reports.dashboards import Pairs, Work, all_reviewers, cases, queue, reasons, work
 from reviews.reports.exporting import export
 from tests.leaderboard.showing import text_of
 from tests.reviews.factories import (
@@ -58,14 +58,14 @@ class TestQueue:
         ):
             waiting(state, days, severity=severity)
         case_of(kind=CaseKind.PRACTICE, known_label="CC")
-        lines = queue(closed=(), by_severity=True)
+        lines = queue(hidden=(), by_severity=True)
         age = timezone.now()
         assert [(each.what, each.severity, each.count, each.percent, (age - each.oldest).days) for each in lines] == [
             (CaseState.QUEUED, Severity.CONFLICT, 1, 50, 1),
             (CaseState.QUEUED, Severity.AUDIT, 2, 100, 9),
             (CaseState.DISPUTED, Severity.CONFLICT, 1, 50, 2),
         ]
-        lines = queue(closed=(), by_severity=False)
+        lines = queue(hidden=(), by_severity=False)
         assert [(line.what, line.severity, line.count) for line in lines] == [
             *((CaseState.QUEUED, None, 3), (CaseState.DISPUTED, None, 1)),
         ]
@@ -77,27 +77,27 @@ class TestQueue:
         waiting(CaseState.DISPUTED, 2, kinds.APPEAL)
         for state in (CaseState.AGREED, CaseState.VOID, CaseState.REOPENED):
             waiting(state, 30, kinds.APPEAL)
-        lines, age = reasons(closed=()), timezone.now()
+        lines, age = reasons(hidden=()), timezone.now()
         assert [(line.what, line.count, line.percent, (age - line.oldest).days) for line in lines] == [
             (kinds.JUDGE_UNSURE, 1, 50, 9),
             (kinds.APPEAL, 1, 50, 2),
             (kinds.AUDIT, 2, 100, 9),
         ]
-        assert reasons(closed=set(Case.objects.values_list("implementation__submission", flat=True))) == []
+        assert reasons(hidden=set(Case.objects.values_list("implementation__submission", flat=True))) == []
 
     def test_cases_are_filtered_by_state_and_those_of_closed_answers_left_out(self) -> None:
         open_one, done = case_of(), case_of(state=CaseState.AGREED)
-        assert list(cases(closed=(), viewer=None)) == [done, open_one]
-        assert list(cases(closed=(), viewer=None, state="agreed")) == [done]
+        assert list(cases(hidden=(), viewer=None)) == [done, open_one]
+        assert list(cases(hidden=(), viewer=None, state="agreed")) == [done]
         closed = {open_one.implementation.submission_id}
-        assert (queue(closed=closed, by_severity=True), list(cases(closed=closed, viewer=None))) == ([], [done])
+        assert (queue(hidden=closed, by_severity=True), list(cases(hidden=closed, viewer=None))) == ([], [done])
 
     def test_a_coming_repeat_is_hidden_from_whom_it_waits_for(self) -> None:
         one, two = ReviewerFactory(), ReviewerFactory()
         repeat = case_of(kind=CaseKind.REPEAT, reserved_for=one)
-        assert (list(cases(closed=(), viewer=one)), list(cases(closed=(), viewer=two))) == ([], [repeat])
+        assert (list(cases(hidden=(), viewer=one)), list(cases(hidden=(), viewer=two))) == ([], [repeat])
         Case.objects.filter(pk=repeat.pk).update(state=CaseState.AGREED, closed=timezone.now())
-        assert list(cases(closed=(), viewer=one)) == [repeat]
+        assert list(cases(hidden=(), viewer=one)) == [repeat]
 
 
 class TestWork:
@@ -162,7 +162,7 @@ class TestWork:
         ReviewerFactory(pseudonym="C", active=False)
         ReviewerFactory(pseudonym="D", annotator=False)
         adjudicator = ReviewerFactory(pseudonym="E", annotator=False, adjudicator=True)
-        assert everybody_at_work() == [active, former, adjudicator]
+        assert all_reviewers() == [active, former, adjudicator]
 
 
 def page(client: Client, user: User | None, address: str = ADDRESS) -> str:

@@ -97,7 +97,7 @@ class TestPublishing:
     ) -> None:
         first = guidelines.current()
         publish(actor=maintainer, text="Second.", changes="All.", made_from=1)
-        with pytest.raises(ReviewError, match="Revision 2 came out while you wrote from revision 1"):
+        with pytest.raises(ReviewError, match="Revision 2 was published while you edited revision 1"):
             publish(actor=maintainer, text="Third.", changes="All.", made_from=1)
         assert guidelines.current().text == "Second.\n"
         # Of two at once one wins.
@@ -114,7 +114,7 @@ class TestPublishing:
         assert GuidelineReading.objects.count() == 1
         second = publish(actor=maintainer, text="Second.", changes="All.")
         assert (guidelines.unread(reviewer), guidelines.last_read(reviewer)) == (second, first)
-        with pytest.raises(ReviewError, match="Revision 2 has come out meanwhile"):
+        with pytest.raises(ReviewError, match="Revision 2 has been published meanwhile"):
             guidelines.acknowledge(ReviewerFactory(), first)
         assert GuidelineReading.objects.count() == 1
 
@@ -215,7 +215,7 @@ class TestWritingPage:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"made_from": "7"}, "Revision 1 came out while you wrote from revision 7"),
+            ({"made_from": "7"}, "Revision 1 was published while you edited revision 7"),
             ({"changes": ""}, "This field is required"),
             ({"text": "A\u202eB"}, "direction character"),
         ],

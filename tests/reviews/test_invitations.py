@@ -60,7 +60,7 @@ def test_a_link_makes_a_reviewer_and_works_twice_for_nobody_else(maintainer: Use
 
 @pytest.mark.parametrize(
     ("revoked", "minutes", "said"),
-    [(False, 1, ""), (False, 0, "has expired: links last 14 days"), (True, 1, "was taken back")],
+    [(False, 1, ""), (False, 0, "has expired: links last 14 days"), (True, 1, "was revoked")],
 )
 def test_a_link_is_valid_to_its_last_minute(maintainer: User, revoked: bool, minutes: int, said: str) -> None:
     now, secret = timezone.now(), secret_of(maintainer)
@@ -81,7 +81,7 @@ def test_a_second_link_adds_its_role_and_one_that_gives_nothing_new_stays_for_ot
     reviewer.refresh_from_db()
     assert reviewer.roles == ["annotator", "adjudicator"]
     secret = secret_of(maintainer)
-    with pytest.raises(ReviewError, match="it stays valid for somebody else"):
+    with pytest.raises(ReviewError, match="it stays valid for another user"):
         accept(user=reviewer.user, secret=secret)
     with pytest.raises(ReviewError, match="ended by a maintainer"):
         accept(user=ReviewerFactory(active=False).user, secret=secret)
@@ -100,7 +100,7 @@ def test_only_maintainers_invite_and_revoke_once_and_not_after_use(maintainer: U
     used, secret = invite(actor=maintainer, annotator=True, adjudicator=False)
     accept(user=UserFactory(), secret=secret)
     for ended in (invitation, used):
-        with pytest.raises(ReviewError, match="used or revoked already"):
+        with pytest.raises(ReviewError, match="already used or revoked"):
             revoke(actor=maintainer, invitation=ended)
     assert AuditEvent.objects.filter(verb=Verb.INVITATION_REVOKED).count() == 1
 
@@ -168,9 +168,9 @@ class TestInviting:
         invitation, secret = invite(actor=maintainer, annotator=True, adjudicator=False)
         address = reverse("review_invitation_revoke", args=[invitation.pk])
         assert address in as_maintainer.get(PEOPLE).content.decode()
-        assert "works no more" in as_maintainer.post(address, follow=True).content.decode()
+        assert "no longer works" in as_maintainer.post(address, follow=True).content.decode()
         page = as_maintainer.post(address, follow=True).content.decode()
-        assert ("used or revoked already" in page, f'action="{address}"' in page) == (True, False)
+        assert ("already used or revoked" in page, f'action="{address}"' in page) == (True, False)
         assert as_maintainer.get(reverse("review_join", args=[secret])).status_code == 410
 
 
@@ -182,7 +182,7 @@ class TestJoining:
         assert (Reviewer.objects.count(), Invitation.objects.filter(used=None).count()) == (0, 1)
         response = client.post(address, follow=True)
         assert response.redirect_chain == [(HOME, 302)]
-        assert f"Others will know you as {Reviewer.objects.get().pseudonym}" in response.content.decode()
+        assert f"Others will see you as {Reviewer.objects.get().pseudonym}" in response.content.decode()
         assert client.get(address)["Location"] == HOME
         client.force_login(UserFactory())
         for response in (client.get(address), client.post(address)):

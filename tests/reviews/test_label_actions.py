@@ -207,7 +207,7 @@ class TestLocking:
         response = send(client, held, {**FINDING, "end": "99"}, act="lock", confidence="", note="kept <note>")
         text = response.content.decode()
         assert (response.status_code, "Not locked yet." in text, Review.objects.exists()) == (422, True, False)
-        assert re.search(r'id="confidence-error">Say how sure you are.<', text)
+        assert re.search(r'id="confidence-error">Choose your confidence.<', text)
         beside = re.search(r'<li class="finding has-errors".*?</li>', text, re.DOTALL)
         assert beside is not None
         assert "Finding 1 is on lines 2 to 99" in beside[0]

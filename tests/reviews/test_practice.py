@@ -307,7 +307,7 @@ def test_what_cannot_be_made_is_said(lmr_mini: SuiteVersion) -> None:  # noqa: F
         run()
     TaskRevision.objects.update(audit_state=AuditState.PASSED)
     for options, said in (
-        (["--count", "28"], "The samples were not made: 28 cases are more than the 27 answers"),
+        (["--count", "28"], "The samples were not created: 28 cases are more than the 27 sample answers"),
         (["--suite", "nowhere"], r"There is no suite 'nowhere'; run manage\.py load_catalogue first"),
         (["--count", "0"], "--count must be at least 1"),
     ):

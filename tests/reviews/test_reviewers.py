@@ -55,9 +55,9 @@ class TestPeople:
         given: dict[str, Any] = {"reviewer": reviewer, "annotator": True, "active": True}
         with pytest.raises(NotAllowedError):
             reviewers.set_roles(actor=UserFactory(), reason="me", adjudicator=True, **given)
-        with pytest.raises(ReviewError, match="Say why"):
+        with pytest.raises(ReviewError, match="Give a reason"):
             reviewers.set_roles(actor=maintainer, reason="  ", adjudicator=True, **given)
-        with pytest.raises(ReviewError, match="exactly these roles"):
+        with pytest.raises(ReviewError, match="already has exactly these roles"):
             reviewers.set_roles(actor=maintainer, reason="why not", adjudicator=False, **given)
         reviewer.refresh_from_db()
         assert not reviewer.is_adjudicator
@@ -219,7 +219,7 @@ class TestRoles:
         page = as_maintainer.get(reverse("review_person", args=[reviewer.pk])).content.decode()
         assert re.findall(r"(?:changed the reviewer|joined the reviewers), ([^<]+)</li>", page) == [
             "profile: affiliation, conflicts confirmed, name, shows name",
-            "no conflict with Gamma &lt;b&gt; now",
+            "ended conflict with Gamma &lt;b&gt;",
             "new conflict with Gamma &lt;b&gt;",
             "as annotator and adjudicator",
         ]
@@ -260,8 +260,8 @@ def test_saving_it(as_dana: Client, dana: Reviewer) -> None:
     ("changes", "field", "said"),
     [
         ({"affiliation": ""}, "affiliation", "required"),
-        ({"confirmed": ""}, "confirmed", "Look through the conflicts"),
-        ({"name": "", "shows_name": "on"}, "name", "Type the name that shall be shown"),
+        ({"confirmed": ""}, "confirmed", "Check the conflicts"),
+        ({"name": "", "shows_name": "on"}, "name", "Enter the name to show"),
         ({"name": "a\u202eb"}, "name", "direction character"),
     ],
 )
@@ -307,7 +307,7 @@ def test_conflicts_are_added_and_removed(as_dana: Client, dana: Reviewer) -> Non
     assert [str(each) for each in dana.conflicts.all()] == ["Beta <b> Lab"]
     both = {"organisation": "Gamma", "system": str(system.pk)}
     for typed, said in (
-        ({"organisation": "beta <B>  lab"}, "declared already"),
+        ({"organisation": "beta <B>  lab"}, "already declared"),
         ({}, "one of both"),
         (both, "one of both"),
     ):

@@ -96,7 +96,7 @@ class TestRules:
         assert (case.state, case.severity, case.round, case.kind) == ("queued", 40, 1, "review")
         (trigger,) = case.triggers.all()
         assert (trigger.kind, trigger.inclusion_probability) == ("tests_oppose", 1.0)
-        assert trigger.detail == f"the unit tests say {outcome.replace('_', ' ')}, the judge {label}"
+        assert trigger.detail == f"unit tests: {outcome.replace('_', ' ')}; judge: {label}"
         (event,) = case.events.all()
         assert (event.before, event.after, event.what) == ("", "queued", "opened")
 
@@ -105,7 +105,7 @@ class TestRules:
         [
             ("CC", {"split": True}, "its votes were split"),
             ("", {}, "it abstained"),
-            ("LC", {"injection_suspected": True}, "it suspects text that was written for judges"),
+            ("LC", {"injection_suspected": True}, "it suspects text written to influence judges"),
             ("LI", {"surface_sensitive": True}, "its label changes with the comments"),
         ],
     )

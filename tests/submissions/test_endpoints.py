@@ -130,7 +130,7 @@ def test_another_origin_with_a_new_key_has_that_one(endpoint: Endpoint, alice: U
 def test_a_key_that_is_moved_to_another_address_in_the_database_does_not_open(endpoint: Endpoint) -> None:
     Endpoint.objects.update(base_url="https://evil.example")
     endpoint.refresh_from_db()
-    with pytest.raises(endpoints.KeyLostError, match="Store it again"):
+    with pytest.raises(endpoints.KeyLostError, match="Store the key again"):
         endpoints.key_of(endpoint)
 
 

@@ -1,4 +1,4 @@
-"""``manage.py export_labels``: the labels and decisions of closed cases."""
+"""``manage.py export_labels``: export the labels and decisions of closed cases."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Command(BaseCommand):
     help = "Write the labels and decisions of closed cases as CSV or JSON Lines."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which labels, in which form, to where."""
+        """Add options for the suite, the format and the output."""
         parser.add_argument("--format", choices=["csv", "jsonl"], default="csv", help="default: csv")
         parser.add_argument("--suite", help="the suite's slug (default: all suites)")
         parser.add_argument("--output", type=Path, help="the file to write (default: standard output)")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Write it piece by piece."""
+        """Write the export piece by piece."""
         suite = Suite.objects.filter(slug=options["suite"]).first() if options["suite"] else None
         if options["suite"] and suite is None:
             msg = f"There is no suite {options['suite']!r}."

@@ -119,8 +119,8 @@ def test_a_label_is_locked_once_and_for_good(program: Program, held: Assignment)
 def test_what_a_label_lacks_is_listed(program: Program, held: Assignment) -> None:
     problem = program.problem("POST", f"/labels/{held.pk}/lock", {"label": "LI", "findings": []})
     assert problem["errors"] == [
-        {"field": "confidence", "message": "Say how sure you are."},
-        {"field": "findings", "message": "LI needs at least one finding: say what is wrong, and on which lines."},
+        {"field": "confidence", "message": "Choose your confidence."},
+        {"field": "findings", "message": "LI needs at least one finding: describe what is wrong, and on which lines."},
     ]
     far = {**GIVEN, "findings": [{**FINDING, "end": 9}]}
     assert program.problem("POST", f"/labels/{held.pk}/lock", far)["errors"][0]["field"] == "finding-0"

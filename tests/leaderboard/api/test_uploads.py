@@ -115,9 +115,7 @@ def test_submitting_too_early_and_after_the_suite_has_changed(small: SuiteVersio
     program = Program(alice)
     early = program.upload(SimpleUploadedFile("a.zip", bundle({"alpha/1": RIGHT, "alpha/2": BROKEN})))
     problem = program.problem("POST", f"/uploads/{early['id']}/submit", {})
-    assert (problem["status"], problem["detail"]) == (
-        *(409, "This file is being checked. Submit it after the check."),
-    )
+    assert (problem["status"], problem["detail"]) == (*(409, "This file is being checked. Submit it after the check."),)
     checked_by_worker()
     TaskRevision.objects.filter(task__slug="alpha/2").update(audit_state=AuditState.FAILED)
     assert program.problem("POST", f"/uploads/{early['id']}/submit", {})["status"] == 409

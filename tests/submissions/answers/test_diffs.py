@@ -142,7 +142,7 @@ PROTECTED = "is protected (tests, configuration and files that Python loads on i
 ORIGINAL = "This protected file is changed. The change is not applied: the answer is tested with the original."
 UNUSUAL = "has characters outside printable ASCII, which can look like others"
 MODE = "changes its file mode"
-TWIN = "differs from pkg/goal.py only in the case of letters"
+TWIN = "differs from pkg/goal.py only in upper or lower case"
 HIDES = "would hide pkg/helper.py, which is imported by the same name"
 BINARY = (
     "diff --git a/pkg/x.bin b/pkg/x.bin\nnew file mode 100644\nindex 0000000..1111111\n"

@@ -74,7 +74,7 @@ def test_all_missing_fields_are_named_at_once() -> None:
         ({"weights": "ajar"}, "weights must be one of '', 'open' or 'closed', not \"ajar\"."),
         (
             {"suite": "LMR mini"},
-            "suite is a name like 'lmr-mini' (lower-case letters, digits, hyphens), not 'LMR mini'.",
+            "suite is a name like 'lmr-mini' (a to z, digits, hyphens), not 'LMR mini'.",
         ),
         *(
             ({"links": ["https://example.org", link]}, f"links[1] {NO_WEB_ADDRESS}")

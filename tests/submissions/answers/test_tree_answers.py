@@ -137,7 +137,7 @@ def test_a_changed_test_is_kept_beside_and_not_applied(tasks: dict[str, TaskFile
     ("path", "reason"),
     [
         ("numpy.py", "would hide the installed module 'numpy'"),
-        ("SRC/scores.py", "differs from src only in the case of letters"),
+        ("SRC/scores.py", "differs from src only in upper or lower case"),
     ],
 )
 def test_new_files_that_an_answer_may_not_have_are_left_out(

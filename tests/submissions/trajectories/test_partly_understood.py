@@ -42,7 +42,7 @@ def test_of_what_is_mostly_not_understood_no_step_is_counted() -> None:
     with pytest.raises(TrajectoryError) as refused:
         read_trajectory(lines({"command": "ls"}, *other))
     assert str(refused.value).startswith(
-        "2 of 3 events were not understood (type item.started; type item.completed), so no step is counted. It is kept"
+        "2 of 3 events were not understood (type item.started; type item.completed), so no step is counted. It is stored"
     )
     reading = read_trajectory(lines({**RUN, "history": [*EVENTS[3], *other, *other]}))
     (found,) = reading.runs.values()

@@ -132,7 +132,7 @@ def test_sent_as_predictions_it_is_refused_once_with_the_place_where_it_belongs(
         read_bundle(data, defaults=Manifest("s", None, "", "", "none", "full", "", (), ""))
     (problem,) = refused.value.problems
     what, _, advice = problem.message.partition(". ")
-    assert (problem.severity, what) == (Severity.REFUSE, f"This looks like {form}, not like predictions")
+    assert (problem.severity, what) == (Severity.REFUSE, f"This looks like {form}, not predictions")
     assert "beside the answer that the agent gave: answers/<paper>/<index>/" in advice
 
 
