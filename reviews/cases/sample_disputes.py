@@ -170,7 +170,7 @@ def _judge(answer: Implementation, script: Script) -> None:
             label=voted or "",
             abstention="" if voted else Abstention.INVALID,
             findings=findings,
-            rationale=[script.point, "This vote was made up for a sample; no model was asked."] if voted else [],
+            rationale=[script.point, "This vote was made up for a sample; no model was called."] if voted else [],
         )
 
 

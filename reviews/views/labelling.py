@@ -269,10 +269,10 @@ def _locked(request: HtmxRequest, assignment: Assignment, *, late: LabelForm | N
     """Show the locked label; ``late`` is input sent afterwards, which is not stored."""
     review = locked_label(assignment)
     assert review is not None  # noqa: S101 - for the type checker: callers have checked
-    said = {name: getattr(review, name) for name in ("label", "findings", "note")}
+    locked = {name: getattr(review, name) for name in ("label", "findings", "note")}
     context = _context(request, assignment) | {
         "review": review,
-        "said": said,
+        "said": locked,
         "read_only": True,
         "late": late and late.typed,
     }

@@ -86,7 +86,7 @@ def one(request: HttpRequest, pk: int) -> HttpResponse:
 
     def change() -> str:
         returned = set_roles(actor=user_of(request), reviewer=reviewer, **form.cleaned_data)
-        what = "the roles are changed; the item at hand went back to the queue" if returned else "the roles are changed"
+        what = "the roles are changed; the held item went back to the queue" if returned else "the roles are changed"
         return f"{reviewer.public_name}: {what}."
 
     return perform(request, change, back="review_people", form=form, again=lambda: _one(request, reviewer, form))

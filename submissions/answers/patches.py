@@ -87,7 +87,7 @@ def below_a_file(path: str, files: Collection[str]) -> str:
     parts = path.split("/")
     parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
     parent = next((parent for parent in parents if parent in files), "")
-    return f"lies below {parent}, which is no folder" if parent else ""
+    return f"is below {parent}, which is not a folder" if parent else ""
 
 
 def _new_name_reason(path: str, before: Tree, goal: Goal) -> str:

@@ -1,4 +1,4 @@
-"""The people of reviewing, and what others hear of it."""
+"""Fixtures of reviewing: reviewers, a judge, a task, and sent signals."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def annotator(db: None) -> Reviewer:
 
 @pytest.fixture
 def other_annotator(db: None) -> Reviewer:
-    """Another one."""
+    """Another annotator."""
     return ready()
 
 
 @pytest.fixture
 def adjudicator(db: None) -> Reviewer:
-    """An adjudicator, and nothing else."""
+    """A reviewer who is only an adjudicator."""
     return ready(annotator=False, adjudicator=True)
 
 
@@ -63,13 +63,13 @@ def task(settings: Settings, tmp_path: Path, db: None) -> TaskRevision:
 
 @pytest.fixture
 def committing(django_capture_on_commit_callbacks: Any) -> Callable[[], Any]:
-    """A context after which what waits for the commit has run."""
+    """A context that runs on-commit callbacks at its end."""
     return partial(django_capture_on_commit_callbacks, execute=True)
 
 
 @pytest.fixture
 def heard() -> Iterator[list[Case]]:
-    """The cases of which ``case_closed`` was sent."""
+    """Collect the cases of ``case_closed`` signals."""
     cases: list[Case] = []
 
     def hear(case: Case, **_: Any) -> None:

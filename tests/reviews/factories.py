@@ -1,4 +1,4 @@
-"""Reviewers, cases and labels for tests, usable by every room's tests."""
+"""Factories of reviewers, cases and labels for all tests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FINDING: dict[str, Any] = {
 class ReviewerFactory(factory.django.DjangoModelFactory):
     """An annotator with an account and a complete profile; ``adjudicator=True`` adds that role.
 
-    ``annotator=False`` takes the annotator's role away. Guidelines are unread: see :func:`ready`.
+    ``annotator=False`` removes the annotator's role. Guidelines are unread: see :func:`ready`.
     """
 
     class Meta:
@@ -55,13 +55,13 @@ class ReviewerFactory(factory.django.DjangoModelFactory):
 
 
 def guideline(number: int = 1, *, text: str = GUIDELINES, changes: str = "") -> GuidelineRevision:
-    """The guidelines' revision ``number``, made unless it is there."""
+    """Return revision ``number`` of the guidelines, created if missing."""
     made, _ = GuidelineRevision.objects.get_or_create(number=number, defaults={"text": text, "changes": changes})
     return made
 
 
 def ready(**facts: Any) -> Reviewer:
-    """A reviewer who has read the newest guidelines (made if there are none) and may label at once."""
+    """Return a reviewer who has read the newest guidelines (created if missing) and may label."""
     reviewer: Reviewer = ReviewerFactory(**facts)
     newest = GuidelineRevision.objects.order_by("-number").first() or guideline()
     GuidelineReading.objects.create(reviewer=reviewer, revision=newest)
@@ -69,45 +69,45 @@ def ready(**facts: Any) -> Reviewer:
 
 
 def answers(number: int = 1, *, answer: dict[str, Any] | None = None, **submission: Any) -> list[Implementation]:
-    """So many answers of one published submission, each to a task of its own. ``answer`` holds facts of each one."""
+    """Return answers of one published submission, each to a different task. ``answer`` has fields of each one."""
     version = submission.pop("suite_version", None) or SuiteVersionFactory()
     sent = SubmissionFactory(suite_version=version, **{"published": True, **submission})
     return with_answers(sent, number, **(answer or {}))
 
 
 def case_of(answer: Implementation | None = None, **facts: Any) -> Case:
-    """A queued case of ``answer``, or of a published answer that is made for it. ``facts`` are the case's fields."""
+    """Return a queued case of ``answer`` (default: a new published answer). ``facts`` are the case's fields."""
     return Case.objects.create(implementation=answer or answers()[0], **facts)
 
 
 def assigned(case: Case, reviewer: Reviewer, **facts: Any) -> Assignment:
-    """``reviewer`` works on ``case`` and has it for half an hour. The case's state stays as it is."""
+    """Assign ``case`` to ``reviewer`` for half an hour, without changing the case's state."""
     until = timezone.now() + timedelta(minutes=30)
     return Assignment.objects.create(case=case, reviewer=reviewer, **{"lease_until": until, **facts})
 
 
 def claimed(reviewer: Reviewer, role: Role = Role.ANNOTATOR) -> Assignment:
-    """What is claimed, when something is."""
+    """Claim an item and return it; fail if there is none."""
     assignment = claiming.claim(reviewer=reviewer, role=role)
     assert assignment is not None
     return assignment
 
 
 def late(assignment: Assignment) -> Assignment:
-    """Its lease has run out, and nobody has ended it."""
+    """Let the assignment's lease run out without ending it."""
     Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
     return assignment
 
 
 def expired(assignment: Assignment) -> Assignment:
-    """Its lease has run out, and the case was given back."""
+    """Let the assignment's lease run out and return the case to the queue."""
     late(assignment)
     assert holding.expire() == 1
     return assignment
 
 
 def reviewed(case: Case, reviewer: Reviewer, label: str, *, role: Role = Role.ANNOTATOR, **facts: Any) -> Review:
-    """``reviewer`` has locked ``label``, with a finding unless it is CC. The case's state stays as it is.
+    """Store the locked ``label`` of ``reviewer``, with a finding unless it is CC; keep the case's state.
 
     The assignment is done; an adjudicator's is at the evidence, with a lease.
     """
@@ -127,14 +127,14 @@ def reviewed(case: Case, reviewer: Reviewer, label: str, *, role: Role = Role.AN
 
 
 def labelled(case: Case, reviewer: Reviewer, label: str, *, role: Role = Role.ANNOTATOR) -> Assignment:
-    """The assignment of what :func:`reviewed` stores."""
+    """Return the assignment of the label that :func:`reviewed` stores."""
     assignment = reviewed(case, reviewer, label, role=role).assignment
     assert assignment is not None
     return assignment
 
 
 def decided(case: Case, adjudicator: Reviewer, label: str, **facts: Any) -> Decision:
-    """``adjudicator`` has decided on ``label``, without a blind label. The case's state stays as it is."""
+    """Store the decision of ``adjudicator`` on ``label``, without a blind label; keep the case's state."""
     given = {
         "reasons": ["annotator_slip"],
         "note": "The last line was overlooked.",
@@ -146,13 +146,13 @@ def decided(case: Case, adjudicator: Reviewer, label: str, **facts: Any) -> Deci
 
 
 def shares(settings: Any, **drawn: float) -> None:
-    """Draw these shares: ``audit``, ``gap``, ``repeat``, each from 0 to 1."""
+    """Set the shares of random draws: ``audit``, ``gap``, ``repeat``, each from 0 to 1."""
     named = {f"review_{name}_share": share for name, share in drawn.items()}
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, **named)
 
 
 def rated(judge: JudgeConfig, outcome: str, label: str, **facts: Any) -> Implementation:
-    """A published answer with its test outcome and the shown judge's verdict."""
+    """Return a published answer with a test outcome and the shown judge's verdict."""
     (answer,) = answers()
     TestRunFactory(implementation=answer, done=outcome, finished=timezone.now())
     show(answer.submission.suite_version.suite, judge)
@@ -161,14 +161,14 @@ def rated(judge: JudgeConfig, outcome: str, label: str, **facts: Any) -> Impleme
 
 
 def closed_case(answer: Implementation, days: int, **facts: Any) -> Case:
-    """A case of ``answer`` that was closed so many days after :data:`BEGIN`, and opened a day before."""
+    """Return a case of ``answer`` closed ``days`` after :data:`BEGIN`, and opened a day before."""
     case = case_of(answer, closed=BEGIN + timedelta(days=days), **facts)
     Case.objects.filter(pk=case.pk).update(created=BEGIN + timedelta(days=days - 1))
     return case
 
 
 def record_of_everything() -> list[Case]:
-    """Agreed, decided with notes that spreadsheets would run, reopened, its next round (one label), and a repeat."""
+    """Create cases: agreed, decided with notes like formulas, reopened, its next round (one label), and a repeat."""
     guideline(2)
     one: Reviewer = ReviewerFactory(name="Ada Example", shows_name=True)
     two: Reviewer = ReviewerFactory(name="Kept Private")

@@ -1,4 +1,4 @@
-"""An answer whose task lies in the content store, and somebody who holds it, for the tests of labelling."""
+"""Helpers for tests of labelling: an answer whose task is in the content store, and its reviewer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HTMX: Any = {"HX-Request": "true"}
 
 
 def form_of(*findings: dict[str, str], **changes: str) -> dict[str, str]:
-    """What the page's form sends of :data:`DRAFT`, with ``findings`` and ``changes`` in their places."""
+    """Return the form data of :data:`DRAFT`, with ``findings`` and ``changes`` applied."""
     rows = [*(findings or (FINDING,)), {"side": "candidate", "start": "", "end": "", "text": "", "error_class": ""}]
     fields = {"label": "LI", "confidence": "3", "note": "A note.", "paper_page": "2", "tab": "pane-paper"}
     counts = {"finding-TOTAL_FORMS": str(len(rows)), "finding-INITIAL_FORMS": "0"}
@@ -52,7 +52,7 @@ def form_of(*findings: dict[str, str], **changes: str) -> dict[str, str]:
 
 
 def stored_task(settings: Settings, tmp_path: Path, **paper: Any) -> TaskRevision:
-    """The task ``alpha/1`` of the suite ``small``, imported into a content store of its own."""
+    """Import task ``alpha/1`` of the suite ``small`` into a separate content store."""
     settings.DATA_DIR = tmp_path / "data"
     import_suite(folder=write_suite(tmp_path / "suite", **paper), slug="small")
     TaskRevision.objects.update(audit_state=AuditState.PASSED)
@@ -60,13 +60,13 @@ def stored_task(settings: Settings, tmp_path: Path, **paper: Any) -> TaskRevisio
 
 
 def sign_in(client: Client, reviewer: Reviewer) -> None:
-    """Sign ``reviewer`` in, in place of whoever was."""
+    """Sign ``reviewer`` in, replacing any earlier session."""
     assert reviewer.user is not None
     client.force_login(reviewer.user)
 
 
 def others() -> list[User]:
-    """People who must find nothing of what somebody else holds: a stranger, a maintainer, another annotator."""
+    """Return users who must not see another's item: a visitor, a maintainer, another annotator."""
     other = ready().user
     assert other is not None
     return [UserFactory(), UserFactory(is_staff=True), other]
@@ -75,7 +75,7 @@ def others() -> list[User]:
 def held_by(
     reviewer: Reviewer, revision: TaskRevision, *, case: Any = None, assignment: Any = None, **answer: Any
 ) -> Assignment:
-    """``reviewer`` holds an answer to ``revision`` of which everything that may be hidden is recognisable."""
+    """Assign ``reviewer`` an answer to ``revision`` with recognisable values in everything hidden."""
     submission = SubmissionFactory(
         suite_version=SuiteVersion.objects.get(revisions=revision),
         published=True,

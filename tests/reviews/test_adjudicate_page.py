@@ -1,4 +1,4 @@
-"""Adjudication: the evidence and who sees it, what becomes of what was typed, ending reviews and lifting flags."""
+"""Pages of adjudication: the evidence and who sees it, drafts, voiding cases and lifting flags."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def row(seed: int, outcome: str, *, public: bool = True, difference: str = "") -
 
 
 def disputed(reviewer: Reviewer, answer: Implementation | None = None, **facts: Any) -> tuple[Case, Assignment]:
-    """Two annotators said LI and CC, the adjudicator LC."""
+    """A case with annotators' labels LI and CC, and the adjudicator's LC."""
     made = case_of(answer, state=CaseState.ADJUDICATING, **facts)
     golden = {**FINDING, "side": "golden", "start": 2, "end": 2, "error_class": ""}
     reviewed(made, ready(), "LI", findings=[dict(FINDING), golden], note="Not the paper's formula.")
@@ -45,10 +45,10 @@ def disputed(reviewer: Reviewer, answer: Implementation | None = None, **facts: 
     return made, assignment
 
 
-def test_labels_have_letters_findings_their_lines_and_nobody_a_name(adjudicator: Reviewer) -> None:
+def test_labels_are_anonymous_and_findings_quote_their_lines(adjudicator: Reviewer) -> None:
     made, assignment = disputed(adjudicator)
     shown = evidence(assignment, **CODE)
-    assert [letter for letter, _ in shown["labels"]] == ["A", "B"]
+    assert [name for name, _ in shown["labels"]] == ["A", "B"]
     by_label = {label.label: label for _, label in shown["labels"]}
     assert set(by_label) == {"LI", "CC"}
     assert [(each.where, each.quoted, each.error_class) for each in by_label["LI"].findings] == [
@@ -63,7 +63,7 @@ def test_labels_have_letters_findings_their_lines_and_nobody_a_name(adjudicator:
 
 
 def test_the_order_is_stable_and_differs_between_readers_and_cases() -> None:
-    """With two labels each order comes up about half the time: among twenty never only one."""
+    """Each order of two labels has probability one half, so twenty cases have both."""
     made = case_of()
     for label in ("LI", "CC"):
         reviewed(made, ready(), label)
@@ -91,7 +91,7 @@ def test_failed_public_cases_are_shown_and_private_ones_counted() -> None:
     assert [secret for secret in ("3.14159", "434343") if secret in repr(shown)] == []
 
 
-def test_judges_with_their_reasons_and_why_the_case_is_there(adjudicator: Reviewer, judge: JudgeConfig) -> None:
+def test_judges_reasons_and_the_triggers_are_shown(adjudicator: Reviewer, judge: JudgeConfig) -> None:
     made, assignment = disputed(adjudicator)
     row = judged(made.implementation, judge, "LI")
     vote(row, 1, "LI", rationale=["It never squares."])
@@ -107,7 +107,7 @@ def test_judges_with_their_reasons_and_why_the_case_is_there(adjudicator: Review
     ]
 
 
-def test_earlier_rounds_are_shown_without_who_was_in_them(adjudicator: Reviewer) -> None:
+def test_earlier_rounds_are_shown_anonymously(adjudicator: Reviewer) -> None:
     (answer,) = answers()
     first = case_of(answer, state=CaseState.REOPENED, label="LI", source=FinalSource.DECISION, closed=timezone.now())
     before = ready(adjudicator=True)
@@ -138,7 +138,7 @@ def case() -> Case:
 
 @pytest.fixture
 def assignment(case: Case, adjudicator: Reviewer) -> Assignment:
-    """The adjudicator has locked the own blind label."""
+    """The adjudicator's assignment with a locked blind label."""
     made = reviewed(case, adjudicator, "LC", role=Role.ADJUDICATOR).assignment
     assert made is not None
     return made
@@ -159,7 +159,7 @@ def decide(client: Client, assignment: Assignment, **changed: str) -> Any:
 
 
 class TestEvidence:
-    def test_everything_is_there_but_whose_it_is(self, as_adjudicator: Any, assignment: Assignment) -> None:
+    def test_the_page_shows_everything_but_the_owner(self, as_adjudicator: Any, assignment: Assignment) -> None:
         response = as_adjudicator.get(address(assignment))
         text = text_of(response)
         for shown in ("Annotator A", "Annotator B", "A marked note.", "Your blind label", "1 of 4 differ"):
@@ -171,7 +171,7 @@ class TestEvidence:
         assert "no-store" in response["Cache-Control"]
 
     @pytest.mark.parametrize("name", ["adjudicate", "adjudicate_decide", "adjudicate_beat"])
-    def test_it_is_nobody_elses(self, client: Client, assignment: Assignment, name: str) -> None:
+    def test_others_find_no_page(self, client: Client, assignment: Assignment, name: str) -> None:
         annotator = assignment.case.reviews.filter(role=Role.ANNOTATOR)[0].reviewer
         send: Any = client.get if name == "adjudicate" else client.post
         assert send(address(assignment, name), DECISION)["Location"].split("?")[0] == "/accounts/login/"
@@ -183,7 +183,7 @@ class TestEvidence:
         strict.force_login(assignment.reviewer.user)  # type: ignore[arg-type]
         assert strict.post(address(assignment, name), DECISION).status_code in {403, 405}
 
-    def test_before_the_own_label_there_is_no_evidence(
+    def test_no_evidence_is_shown_before_the_own_label(
         self, as_adjudicator: Any, case: Case, adjudicator: Reviewer
     ) -> None:
         early = assigned(case, adjudicator, role=Role.ADJUDICATOR)
@@ -195,14 +195,16 @@ class TestEvidence:
         own = assigned(case_of(), adjudicator, state=AssignmentState.EVIDENCE)
         assert as_adjudicator.get(address(own)).status_code == 404
 
-    def test_an_expired_one_shows_nothing_of_it(self, as_adjudicator: Any, assignment: Assignment) -> None:
+    def test_an_expired_assignment_shows_no_evidence(self, as_adjudicator: Any, assignment: Assignment) -> None:
         Assignment.objects.filter(pk=assignment.pk).update(state=AssignmentState.EXPIRED)
         text = text_of(as_adjudicator.get(address(assignment)))
         assert ("ran out" in text, "A marked note." in text) == (True, False)
 
 
 class TestDeciding:
-    def test_it_closes_the_case_and_the_page(self, as_adjudicator: Any, assignment: Assignment, case: Case) -> None:
+    def test_a_decision_closes_the_case_and_the_page(
+        self, as_adjudicator: Any, assignment: Assignment, case: Case
+    ) -> None:
         assert decide(as_adjudicator, assignment)["Location"] == reverse("reviews")
         case.refresh_from_db()
         made = Decision.objects.get()
@@ -210,7 +212,7 @@ class TestDeciding:
         assert as_adjudicator.get(address(assignment))["Location"] == reverse("reviews")
 
     @pytest.mark.parametrize(
-        ("changed", "says"),
+        ("changed", "message"),
         [
             ({"label": ""}, "Choose the final label."),
             ({"label": "XX"}, "XX is not one of the available choices."),
@@ -219,16 +221,16 @@ class TestDeciding:
             ({"note": "reversed \u202e text of some length"}, "U+202E"),
         ],
     )
-    def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
-        self, as_adjudicator: Any, assignment: Assignment, changed: dict[str, Any], says: str
+    def test_errors_are_shown_and_the_input_is_kept(
+        self, as_adjudicator: Any, assignment: Assignment, changed: dict[str, Any], message: str
     ) -> None:
         response = decide(as_adjudicator, assignment, **changed)
         page, given = response.content.decode(), {**DECISION, **changed}
-        assert (response.status_code, says in text_of(response), given["note"] in page) == (422, True, True)
+        assert (response.status_code, message in text_of(response), given["note"] in page) == (422, True, True)
         assert page.count(" checked") == len({"label", "reasons"} - changed.keys())
         assert not Decision.objects.exists()
 
-    def test_a_decision_by_somebody_else_meanwhile_leaves_what_was_typed(
+    def test_another_adjudicators_decision_keeps_the_input(
         self, as_adjudicator: Any, assignment: Assignment, case: Case
     ) -> None:
         Assignment.objects.filter(pk=assignment.pk).update(state=AssignmentState.EXPIRED)
@@ -255,7 +257,7 @@ class TestDeciding:
 class TestMaintainers:
     @pytest.fixture(params=["case_void", "flag_lift"])
     def action(self, request: pytest.FixtureRequest, case: Case) -> str:
-        """The address that ends a review, or lifts a flag."""
+        """The address that voids a case, or lifts a flag."""
         decision = decided(case, ready(adjudicator=True), "LI", reasons=["bad_test"])
         revision = case.implementation.revision
         flag = TaskFlag.objects.create(revision=revision, decision=decision, reason=ReasonCode.BAD_TEST)
@@ -265,7 +267,7 @@ class TestMaintainers:
         states = Case.objects.get().state == CaseState.VOID, TaskFlag.objects.get().lifted is not None
         return any(states)
 
-    def test_it_takes_a_reason_and_leads_back_to_this_site_only(self, as_maintainer: Any, action: str) -> None:
+    def test_a_reason_is_required_and_redirects_stay_on_this_site(self, as_maintainer: Any, action: str) -> None:
         for elsewhere in ("https://evil.example/", "//evil.example/", "javascript:alert(1)"):
             refused = as_maintainer.post(action, {"reason": " ", "next": elsewhere})
             page = refused.content.decode()
@@ -274,7 +276,7 @@ class TestMaintainers:
         taken = as_maintainer.post(action, {"reason": "The environment was broken.", "next": "/cases/"})
         assert (taken.status_code, taken["Location"], self.done()) == (302, "/cases/", True)
 
-    def test_nobody_else_may(self, client: Client, case: Case, action: str, adjudicator: Reviewer) -> None:
+    def test_others_may_not(self, client: Client, case: Case, action: str, adjudicator: Reviewer) -> None:
         for user in (case.implementation.submission.owner, adjudicator.user):
             client.force_login(user)  # type: ignore[arg-type]
             assert client.post(action, {"reason": "The test was mended."}).status_code == 404

@@ -1,4 +1,4 @@
-"""Deciding: by whoever holds the evidence, once, with reasons, some of which flag the task."""
+"""Deciding a case once, with reasons, some of them flagging the task."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ GIVEN: dict[str, Any] = {"label": "LC", "reasons": ["judge_error"], "note": "The
 
 @pytest.fixture
 def assignment(adjudicator: Reviewer) -> Assignment:
-    """At the evidence of a case on which two annotators differ."""
+    """An assignment at the evidence of a case on which two annotators differ."""
     case = case_of(state=CaseState.ADJUDICATING)
     reviewed(case, ready(), "CC")
     reviewed(case, ready(), "LI")
@@ -69,7 +69,7 @@ def test_a_decision_closes_the_case(
     assert (heard, TaskFlag.objects.count()) == ([case], 0)
 
 
-def test_several_reasons_are_kept_in_one_order_and_flag_what_is_bad(assignment: Assignment) -> None:
+def test_several_reasons_are_stored_in_order_and_flag_the_task(assignment: Assignment) -> None:
     given = {**GIVEN, "reasons": ["judge_error", "bad_golden", "bad_test", "judge_error"]}
     decision = decide(assignment=assignment, **given)
     assert decision.reasons == ["bad_test", "bad_golden", "judge_error"]
@@ -98,7 +98,7 @@ def test_an_incomplete_decision_is_refused_by_field(assignment: Assignment, give
     assert Case.objects.get().state == CaseState.ADJUDICATING
 
 
-def test_the_same_decision_twice_is_stored_once_and_another_one_is_refused(assignment: Assignment) -> None:
+def test_a_repeated_decision_is_stored_once_and_a_different_one_refused(assignment: Assignment) -> None:
     first = decide(assignment=assignment, **GIVEN)
     assert decide(assignment=assignment, **GIVEN) == first
     with pytest.raises(LeaseLostError, match="decided this case as LC"):
@@ -106,7 +106,7 @@ def test_the_same_decision_twice_is_stored_once_and_another_one_is_refused(assig
     assert (Decision.objects.get().label, AuditEvent.objects.count()) == ("LC", 1)
 
 
-def test_nobody_decides_before_the_own_label_is_locked_and_no_annotator_ever(adjudicator: Reviewer) -> None:
+def test_deciding_needs_a_locked_label_and_the_adjudicators_role(adjudicator: Reviewer) -> None:
     blind = assigned(case_of(state=CaseState.ADJUDICATING), adjudicator, role=Role.ADJUDICATOR)
     with pytest.raises(NotReadyError, match="Lock your own label"):
         decide(assignment=blind, **GIVEN)
@@ -115,13 +115,13 @@ def test_nobody_decides_before_the_own_label_is_locked_and_no_annotator_ever(adj
     assert not Decision.objects.exists()
 
 
-def test_a_late_decision_is_taken_while_nobody_else_has_the_case(assignment: Assignment) -> None:
+def test_a_late_decision_is_accepted_while_the_case_is_free(assignment: Assignment) -> None:
     expired(assignment)
     decide(assignment=assignment, **GIVEN)
     assert (assignment.state, Case.objects.get().state) == (AssignmentState.DONE, CaseState.FINAL)
 
 
-def test_a_late_decision_stays_a_draft_while_somebody_else_has_the_case_or_decided_it(assignment: Assignment) -> None:
+def test_a_late_decision_stays_a_draft_if_another_has_or_decided_the_case(assignment: Assignment) -> None:
     expired(assignment)
     rival = ready(annotator=False, adjudicator=True)
     taken = claimed(rival, Role.ADJUDICATOR)
@@ -143,7 +143,7 @@ def test_a_void_case_is_not_decided(assignment: Assignment) -> None:
     assert Case.objects.get().state == CaseState.VOID
 
 
-def test_new_guidelines_are_read_before_deciding(assignment: Assignment) -> None:
+def test_new_guidelines_must_be_read_before_deciding(assignment: Assignment) -> None:
     guideline(2, text="# Labels\n\nLook twice.\n")
     with pytest.raises(NotReadyError, match="revision 2"):
         decide(assignment=assignment, **GIVEN)
@@ -155,7 +155,7 @@ REASON = "The tolerance was mended in revision 2."
 
 @pytest.fixture
 def flagged_tasks() -> Iterator[list[TaskRevision]]:
-    """The revisions of which ``task_flagged`` was sent."""
+    """Collect the revisions of ``task_flagged`` signals."""
     found: list[TaskRevision] = []
 
     def hear(revision: TaskRevision, **_: Any) -> None:
@@ -192,7 +192,7 @@ def test_a_bad_test_or_golden_function_flags_the_task_once(
     assert (TaskFlag.objects.count(), AuditEvent.objects.count()) == (1, 1)
 
 
-def test_each_reason_flags_by_itself(maintainer: User) -> None:
+def test_each_reason_flags_separately(maintainer: User) -> None:
     test, golden = flag_task(decision("bad_test", "bad_golden", "judge_error"))
     assert (test.reason, golden.reason) == ("bad_test", "bad_golden")
     lift(actor=maintainer, flag=test, reason=REASON)
@@ -214,7 +214,7 @@ def test_maintainers_lift_a_flag(
         lift(actor=maintainer, flag=flag, reason=REASON)
 
 
-def test_nobody_else_lifts_it_and_nobody_without_a_reason(maintainer: User) -> None:
+def test_lifting_a_flag_needs_a_maintainer_and_a_reason(maintainer: User) -> None:
     flag = flagged()
     with pytest.raises(NotAllowedError, match="Only maintainers"):
         lift(actor=flag.decision.adjudicator.user or UserFactory(), flag=flag, reason=REASON)
@@ -230,9 +230,9 @@ def test_raised_flags_by_revision(maintainer: User, django_assert_num_queries: A
     lift(actor=maintainer, flag=lifted, reason=REASON)
     (unflagged,) = answers()
     again = TaskFlag.objects.create(revision=first.revision, decision=decision(), reason="bad_test")
-    asked = [first.revision_id, second.revision_id, lifted.revision_id, unflagged.revision_id]
+    revisions = [first.revision_id, second.revision_id, lifted.revision_id, unflagged.revision_id]
     with django_assert_num_queries(1):
-        found = flags_of(asked)
+        found = flags_of(revisions)
         cases = [flag.decision.case.pk for flags in found.values() for flag in flags]
     assert found == {first.revision_id: [first, again], second.revision_id: [second]}
     assert elsewhere.decision.case_id not in cases

@@ -1,4 +1,4 @@
-"""Appeals, and ending a review by hand."""
+"""Appeals, and voiding cases by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REASON = "The environment was broken."
 
 @pytest.fixture
 def answer() -> Implementation:
-    """A published answer that was measured."""
+    """A published answer that was evaluated."""
     (made,) = answers()
     TestRunFactory(implementation=made, done="passed")
     return made
@@ -59,7 +59,7 @@ class TestWho:
         assert (event.actor, event.subject_kind, event.subject_id) == (owner, "implementation", str(answer.pk))
         assert (event.reason, event.data) == (EVIDENCE, {"case": case.pk, "round": 1})
 
-    def test_strangers_may_not(self, answer: Implementation) -> None:
+    def test_other_users_may_not(self, answer: Implementation) -> None:
         with pytest.raises(NotAllowedError, match="Only maintainers and the submission's owner may appeal"):
             appeal(actor=UserFactory(), implementation=answer, evidence=EVIDENCE)
         assert not Case.objects.exists()
@@ -74,7 +74,9 @@ class TestWho:
 
 class TestWhat:
     @pytest.mark.parametrize(("length", "taken"), [(29, False), (30, True), (5000, True), (5001, False)])
-    def test_evidence_has_bounds(self, answer: Implementation, maintainer: User, length: int, taken: bool) -> None:
+    def test_evidence_has_length_limits(
+        self, answer: Implementation, maintainer: User, length: int, taken: bool
+    ) -> None:
         given: dict[str, Any] = {"actor": maintainer, "implementation": answer, "evidence": f" {'x' * length}\n"}
         if taken:
             assert appeal(**given).state == CaseState.QUEUED
@@ -84,7 +86,7 @@ class TestWhat:
         assert not Case.objects.exists()
 
     @pytest.mark.parametrize("change", ["unmeasured", "running", "without code", "private"])
-    def test_what_was_not_measured_or_published_has_no_label(
+    def test_unevaluated_or_unpublished_answers_have_no_label(
         self, answer: Implementation, maintainer: User, change: str
     ) -> None:
         if change == "unmeasured":
@@ -102,7 +104,7 @@ class TestWhat:
 
 class TestOpenCases:
     @pytest.mark.parametrize("state", [CaseState.QUEUED, CaseState.DISPUTED])
-    def test_they_take_one_appeal_at_a_time(self, answer: Implementation, maintainer: User, state: CaseState) -> None:
+    def test_an_open_case_accepts_one_appeal(self, answer: Implementation, maintainer: User, state: CaseState) -> None:
         case = case_of(answer, state=state, severity=Severity.AUDIT)
         assert appeal(actor=maintainer, implementation=answer, evidence=EVIDENCE) == case
         case.refresh_from_db()
@@ -133,7 +135,7 @@ class TestClosedCases:
         final = reviewed_labels([answer.pk])[answer.pk]
         assert (final.label, final.source, final.case) == ("LI", "agreed", old)
 
-    def test_nobody_appeals_twice_against_one_round(self, answer: Implementation, maintainer: User) -> None:
+    def test_a_user_cannot_appeal_twice_against_one_round(self, answer: Implementation, maintainer: User) -> None:
         case = closed_case(answer)
         Trigger.objects.create(case=case, kind=TriggerKind.AUDIT)
         Trigger.objects.create(case=case, kind=TriggerKind.APPEAL, raised_by=maintainer, detail="x" * 40)
@@ -141,7 +143,7 @@ class TestClosedCases:
             appeal(actor=maintainer, implementation=answer, evidence=EVIDENCE)
         assert appeal(actor=UserFactory(is_staff=True), implementation=answer, evidence=EVIDENCE).round == 2
 
-    def test_who_opened_a_round_may_appeal_against_it_with_new_evidence(
+    def test_the_appellant_who_opened_a_round_may_appeal_against_it(
         self, answer: Implementation, maintainer: User
     ) -> None:
         closed_case(answer)
@@ -154,14 +156,14 @@ class TestClosedCases:
         assert states == ["reopened", "reopened", "queued"]
 
     @pytest.mark.parametrize("state", [CaseState.VOID, CaseState.REOPENED])
-    def test_a_round_that_ended_without_a_next_one_is_followed_by_it(
+    def test_an_appeal_follows_a_void_or_reopened_round(
         self, answer: Implementation, maintainer: User, state: CaseState, heard: list[Case]
     ) -> None:
         closed_case(answer, state)
         assert appeal(actor=maintainer, implementation=answer, evidence=EVIDENCE).round == 2
         assert (Case.objects.get(round=1).state, heard) == (state, [])
 
-    def test_repeats_and_practice_are_no_rounds(self, answer: Implementation, maintainer: User) -> None:
+    def test_repeats_and_practice_are_not_rounds(self, answer: Implementation, maintainer: User) -> None:
         case_of(answer, kind=CaseKind.PRACTICE)
         case_of(answer, kind=CaseKind.REPEAT, reserved_for=ReviewerFactory(), state=CaseState.AGREED)
         assert appeal(actor=maintainer, implementation=answer, evidence=EVIDENCE).round == 1
@@ -169,7 +171,7 @@ class TestClosedCases:
 
 class TestVoid:
     @pytest.mark.parametrize("state", [CaseState.LEASED, CaseState.DISPUTED, CaseState.AGREED, CaseState.FINAL])
-    def test_maintainers_end_a_review(
+    def test_maintainers_void_a_case(
         self, maintainer: User, state: CaseState, heard: list[Case], committing: Callable[[], Any]
     ) -> None:
         case = case_of(state=state, label="LI", source=FinalSource.AGREED)
@@ -186,7 +188,7 @@ class TestVoid:
         assert (event.actor, event.subject_kind, event.subject_id) == (maintainer, "case", str(case.pk))
         assert event.reason == REASON
 
-    def test_nobody_else_does_and_a_reason_is_needed(self, maintainer: User) -> None:
+    def test_voiding_needs_a_maintainer_and_a_reason(self, maintainer: User) -> None:
         case = case_of()
         with pytest.raises(NotAllowedError, match="Only maintainers"):
             void(actor=case.implementation.submission.owner, case=case, reason=REASON)
@@ -198,13 +200,13 @@ class TestVoid:
     @pytest.mark.parametrize(
         "facts", [{"state": CaseState.VOID}, {"state": CaseState.REOPENED}, {"kind": CaseKind.PRACTICE}]
     )
-    def test_some_cannot_be_ended(self, maintainer: User, facts: dict[str, Any]) -> None:
+    def test_some_cases_cannot_be_voided(self, maintainer: User, facts: dict[str, Any]) -> None:
         case = case_of(**facts)
         with pytest.raises(WrongStateError, match=f"Case {case.pk} is .*, so it cannot be voided"):
             void(actor=maintainer, case=case, reason=REASON)
         assert not AuditEvent.objects.exists()
 
-    def test_who_was_faster_wins(self, maintainer: User) -> None:
+    def test_the_first_of_two_changes_applies(self, maintainer: User) -> None:
         case = case_of()
         stale = Case.objects.get(pk=case.pk)
         void(actor=maintainer, case=case, reason=REASON)

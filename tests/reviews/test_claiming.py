@@ -1,4 +1,4 @@
-"""Taking a case: one at a time, by severity, with every rule about who may have it; repeats; and letting go of it."""
+"""Claiming cases: one at a time, by severity, with all rules on who may claim; repeats; releasing cases."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def nothing(reviewer: Reviewer, role: Role = Role.ANNOTATOR) -> bool:
 
 
 def aged(case: Case, days: int) -> Case:
-    """The case was made so many days ago."""
+    """Set the case's age in days."""
     Case.objects.filter(pk=case.pk).update(created=timezone.now() - timedelta(days=days))
     return case
 
@@ -51,12 +51,12 @@ def state_of(case: Case) -> str:
 
 
 def what_happened(case: Case) -> list[tuple[str, str, str]]:
-    """The events of a case: before, after, what."""
+    """Return the events of a case: before, after, what."""
     return list(CaseEvent.objects.filter(case=case).order_by("pk").values_list("before", "after", "what"))
 
 
 def claimed_in_turn(reviewer: Reviewer, number: int) -> list[Case]:
-    """What is claimed when each case is skipped."""
+    """Return the cases claimed when each is skipped."""
     order = []
     for _ in range(number):
         assignment = claimed(reviewer)
@@ -81,14 +81,14 @@ class TestWho:
         assert (again.pk, again.token, Assignment.objects.count()) == (assignment.pk, assignment.token, 1)
         assert again.lease_until > timezone.now() + timedelta(minutes=29)
 
-    def test_somebody_with_both_roles_holds_one_item_at_a_time(self) -> None:
+    def test_a_reviewer_with_both_roles_holds_one_item(self) -> None:
         both = ready(adjudicator=True)
         case_of(state=CaseState.DISPUTED)
         case_of()
         held = claimed(both, Role.ADJUDICATOR)
         assert (held.role, claimed(both, Role.ANNOTATOR).pk) == (Role.ADJUDICATOR, held.pk)
 
-    def test_nobody_without_the_guidelines_or_the_role(self, reviewer: Reviewer, annotator: Reviewer) -> None:
+    def test_claiming_needs_the_guidelines_and_the_role(self, reviewer: Reviewer, annotator: Reviewer) -> None:
         guideline()
         case_of()
         case_of(state=CaseState.DISPUTED)
@@ -100,13 +100,13 @@ class TestWho:
         assert not Assignment.objects.exists()
 
     @pytest.mark.both_databases
-    def test_a_case_takes_as_many_as_labels_are_wanted(self, annotator: Reviewer, other_annotator: Reviewer) -> None:
+    def test_a_case_has_as_many_places_as_wanted_labels(self, annotator: Reviewer, other_annotator: Reviewer) -> None:
         case = case_of()
         assert [claimed(person).case for person in (annotator, other_annotator)] == [case, case]
         assert (nothing(ready()), state_of(case)) == (True, CaseState.LEASED)
         assert what_happened(case) == [("queued", "leased", "taken"), ("leased", "leased", "taken")]
 
-    def test_a_locked_label_takes_a_place_too(self, annotator: Reviewer, other_annotator: Reviewer) -> None:
+    def test_a_locked_label_occupies_a_place(self, annotator: Reviewer, other_annotator: Reviewer) -> None:
         case = case_of(state=CaseState.ONE_LABEL)
         reviewed(case, annotator, "CC")
         assert claimed(other_annotator).case == case
@@ -118,7 +118,7 @@ class TestWho:
         assert nothing(annotator) == (state not in {"queued", "leased", "one_label"})
         assert nothing(adjudicator, Role.ADJUDICATOR) == (state != "disputed")
 
-    def test_one_adjudicator_takes_a_dispute_unless_it_is_about_the_own_label(self, adjudicator: Reviewer) -> None:
+    def test_one_adjudicator_claims_a_dispute_unless_it_has_their_label(self, adjudicator: Reviewer) -> None:
         both = ready(adjudicator=True)
         case = case_of(state=CaseState.DISPUTED)
         reviewed(case, both, "CC")
@@ -128,7 +128,7 @@ class TestWho:
         assert state_of(case) == CaseState.ADJUDICATING
         assert nothing(ready(annotator=False, adjudicator=True), Role.ADJUDICATOR)
 
-    def test_practice_is_not_claimed_nor_in_the_way_of_it(self, annotator: Reviewer) -> None:
+    def test_practice_is_not_claimed_and_does_not_block_claims(self, annotator: Reviewer) -> None:
         reviewed(case_of(kind=CaseKind.PRACTICE, known_label="CC"), annotator, "CC")
         assert nothing(annotator)
         assigned(case_of(kind=CaseKind.PRACTICE, known_label="LI", state=CaseState.VOID), annotator)
@@ -138,20 +138,20 @@ class TestWho:
 
 @pytest.mark.both_databases
 class TestOrder:
-    def test_severe_cases_come_first_then_old_ones_then_by_place(self, annotator: Reviewer) -> None:
+    def test_cases_are_ordered_by_severity_age_and_place(self, annotator: Reviewer) -> None:
         late_audit = case_of(severity=Severity.AUDIT, place=1)
         old_audit = aged(case_of(severity=Severity.AUDIT, place=9), 3)
         second, first = (case_of(severity=Severity.CONFLICT, place=place) for place in (8, 7))
         assert claimed_in_turn(annotator, 4) == [first, second, old_audit, late_audit]
 
-    def test_what_one_handed_back_comes_last(self, annotator: Reviewer) -> None:
+    def test_cases_handed_back_come_last(self, annotator: Reviewer) -> None:
         severe, mild = case_of(severity=Severity.CONFLICT), case_of()
         holding.hand_back(claimed(annotator))
         assert claimed(annotator).case == mild
         holding.hand_back(Assignment.objects.get(case=mild))
         assert claimed(annotator).case == severe
 
-    def test_a_repeat_is_for_its_annotator_when_it_is_due_and_stands_among_the_most_severe(
+    def test_a_due_repeat_is_ranked_among_the_most_severe_for_its_annotator(
         self, annotator: Reviewer, other_annotator: Reviewer
     ) -> None:
         older, newer = aged(case_of(severity=Severity.CONFLICT), 20), case_of(severity=Severity.CONFLICT)
@@ -166,7 +166,7 @@ class TestOrder:
 
 @pytest.mark.both_databases
 class TestLeases:
-    def test_a_heartbeat_renews_the_lease_even_late_until_it_was_ended(self, annotator: Reviewer) -> None:
+    def test_a_heartbeat_renews_an_expired_lease_until_it_is_ended(self, annotator: Reviewer) -> None:
         case_of()
         assignment = late(claimed(annotator))
         until = holding.extend(assignment)
@@ -181,7 +181,7 @@ class TestLeases:
             holding.extend(stale)
         assert Assignment.objects.get().lease_until > timezone.now()
 
-    def test_late_leases_expire_and_the_case_goes_back_to_the_queue(
+    def test_late_leases_expire_and_cases_return_to_the_queue(
         self, annotator: Reviewer, other_annotator: Reviewer
     ) -> None:
         case = case_of()
@@ -195,7 +195,7 @@ class TestLeases:
         assert (holding.expire(), state_of(case)) == (1, CaseState.QUEUED)
         assert what_happened(case)[2:] == [("leased", "leased", "lease ran out"), ("leased", "queued", "lease ran out")]
 
-    def test_a_place_is_free_once_the_lease_ran_out_and_a_locked_label_stays(self, annotator: Reviewer) -> None:
+    def test_an_expired_lease_frees_its_place_and_locked_labels_stay(self, annotator: Reviewer) -> None:
         case = case_of(state=CaseState.ONE_LABEL)
         reviewed(case, ready(), "CC")
         late(claimed(annotator))
@@ -204,7 +204,7 @@ class TestLeases:
         late(taken)
         assert (holding.expire(), state_of(case)) == (1, CaseState.ONE_LABEL)
 
-    def test_an_expired_case_is_taken_up_again_with_draft_and_new_token(self, annotator: Reviewer) -> None:
+    def test_an_expired_case_is_resumed_with_its_draft_and_a_new_token(self, annotator: Reviewer) -> None:
         case_of()
         first = claimed(annotator)
         Assignment.objects.update(draft={"note": "half a thought"}, draft_version=3)
@@ -213,20 +213,20 @@ class TestLeases:
         assert (again.pk, again.token == first.token, again.ended) == (first.pk, False, None)
         assert (again.state, again.draft, again.draft_version) == ("active", {"note": "half a thought"}, 3)
 
-    def test_an_adjudicators_lease_runs_out_for_another_one(self, adjudicator: Reviewer) -> None:
+    def test_another_adjudicator_can_claim_after_expiry(self, adjudicator: Reviewer) -> None:
         case = case_of(state=CaseState.DISPUTED)
         late(claimed(adjudicator, Role.ADJUDICATOR))
         assert (holding.expire(), state_of(case)) == (1, CaseState.DISPUTED)
         assert claimed(ready(annotator=False, adjudicator=True), Role.ADJUDICATOR).case == case
 
-    def test_who_has_locked_the_blind_label_takes_the_case_up_at_the_evidence(self, adjudicator: Reviewer) -> None:
+    def test_an_adjudicator_with_a_locked_label_resumes_at_the_evidence(self, adjudicator: Reviewer) -> None:
         case = case_of(state=CaseState.ADJUDICATING)
         assignment = expired(labelled(case, adjudicator, "LC", role=Role.ADJUDICATOR))
         again = claimed(adjudicator, Role.ADJUDICATOR)
         assert (again.pk, again.state) == (assignment.pk, AssignmentState.EVIDENCE)
 
 
-class TestLettingGo:
+class TestReleasing:
     def test_handing_back_frees_the_place_and_keeps_the_draft(self, annotator: Reviewer) -> None:
         case = case_of()
         assignment = claimed(annotator)
@@ -238,7 +238,7 @@ class TestLettingGo:
         assert (state_of(case), what_happened(case)[1:]) == (CaseState.QUEUED, [("leased", "queued", "handed back")])
 
     @pytest.mark.parametrize("too_late", [False, True])
-    def test_a_skipped_case_never_comes_back_to_who_skipped_it(
+    def test_a_skipped_case_never_returns_to_its_reviewer(
         self, annotator: Reviewer, other_annotator: Reviewer, too_late: bool
     ) -> None:
         case = case_of()
@@ -266,15 +266,15 @@ class TestLettingGo:
         assert Assignment.objects.get().state == AssignmentState.DONE
 
 
-class TestTakingUp:
-    def test_a_particular_item(self, annotator: Reviewer) -> None:
+class TestResuming:
+    def test_an_item_is_resumed(self, annotator: Reviewer) -> None:
         case_of(severity=Severity.CONFLICT)
         wanted = assigned(case_of(), annotator, state=AssignmentState.EXPIRED, lease_until=None)
         taken = claiming.resume(wanted)
         assert (taken.pk, taken.state) == (wanted.pk, AssignmentState.ACTIVE)
         assert claiming.resume(taken).pk == wanted.pk
 
-    def test_not_when_others_have_it_or_another_is_held(self, annotator: Reviewer) -> None:
+    def test_resuming_is_refused_if_others_have_it_or_another_item_is_held(self, annotator: Reviewer) -> None:
         gone = assigned(case_of(labels_wanted=1), annotator, state=AssignmentState.EXPIRED, lease_until=None)
         claimed(ready())
         with pytest.raises(LeaseLostError, match="ran out"):
@@ -286,7 +286,7 @@ class TestTakingUp:
         free.refresh_from_db()
         assert free.state == AssignmentState.RETURNED
 
-    def test_a_practice_item_always(self, reviewer: Reviewer) -> None:
+    def test_a_practice_item_can_always_be_resumed(self, reviewer: Reviewer) -> None:
         handed_back = assigned(case_of(kind=CaseKind.PRACTICE, known_label="LI"), reviewer)
         holding.hand_back(handed_back)
         taken = claiming.resume(handed_back)
@@ -296,7 +296,7 @@ class TestTakingUp:
 
 
 @pytest.mark.both_databases
-def test_counts_are_of_what_waits_for_this_annotator(annotator: Reviewer, other_annotator: Reviewer) -> None:
+def test_counts_are_specific_to_the_annotator(annotator: Reviewer, other_annotator: Reviewer) -> None:
     assigned(case_of(state=CaseState.LEASED), annotator)
     assigned(case_of(), annotator, state=AssignmentState.RETURNED, lease_until=None)
     assigned(case_of(kind=CaseKind.PRACTICE, known_label="CC"), annotator)
@@ -313,7 +313,7 @@ def test_counts_are_of_what_waits_for_this_annotator(annotator: Reviewer, other_
 
 @pytest.fixture(autouse=True)
 def all_are_drawn(settings: Any) -> None:
-    """Every label is repeated."""
+    """Draw every label for repeating."""
     shares(settings, repeat=1)
 
 
@@ -323,7 +323,7 @@ def repeat_of(reviewer: Reviewer, days: float = 0, **facts: Any) -> Case:
     return case
 
 
-def test_a_repeat_is_the_same_annotators_wants_one_label_and_comes_once() -> None:
+def test_a_repeat_wants_one_label_of_the_same_annotator_once() -> None:
     case = case_of()
     one, other = reviewed(case, ReviewerFactory(), "LC"), reviewed(case, ReviewerFactory(), "LC")
     repeat, again, others = (plan_repeat(review) for review in (one, one, other))
@@ -334,13 +334,13 @@ def test_a_repeat_is_the_same_annotators_wants_one_label_and_comes_once() -> Non
     assert (again, others is not None, Case.objects.filter(kind=CaseKind.REPEAT).count()) == (None, True, 2)
 
 
-def test_only_what_is_drawn(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_drawn_labels_are_repeated(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shares(settings, repeat=0.07)
     review = reviewed(case_of(), ReviewerFactory(), "LC")
-    asked = []
-    monkeypatch.setattr("reviews.labelling.repeats.drawn", lambda *args: asked.append(args))
+    draws = []
+    monkeypatch.setattr("reviews.labelling.repeats.drawn", lambda *args: draws.append(args))
     assert plan_repeat(review) is None
-    assert asked == [("repeat", review.pk, 0.07)]
+    assert draws == [("repeat", review.pk, 0.07)]
 
 
 @pytest.mark.parametrize(
@@ -352,15 +352,13 @@ def test_only_what_is_drawn(settings: Any, monkeypatch: pytest.MonkeyPatch) -> N
         (CaseKind.REVIEW, {"user": None}, Role.ANNOTATOR),
     ],
 )
-def test_practice_repeats_adjudicators_and_who_has_no_account_are_not_repeated(
-    kind: CaseKind, person: dict[str, Any], role: Role
-) -> None:
+def test_only_annotators_labels_of_reviews_are_repeated(kind: CaseKind, person: dict[str, Any], role: Role) -> None:
     assert plan_repeat(reviewed(case_of(kind=kind), ReviewerFactory(**person), "LC", role=role)) is None
 
 
 @pytest.mark.both_databases
 class TestDue:
-    def test_after_twenty_other_labels(self, reviewer: Reviewer) -> None:
+    def test_a_repeat_is_due_after_twenty_other_labels(self, reviewer: Reviewer) -> None:
         stranger = ReviewerFactory()
         case = repeat_of(reviewer)
         for answer in answers(20):
@@ -374,7 +372,7 @@ class TestDue:
         assert list(due_repeats(reviewer)) == [case]
         assert list(due_repeats(stranger)) == []
 
-    def test_after_seven_days_unless_it_is_done(self, reviewer: Reviewer) -> None:
+    def test_a_repeat_is_due_after_seven_days_unless_done(self, reviewer: Reviewer) -> None:
         repeat_of(reviewer, days=6.999)
         assert list(due_repeats(reviewer)) == []
         for state in (CaseState.AGREED, CaseState.VOID):

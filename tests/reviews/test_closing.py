@@ -1,4 +1,4 @@
-"""A case from state to state: moves, what its labels mean for it, ending it and taking it up again."""
+"""A case's states: moves, closing by labels, voiding and reviving."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 WAITING = [CaseState.QUEUED, CaseState.LEASED]
 
 
-def test_a_move_sets_state_and_fields_and_leaves_an_event() -> None:
+def test_a_move_sets_state_and_fields_and_records_an_event() -> None:
     case, reviewer, now = case_of(), ReviewerFactory(), timezone.now()
     facts: dict[str, Any] = {"reviewer": reviewer, "what": "the labels agree", "label": "LC", "closed": now}
     assert states.move(case, allowed=WAITING, after=CaseState.AGREED, **facts)
@@ -47,7 +47,7 @@ def test_a_move_from_another_state_changes_nothing() -> None:
 
 
 @pytest.mark.both_databases
-def test_a_row_that_was_read_before_somebody_else_moved_it_moves_nothing() -> None:
+def test_a_stale_row_moves_nothing() -> None:
     case = case_of()
     Case.objects.update(state=CaseState.LEASED)
     assert not states.move(case, allowed=WAITING, after=CaseState.ONE_LABEL)
@@ -57,7 +57,7 @@ def test_a_row_that_was_read_before_somebody_else_moved_it_moves_nothing() -> No
 
 
 def closed_case(*labels: str, outcome: str = "", **facts: Any) -> Case:
-    """A case after so many annotators have locked these labels, as it is stored."""
+    """Return the stored case after annotators have locked these labels."""
     case = case_of(**{"state": CaseState.LEASED, **facts})
     if outcome:
         TestRunFactory(implementation=case.implementation, done=outcome)
@@ -76,7 +76,7 @@ def closed_case(*labels: str, outcome: str = "", **facts: Any) -> Case:
     ],
 )
 @pytest.mark.both_databases
-def test_as_many_equal_labels_as_are_wanted_close_the_case(
+def test_the_wanted_number_of_equal_labels_closes_the_case(
     labels: list[str], wanted: int, state: str, source: str, heard: list[Case], committing: Callable[[], Any]
 ) -> None:
     with committing():
@@ -104,7 +104,7 @@ def test_labels_that_differ_or_contradict_the_tests_go_to_an_adjudicator(
     assert last.what == kind
 
 
-def test_a_reason_that_the_case_was_opened_for_counts_and_is_not_stored_twice() -> None:
+def test_an_existing_trigger_counts_and_is_not_stored_twice() -> None:
     case = case_of(state=CaseState.ONE_LABEL, severity=Severity.APPEAL)
     Trigger.objects.create(case=case, kind=TriggerKind.APPEAL, detail="Look at line 3.")
     reviewed(case, ready(), "CC")
@@ -114,7 +114,7 @@ def test_a_reason_that_the_case_was_opened_for_counts_and_is_not_stored_twice() 
     assert Trigger.objects.get().detail == "Look at line 3."
 
 
-def test_an_adjudicators_label_closes_nothing(adjudicator: Reviewer) -> None:
+def test_an_adjudicators_label_does_not_close_a_case(adjudicator: Reviewer) -> None:
     case = case_of(state=CaseState.ONE_LABEL)
     reviewed(case, ready(), "CC")
     reviewed(case, adjudicator, "CC", role=Role.ADJUDICATOR)
@@ -122,9 +122,7 @@ def test_an_adjudicators_label_closes_nothing(adjudicator: Reviewer) -> None:
     assert case.state == CaseState.ONE_LABEL
 
 
-def test_a_repeat_ends_without_a_label_of_its_own(
-    annotator: Reviewer, heard: list[Case], committing: Callable[[], Any]
-) -> None:
+def test_a_repeat_closes_without_a_label(annotator: Reviewer, heard: list[Case], committing: Callable[[], Any]) -> None:
     case = case_of(kind=CaseKind.REPEAT, reserved_for=annotator, labels_wanted=1)
     reviewed(case, annotator, "LI")
     with committing():
@@ -136,13 +134,13 @@ def test_a_repeat_ends_without_a_label_of_its_own(
 @pytest.mark.parametrize(
     ("state", "kind"), [("agreed", "review"), ("void", "review"), ("disputed", "review"), ("queued", "practice")]
 )
-def test_practice_and_what_is_past_labelling_stays_as_it_is(state: str, kind: str) -> None:
+def test_practice_and_cases_past_labelling_are_not_changed(state: str, kind: str) -> None:
     assert closed_case("CC", "LI", state=state, kind=kind).state == state
     assert not CaseEvent.objects.exists()
 
 
 @pytest.mark.both_databases
-def test_only_a_new_measurement_opens_the_next_round(settings: Any, judge: JudgeConfig) -> None:
+def test_only_a_reevaluation_opens_the_next_round(settings: Any, judge: JudgeConfig) -> None:
     shares(settings, audit=0)
     answer = rated(judge, "passed", "LI")
     voiding.end(case_of(answer), what="the environment was broken")
@@ -157,7 +155,7 @@ def test_only_a_new_measurement_opens_the_next_round(settings: Any, judge: Judge
 
 
 @pytest.mark.parametrize(("labels", "state"), [([], "queued"), (["LI"], "one_label"), (["LI", "CC"], "disputed")])
-def test_what_was_withdrawn_for_a_moment_goes_on_where_it_was_left(
+def test_a_case_withdrawn_for_a_moment_is_revived(
     settings: Any, judge: JudgeConfig, labels: list[str], state: str
 ) -> None:
     shares(settings, audit=0)
@@ -171,7 +169,7 @@ def test_what_was_withdrawn_for_a_moment_goes_on_where_it_was_left(
     assert (case.state, case.round, case.reviews.count()) == (state, 1, len(labels))
 
 
-def test_one_that_wanted_one_label_and_has_it_was_disputed() -> None:
+def test_a_revived_case_with_all_its_labels_is_disputed() -> None:
     case = case_of(labels_wanted=1)
     reviewed(case, ReviewerFactory(), "LI")
     voiding.end(case, what="x")
@@ -179,7 +177,7 @@ def test_one_that_wanted_one_label_and_has_it_was_disputed() -> None:
     assert (case.state, voiding.revive(case)) == ("disputed", False)
 
 
-def test_leases_end_and_labels_stay() -> None:
+def test_voiding_ends_leases_and_keeps_labels() -> None:
     case = case_of(state=CaseState.ADJUDICATING)
     held = assigned(case, ReviewerFactory(), state=AssignmentState.EVIDENCE, draft={"note": "so far"})
     done = reviewed(case, ReviewerFactory(), "LC").assignment
@@ -194,7 +192,7 @@ def test_leases_end_and_labels_stay() -> None:
 
 
 @pytest.mark.parametrize("kind", [CaseKind.REPEAT, CaseKind.PRACTICE])
-def test_repeats_end_and_go_on_and_practice_is_left_alone(kind: CaseKind) -> None:
+def test_repeats_are_voided_and_revived_but_not_practice(kind: CaseKind) -> None:
     case = case_of(kind=kind, reserved_for=ReviewerFactory())
     submission = case.implementation.submission_id
     repeats = kind == CaseKind.REPEAT
@@ -206,14 +204,14 @@ def test_repeats_end_and_go_on_and_practice_is_left_alone(kind: CaseKind) -> Non
     assert case.state == CaseState.QUEUED
 
 
-def test_a_repeat_that_a_maintainer_ended_stays_void() -> None:
+def test_a_repeat_voided_by_a_maintainer_stays_void() -> None:
     case = case_of(kind=CaseKind.REPEAT, reserved_for=ReviewerFactory())
     voiding.end(case, what="the environment was broken")
     assert voiding.revive_unrated(case.implementation.submission_id) == 0
 
 
 @pytest.mark.parametrize("state", [CaseState.AGREED, CaseState.FINAL, CaseState.REOPENED])
-def test_what_is_closed_stays_when_its_submission_goes(state: CaseState) -> None:
+def test_closed_cases_stay_when_their_submission_is_withdrawn(state: CaseState) -> None:
     case = case_of(state=state, label="CC")
     assert voiding.end_of_submission(case.implementation.submission_id) == 0
     assert (Case.objects.get().state, Case.objects.get().label) == (state, "CC")

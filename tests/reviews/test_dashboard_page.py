@@ -1,4 +1,4 @@
-"""``/reviews/dashboard/``: what waits, what each annotator has done, from closed cases only; and the export on it."""
+"""``/reviews/dashboard/``: waiting cases, reviewers' work from closed cases only, and the export."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ADDRESS, EXPORT = "/reviews/dashboard/", "/reviews/labels/export/"
 
 
 def waiting(state: CaseState, days: int, *kinds: TriggerKind, **facts: Any) -> Case:
-    """A case that was opened so many days ago, for these reasons."""
+    """Return a case opened ``days`` ago with these triggers."""
     case = case_of(state=state, **facts)
     Case.objects.filter(pk=case.pk).update(created=timezone.now() - timedelta(days=days))
     for kind in kinds:
@@ -70,7 +70,7 @@ class TestQueue:
             *((CaseState.QUEUED, None, 3), (CaseState.DISPUTED, None, 1)),
         ]
 
-    def test_why_cases_wait_and_since_when(self) -> None:
+    def test_triggers_of_waiting_cases_and_their_ages(self) -> None:
         kinds = TriggerKind
         waiting(CaseState.QUEUED, 3, kinds.AUDIT)
         waiting(CaseState.LEASED, 9, kinds.AUDIT, kinds.JUDGE_UNSURE)
@@ -85,14 +85,14 @@ class TestQueue:
         ]
         assert reasons(hidden=set(Case.objects.values_list("implementation__submission", flat=True))) == []
 
-    def test_cases_are_filtered_by_state_and_those_of_closed_answers_left_out(self) -> None:
+    def test_cases_are_filtered_by_state_without_hidden_submissions(self) -> None:
         open_one, done = case_of(), case_of(state=CaseState.AGREED)
         assert list(cases(hidden=(), viewer=None)) == [done, open_one]
         assert list(cases(hidden=(), viewer=None, state="agreed")) == [done]
         closed = {open_one.implementation.submission_id}
         assert (queue(hidden=closed, by_severity=True), list(cases(hidden=closed, viewer=None))) == ([], [done])
 
-    def test_a_coming_repeat_is_hidden_from_whom_it_waits_for(self) -> None:
+    def test_an_open_repeat_is_hidden_from_its_annotator(self) -> None:
         one, two = ReviewerFactory(), ReviewerFactory()
         repeat = case_of(kind=CaseKind.REPEAT, reserved_for=one)
         assert (list(cases(hidden=(), viewer=one)), list(cases(hidden=(), viewer=two))) == ([], [repeat])
@@ -105,7 +105,7 @@ class TestWork:
         (found,) = work([person])
         return found
 
-    def test_agreement_is_of_closed_cases(self) -> None:
+    def test_only_closed_cases_are_compared(self) -> None:
         one, two, three = (ReviewerFactory() for _ in range(3))
         agreed, differing, opposed, open_one = answers(4)
         case = closed_case(agreed, 1, state=CaseState.AGREED, label="CC", source="agreed")
@@ -131,7 +131,7 @@ class TestWork:
         assert (first.peers.percent, Pairs().percent) == (33.3, None)
         assert (first.labels, third.labels, third.decisions) == (4, 1, 2)
 
-    def test_repeats_are_compared_with_the_own_first_label(self) -> None:
+    def test_repeats_are_compared_with_the_annotators_first_label(self) -> None:
         one, two = ReviewerFactory(), ReviewerFactory()
         for answer, label in zip(answers(2), ("CC", "LI"), strict=True):
             case = closed_case(answer, 1, state=CaseState.AGREED, label=label, source="agreed")
@@ -156,7 +156,7 @@ class TestWork:
         assert (found.labels, found.last_days, found.seconds) == (3, 2, 90)
         assert (found.skipped, found.expired, self.of(ReviewerFactory()).seconds) == (1, 1, None)
 
-    def test_of_those_who_may_label_or_have(self) -> None:
+    def test_all_current_and_former_reviewers_are_listed(self) -> None:
         active, former = ReviewerFactory(pseudonym="A"), ReviewerFactory(pseudonym="B", active=False)
         reviewed(case_of(), former, "CC")
         ReviewerFactory(pseudonym="C", active=False)
@@ -175,13 +175,13 @@ def page(client: Client, user: User | None, address: str = ADDRESS) -> str:
 
 class TestPage:
     @pytest.mark.parametrize("address", [ADDRESS, f"{EXPORT}?format=csv"])
-    def test_strangers_sign_in_and_other_accounts_find_nothing(self, client: Client, address: str) -> None:
+    def test_visitors_sign_in_and_other_accounts_get_404(self, client: Client, address: str) -> None:
         assert client.get(address).status_code == 302
         client.force_login(UserFactory())
         assert client.get(address).status_code == 404
 
-    def test_annotators_see_their_own_row_and_no_urgency(self, client: Client, reviewer: Reviewer) -> None:
-        """Of a single waiting case, "direct conflict" would tell what others said."""
+    def test_annotators_see_their_own_row_and_no_severity(self, client: Client, reviewer: Reviewer) -> None:
+        """For a single waiting case, "direct conflict" would reveal others' labels."""
         other = ReviewerFactory()
         case = closed_case(answers()[0], 1, state=CaseState.FINAL, label="LI", source="decision")
         reviewed(case, reviewer, "CC")
@@ -194,7 +194,7 @@ class TestPage:
         assert [word for word in hidden if word in text] == []
         assert client.get(f"{EXPORT}?format=csv").status_code == 404
 
-    def test_maintainers_see_everybody_and_what_happened(self, client: Client, maintainer: User) -> None:
+    def test_maintainers_see_all_reviewers_and_events(self, client: Client, maintainer: User) -> None:
         people = [ReviewerFactory(), ReviewerFactory()]
         case = waiting(CaseState.QUEUED, 3, severity=Severity.CONFLICT)
         note(case, before="queued", after="leased", reviewer=people[0], what="taken by somebody")
@@ -204,12 +204,12 @@ class TestPage:
         text = page(client, maintainer)
         shown = ("direct conflict", "taken by somebody", "1 label,", "3\xa0days ago", f"Case {private.pk}")
         assert [word for word in (*shown, *(person.pseudonym for person in people)) if word not in text] == []
-        # What is said in an open case is shown nowhere, and what is not published has no public page to link to.
+        # Labels of open cases are not shown, and unpublished answers have no public page to link.
         links = [reverse("case", args=[each.pk]) for each in (case, labelled, private)]
         assert [word for word in ("a telling remark", *links) if word in text] == []
 
-    def test_maintainers_who_label_are_not_told_why_a_case_is_open(self, client: Client, maintainer: User) -> None:
-        """How many are audits, or appeals, falls when somebody takes one, and so tells what was taken."""
+    def test_maintainers_who_label_do_not_see_triggers(self, client: Client, maintainer: User) -> None:
+        """A count of audits or appeals that falls when one is claimed would reveal what it is."""
         case = waiting(CaseState.DISPUTED, 1, TriggerKind.APPEAL, severity=Severity.CONFLICT)
         note(case, before="two_labels", after="disputed", what="judge_opposes")
         waiting(CaseState.QUEUED, 3, TriggerKind.AUDIT)
@@ -227,7 +227,7 @@ class TestPage:
         adjudicators = page(client, ReviewerFactory(adjudicator=True).user)
         assert [word for word in hidden if word in adjudicators] == []
 
-    def test_the_cases_of_the_answer_in_hand_are_left_out(self, client: Client, maintainer: User) -> None:
+    def test_cases_of_the_held_answer_are_left_out(self, client: Client, maintainer: User) -> None:
         mine = ReviewerFactory(user=maintainer)
         (one,) = answers(1)
         (other,) = answers(1, suite_version=one.submission.suite_version)
@@ -260,7 +260,7 @@ class TestPage:
         assert "28 cases" in page(client, maintainer, f"{ADDRESS}?state=nonsense&page=x")
 
     @pytest.mark.parametrize(("form", "kind"), [("csv", "text/csv"), ("jsonl", "application/jsonl")])
-    def test_the_export_is_the_commands(self, as_maintainer: Client, form: Any, kind: str) -> None:
+    def test_the_export_equals_the_commands_output(self, as_maintainer: Client, form: Any, kind: str) -> None:
         record_of_everything()
         answer: Any = as_maintainer.get(f"{EXPORT}?format={form}&suite=")
         name = f"labels-all-{timezone.now():%Y%m%d}.{form}"

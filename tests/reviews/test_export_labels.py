@@ -1,4 +1,4 @@
-"""``manage.py export_labels`` and what stands in its files."""
+"""``manage.py export_labels`` and the content of its files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rows(*options: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in exported("jsonl", *options).splitlines()]
 
 
-def test_a_row_holds_everything_about_a_label() -> None:
+def test_a_row_has_everything_about_a_label() -> None:
     agreed, *_ = record_of_everything()
     row = rows()[1]
     assert tuple(row) == COLUMNS
@@ -72,7 +72,7 @@ def test_a_row_holds_everything_about_a_label() -> None:
     }
 
 
-def test_decisions_are_rows_of_their_own() -> None:
+def test_decisions_are_separate_rows() -> None:
     record_of_everything()
     (decision,) = [row for row in rows() if row["record"] == "decision"]
     found = {name: decision[name] for name in ("role", "label", "reason", "note", "confidence", "active_seconds")}
@@ -87,7 +87,7 @@ def test_decisions_are_rows_of_their_own() -> None:
     assert [trigger["kind"] for trigger in decision["triggers"]] == ["judge_unsure", "humans_differ"]
 
 
-def test_only_closed_cases_in_order_and_names_of_those_who_show_them() -> None:
+def test_only_closed_cases_are_exported_with_names_by_consent() -> None:
     assert (exported(), exported("csv")) == ("", ",".join(f'"{name}"' for name in COLUMNS) + "\r\n")
     cases = record_of_everything()
     before = exported()
@@ -99,7 +99,7 @@ def test_only_closed_cases_in_order_and_names_of_those_who_show_them() -> None:
     assert ("Ada Example" in before, "Kept Private" in before) == (True, False)
 
 
-def test_a_suite_can_be_asked_for_and_left_out() -> None:
+def test_the_export_can_be_limited_to_a_suite() -> None:
     record_of_everything()
     mine = closed_case(answers()[0], 9, state="agreed", label="CC", source="single")
     reviewed(mine, ReviewerFactory(), "CC")
@@ -110,7 +110,7 @@ def test_a_suite_can_be_asked_for_and_left_out() -> None:
         exported("csv", "--suite", "nowhere")
 
 
-def test_csv_holds_the_same_and_runs_in_no_spreadsheet() -> None:
+def test_csv_has_the_same_content_and_no_formulas() -> None:
     record_of_everything()
     text = exported("csv")
     found = list(csv.DictReader(io.StringIO(text, newline="")))
@@ -123,7 +123,7 @@ def test_csv_holds_the_same_and_runs_in_no_spreadsheet() -> None:
     assert '\'-1\nsays "two", über 漢字\r\nlines' in notes
 
 
-def test_a_file_can_be_named(tmp_path: Path) -> None:
+def test_the_export_is_written_to_a_file(tmp_path: Path) -> None:
     record_of_everything()
     target = tmp_path / "labels.csv"
     out = io.StringIO()

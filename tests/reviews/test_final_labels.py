@@ -1,4 +1,4 @@
-"""The final label of an answer, and whose it is."""
+"""The final labels of answers and their sources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BY_JUDGE = ("CC", "judge", None)
 
 @pytest.fixture
 def answer(judge: JudgeConfig) -> Implementation:
-    """A published answer that the judge calls CC."""
+    """A published answer that the judge labels CC."""
     (made,) = answers()
     judged(made, judge, "CC")
     return made
@@ -46,7 +46,7 @@ def final(answer: Implementation, judge: JudgeConfig | None = None) -> tuple[str
     return (found.label, found.source.value, found.case) if found else None
 
 
-def test_the_judge_alone(answer: Implementation, judge: JudgeConfig) -> None:
+def test_the_judges_label_alone(answer: Implementation, judge: JudgeConfig) -> None:
     case_of(answer)
     assert (final(answer, judge), final(answer), final(answer, JudgeFactory())) == (BY_JUDGE, None, None)
 
@@ -54,7 +54,7 @@ def test_the_judge_alone(answer: Implementation, judge: JudgeConfig) -> None:
 @pytest.mark.parametrize(
     "facts", [{"label": ""}, {"label": "CC", "abstained": True}, {"label": "CC", "state": "running"}]
 )
-def test_a_judge_that_abstained_or_is_not_done_says_nothing(judge: JudgeConfig, facts: dict[str, Any]) -> None:
+def test_an_abstention_or_open_judgement_gives_no_label(judge: JudgeConfig, facts: dict[str, Any]) -> None:
     (answer,) = answers()
     judged(answer, judge, **facts)
     assert final(answer, judge) is None
@@ -73,7 +73,7 @@ class TestAnnotators:
             (CaseState.VOID, ["LI", "LI"]),
         ],
     )
-    def test_what_was_said_in_an_open_or_void_case_counts_nowhere(
+    def test_labels_of_open_or_void_cases_do_not_count(
         self, answer: Implementation, judge: JudgeConfig, state: CaseState, labels: list[str]
     ) -> None:
         case = labelled(answer, *labels, state=state)
@@ -88,7 +88,7 @@ class TestAnnotators:
         reviewed(case, ReviewerFactory(adjudicator=True), "LC", role=Role.ADJUDICATOR)
         assert final(answer, judge) == ("LI", "single", case)
 
-    def test_two_that_agree(self, answer: Implementation, judge: JudgeConfig) -> None:
+    def test_two_equal_labels(self, answer: Implementation, judge: JudgeConfig) -> None:
         case = labelled(answer, "LI", "LI", state=CaseState.AGREED)
         assert final(answer, judge) == ("LI", "agreed", case)
 
@@ -116,9 +116,7 @@ class TestRounds:
         decide(new, "LC")
         assert final(answer) == ("LC", "decision", new)
 
-    def test_a_void_round_leaves_the_one_before_in_force_and_counts_itself_for_nothing(
-        self, answer: Implementation
-    ) -> None:
+    def test_a_void_round_leaves_the_previous_label_in_force(self, answer: Implementation) -> None:
         old = labelled(answer, "LI", "LI", state=CaseState.REOPENED)
         labelled(answer, "CC", "CC", state=CaseState.VOID, round=2)
         assert final(answer) == ("LI", "agreed", old)

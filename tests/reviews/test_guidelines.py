@@ -1,4 +1,4 @@
-"""The guidelines: the shipped revision, the next ones, how they differ, who has read which, and their pages."""
+"""The guidelines: shipped and later revisions, comparisons, confirmations of reading, and their pages."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ TYPED = {"made_from": "1", "text": "# New\r\n\r\nWords.\r\n", "changes": "Shorte
 
 
 class TestShipped:
-    def test_the_first_revision_is_what_is_shipped(self, db: None) -> None:
+    def test_the_first_revision_is_the_shipped_text(self, db: None) -> None:
         first = guidelines.current()
         assert (first.number, first.text, first.created_by) == (1, guidelines.SHIPPED.read_text(), None)
         assert (guidelines.current(), GuidelineRevision.objects.count()) == (first, 1)
 
-    def test_its_examples_are_what_it_says_of_them(self) -> None:
+    def test_its_examples_have_the_stated_labels(self) -> None:
         blocks = re.findall(r"```python\n(.*?)```", guidelines.SHIPPED.read_text(), re.DOTALL)
         results = {}
         for name, source in zip(("golden", "CC", "LC", "LI", "other"), blocks, strict=True):
@@ -50,17 +50,17 @@ class TestShipped:
         assert results["LI"][1] == results["golden"][1]
 
     @pytest.mark.django_db(transaction=True)
-    def test_two_who_ask_first_get_the_same(self) -> None:
+    def test_two_first_requests_get_the_same_revision(self) -> None:
         found, both = list[int](), threading.Barrier(2)
 
-        def ask() -> None:
+        def request() -> None:
             try:
                 both.wait(timeout=20)
                 found.append(guidelines.current().pk)
             finally:
                 connection.close()
 
-        threads = [threading.Thread(target=ask) for _ in range(2)]
+        threads = [threading.Thread(target=request) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -69,7 +69,7 @@ class TestShipped:
 
 
 class TestPublishing:
-    def test_the_next_revision_leaves_the_old_one_as_it_was(self, maintainer: User) -> None:
+    def test_the_next_revision_does_not_change_the_old_one(self, maintainer: User) -> None:
         first = guidelines.current()
         made = publish(actor=maintainer, text="# New\r\n\r\nText. \r\n\r\n", changes=" Shorter. ", made_from=1)
         assert (made.number, made.text, made.changes) == (2, "# New\n\nText.\n", "Shorter.")
@@ -77,22 +77,24 @@ class TestPublishing:
         assert list(GuidelineRevision.objects.values_list("number", "text"))[1] == (1, first.text)
         assert guidelines.current() == made
 
-    def test_only_maintainers(self, db: None) -> None:
+    def test_only_maintainers_publish(self, db: None) -> None:
         with pytest.raises(NotAllowedError):
             publish(actor=UserFactory(), text="Mine.", changes="All.")
         assert not GuidelineRevision.objects.filter(number=2).exists()
 
     @pytest.mark.parametrize(
-        ("text", "changes", "said"),
+        ("text", "changes", "message"),
         [(None, "None.", "of revision 1, unchanged"), (" \n ", "All.", "are empty"), ("New.", " ", "what is new")],
     )
-    def test_what_changes_nothing_is_refused(self, maintainer: User, text: str | None, changes: str, said: str) -> None:
+    def test_an_empty_or_unchanged_text_is_refused(
+        self, maintainer: User, text: str | None, changes: str, message: str
+    ) -> None:
         windows = guidelines.current().text.replace("\n", "\r\n")
-        with pytest.raises(ReviewError, match=said):
+        with pytest.raises(ReviewError, match=message):
             publish(actor=maintainer, text=windows if text is None else text, changes=changes)
         assert GuidelineRevision.objects.count() == 1
 
-    def test_what_was_made_from_an_older_one_is_refused(
+    def test_a_text_based_on_an_older_revision_is_refused(
         self, maintainer: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         first = guidelines.current()
@@ -100,7 +102,7 @@ class TestPublishing:
         with pytest.raises(ReviewError, match="Revision 2 was published while you edited revision 1"):
             publish(actor=maintainer, text="Third.", changes="All.", made_from=1)
         assert guidelines.current().text == "Second.\n"
-        # Of two at once one wins.
+        # One of two simultaneous requests stores it.
         monkeypatch.setattr(guidelines, "current", lambda: first)
         with pytest.raises(ReviewError, match="Revision 2 came out"):
             publish(actor=maintainer, text="Another second.", changes="All.", made_from=1)
@@ -119,7 +121,7 @@ class TestPublishing:
         assert GuidelineReading.objects.count() == 1
 
 
-def test_the_difference_is_by_lines_and_blind_to_line_ends() -> None:
+def test_the_comparison_is_by_lines_and_ignores_line_ends() -> None:
     found = difference("one\ntwo\n", "one\r\ntwo, or three\r\n")
     assert [row.kind for row in found.rows] == ["equal", "changed"]
     assert (found.has_changes, difference("a\nb\n", "a\nb").has_changes) == (True, False)
@@ -134,7 +136,7 @@ def test_markup_in_guidelines_is_safe() -> None:
 
 @pytest.mark.django_db
 class TestReadingPages:
-    def test_everybody_reads_them(self, client: Client, maintainer: User) -> None:
+    def test_the_guidelines_are_public(self, client: Client, maintainer: User) -> None:
         page = client.get(PAGES).content.decode()
         assert ("<h1>Labelling guidelines</h1>" in page, page.count("<h1"), 'id="worked-examples"' in page) == (
             *(True, 1, True),
@@ -145,20 +147,20 @@ class TestReadingPages:
         guideline(2, text="Only text.")
         assert "<h1>Labelling guidelines</h1>" in client.get(PAGES).content.decode()
 
-    def test_an_old_revision_says_that_it_is_old_and_a_new_one_what_it_changes(self, client: Client) -> None:
+    def test_an_old_revision_is_marked_and_a_new_one_shows_its_changes(self, client: Client) -> None:
         guideline(1, text="# Title\n\nOld line.\n")
         guideline(2, text="# Title\n\nOld line.\nSecond.\n", changes="Said <b>more</b>.")
-        guideline(3, text="# Title\n\nNew line.\nSecond.\n", changes="Said it anew.")
+        guideline(3, text="# Title\n\nNew line.\nSecond.\n", changes="Reworded.")
         old = "is not in force any more"
         assert [old in text_of(client.get(f"{PAGES}{number}/")) for number in (2, 3)] == [True, False]  # type: ignore[arg-type]
         response = client.get(f"{PAGES}3/?since=1")
         rows = [(row.left and row.left.text, row.right.text) for row in response.context["difference"].rows]
         assert rows == [("# Title", "# Title"), ("", ""), ("Old line.", "New line."), (None, "Second.")]
         page = response.content.decode()
-        assert ("Said &lt;b&gt;more&lt;/b&gt;." in page, "Said it anew." in page) == (True, True)
+        assert ("Said &lt;b&gt;more&lt;/b&gt;." in page, "Reworded." in page) == (True, True)
 
     @pytest.mark.parametrize("address", ["9/", "1/?since=9", "1/?since=x", "1/?since=-1", f"{10**12}/"])
-    def test_what_is_not_there(self, client: Client, address: str) -> None:
+    def test_missing_revisions_are_404(self, client: Client, address: str) -> None:
         assert client.get(f"{PAGES}{address}").status_code == 404
 
     @pytest.mark.parametrize("number", [2, 6])
@@ -168,14 +170,14 @@ class TestReadingPages:
         with django_assert_num_queries(4):
             client.get(f"{PAGES}{number}/?since=1")
 
-    def test_a_reviewer_says_once_that_they_are_read(self, client: Client, reviewer: Reviewer) -> None:
+    def test_a_reviewer_confirms_reading_once(self, client: Client, reviewer: Reviewer) -> None:
         client.force_login(reviewer.user)  # type: ignore[arg-type]
         assert f'action="{PAGES}1/read/"' in client.get(PAGES).content.decode()
         assert client.post(f"{PAGES}1/read/")["Location"] == "/reviews/"
         assert GuidelineReading.objects.get().reviewer == reviewer
         assert "I have read" not in client.get(PAGES).content.decode()
 
-    def test_an_overtaken_revision_leads_to_what_the_newest_changes(self, client: Client) -> None:
+    def test_confirming_an_old_revision_leads_to_the_newest_changes(self, client: Client) -> None:
         reviewer = ready()
         guideline(2)
         guideline(3, text="# Labels\n\nCC, LC, LI, or none.\n")
@@ -184,7 +186,7 @@ class TestReadingPages:
         assert guidelines.last_read(reviewer) == guideline(1)
         assert "What revision 3 changes since revision 1" in text_of(client.get(PAGES))  # type: ignore[arg-type]
 
-    def test_only_reviewers_say_so(self, client: Client) -> None:
+    def test_only_reviewers_confirm_reading(self, client: Client) -> None:
         guideline()
         address = f"{PAGES}1/read/"
         assert client.post(address)["Location"] == f"/accounts/login/?next={PAGES}1/"
@@ -213,16 +215,16 @@ class TestWritingPage:
         assert guidelines.current().text == "# New\n\nWords.\n"
 
     @pytest.mark.parametrize(
-        ("changes", "said"),
+        ("changes", "message"),
         [
             ({"made_from": "7"}, "Revision 1 was published while you edited revision 7"),
             ({"changes": ""}, "This field is required"),
             ({"text": "A\u202eB"}, "direction character"),
         ],
     )
-    def test_what_is_refused_keeps_the_text(self, as_maintainer: Client, changes: dict[str, str], said: str) -> None:
+    def test_a_refused_text_is_kept(self, as_maintainer: Client, changes: dict[str, str], message: str) -> None:
         typed = {**TYPED, **changes}
         response = as_maintainer.post(EDIT, typed)
         page = response.content.decode()
-        assert (response.status_code, said in page, typed["text"].split("\r\n")[0] in page) == (422, True, True)
+        assert (response.status_code, message in page, typed["text"].split("\r\n")[0] in page) == (422, True, True)
         assert guidelines.current().number == 1

@@ -1,4 +1,4 @@
-"""/reviews/ for strangers, newcomers and annotators at work, and the page of an invitation."""
+"""/reviews/ for visitors, newcomers and annotators, and the page of an invitation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def page(client: Client, reviewer: Reviewer | None = None) -> str:
 
 
 class TestStrangers:
-    def test_they_read_how_to_join_and_nothing_of_the_queue(self, client: Client, maintainer: User) -> None:
+    def test_visitors_see_how_to_join_and_no_queue(self, client: Client, maintainer: User) -> None:
         case_of(answers(system=SystemFactory(name="Marker System"))[0])
         text = page(client)
         assert ("Become a reviewer" in text, f'href="/accounts/login/?next={HOME}"' in text) == (True, True)
@@ -61,7 +61,7 @@ class TestStrangers:
         client.force_login(maintainer)
         assert reverse("review_people") in page(client)
 
-    def test_who_was_ended_is_told_so(self, client: Client) -> None:
+    def test_deactivated_reviewers_see_a_message(self, client: Client) -> None:
         text = page(client, ReviewerFactory(active=False))
         assert ("has ended your work as a reviewer" in text, "What waits" in text) == (True, False)
 
@@ -77,12 +77,12 @@ class TestReviewers:
         assert ("Practise</button>" in text, "Next item to label" in text) == (True, False)
 
     @pytest.mark.parametrize("roles", [["annotator"], ["adjudicator"], ["annotator", "adjudicator"]])
-    def test_the_next_item_is_a_press_away(self, client: Client, roles: list[str]) -> None:
+    def test_the_page_offers_the_next_item(self, client: Client, roles: list[str]) -> None:
         text = page(client, ready(annotator="annotator" in roles, adjudicator="adjudicator" in roles))
         assert [role for role in Role if f'name="role" value="{role}"' in text] == roles
         assert text.count(f'action="{reverse("review_claim")}"') == len(roles)
 
-    def test_what_is_held_is_gone_on_with(self, client: Client) -> None:
+    def test_a_held_item_can_be_continued(self, client: Client) -> None:
         reviewer = ready(adjudicator=True)
         held = assigned(case_of(state=CaseState.LEASED), reviewer, lease_until=timezone.now() + timedelta(minutes=20))
         text = page(client, reviewer)
@@ -95,8 +95,8 @@ class TestReviewers:
         assert (reverse("adjudicate", args=[held.pk]) in text, "an item to decide on" in text) == (True, True)
         assert "The item at hand" not in page(client, ready())
 
-    def test_counts_are_ones_own_and_tell_neither_answer_nor_reason(self, client: Client) -> None:
-        """How many are audits would fall by one when an audit is taken, and so tell why it is reviewed."""
+    def test_counts_reveal_neither_answers_nor_triggers(self, client: Client) -> None:
+        """A count of audits that falls by one when one is claimed would reveal its trigger."""
         annotator = ready()
         case = case_of(answers(system=SystemFactory(name="Marker System", organisation="Marker Lab"))[0])
         Trigger.objects.create(case=case, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
@@ -111,7 +111,7 @@ class TestReviewers:
         assert ("Disputes1to adjudicate" in text, "Unclaimed" in text) == (True, False)
         assert [word for word in ("Marker", "Audits", "Appeals") if word in text] == []
 
-    def test_the_own_numbers_of_today(self, client: Client, annotator: Reviewer) -> None:
+    def test_the_reviewers_numbers_of_today(self, client: Client, annotator: Reviewer) -> None:
         reviewed(case_of(), annotator, "CC", active_seconds=100)
         reviewed(case_of(), annotator, "LI", active_seconds=80)
         reviewed(case_of(), annotator, "LI", active_seconds=900, locked=timezone.now() - timedelta(days=2))

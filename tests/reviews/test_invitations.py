@@ -1,4 +1,4 @@
-"""Invitations: a link gives its roles once, to one person, until it expires or is revoked; and their pages."""
+"""Invitations: a link gives its roles to one user until it expires or is revoked; and their pages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def address(maintainer: User) -> str:
     return reverse("review_join", args=[secret_of(maintainer)])
 
 
-def test_a_link_makes_a_reviewer_and_works_twice_for_nobody_else(maintainer: User) -> None:
+def test_a_link_makes_one_reviewer(maintainer: User) -> None:
     invitation, secret = invite(actor=maintainer, annotator=True, adjudicator=True, note="for Dana")
     days = (invitation.expires - timezone.now()).total_seconds() / 86400
     assert (len(secret) >= 43, secret in str(vars(invitation)), 13.9 < days <= 14) == (True, False, True)
@@ -59,23 +59,21 @@ def test_a_link_makes_a_reviewer_and_works_twice_for_nobody_else(maintainer: Use
 
 
 @pytest.mark.parametrize(
-    ("revoked", "minutes", "said"),
+    ("revoked", "minutes", "message"),
     [(False, 1, ""), (False, 0, "has expired: links last 14 days"), (True, 1, "was revoked")],
 )
-def test_a_link_is_valid_to_its_last_minute(maintainer: User, revoked: bool, minutes: int, said: str) -> None:
+def test_a_link_is_valid_to_its_last_minute(maintainer: User, revoked: bool, minutes: int, message: str) -> None:
     now, secret = timezone.now(), secret_of(maintainer)
     Invitation.objects.update(expires=now + timedelta(minutes=minutes), revoked=now if revoked else None)
-    if not said:
+    if not message:
         assert accept(user=UserFactory(), secret=secret).is_annotator
         return
-    with pytest.raises(ReviewError, match=said):
+    with pytest.raises(ReviewError, match=message):
         accept(user=UserFactory(), secret=secret)
     assert not Reviewer.objects.exists()
 
 
-def test_a_second_link_adds_its_role_and_one_that_gives_nothing_new_stays_for_others(
-    maintainer: User, reviewer: Reviewer
-) -> None:
+def test_a_second_link_adds_its_role_or_stays_unused(maintainer: User, reviewer: Reviewer) -> None:
     assert reviewer.user is not None
     assert accept(user=reviewer.user, secret=secret_of(maintainer, annotator=False, adjudicator=True)) == reviewer
     reviewer.refresh_from_db()
@@ -90,7 +88,7 @@ def test_a_second_link_adds_its_role_and_one_that_gives_nothing_new_stays_for_ot
     assert accept(user=UserFactory(), secret=secret).is_annotator
 
 
-def test_only_maintainers_invite_and_revoke_once_and_not_after_use(maintainer: User) -> None:
+def test_only_maintainers_invite_and_revoke_unused_invitations(maintainer: User) -> None:
     with pytest.raises(NotAllowedError):
         invite(actor=UserFactory(), annotator=True, adjudicator=True)
     invitation, _ = invite(actor=maintainer, annotator=True, adjudicator=False)
@@ -106,7 +104,7 @@ def test_only_maintainers_invite_and_revoke_once_and_not_after_use(maintainer: U
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_people_with_one_link_one_wins() -> None:
+def test_only_one_of_two_users_can_use_a_link() -> None:
     secret = secret_of(UserFactory(is_staff=True))
     people, outcomes, ready_both = [UserFactory(), UserFactory()], list[str](), threading.Barrier(2)
 
@@ -129,7 +127,7 @@ def test_of_two_people_with_one_link_one_wins() -> None:
     assert Reviewer.objects.count() == 1
 
 
-def test_pseudonyms_tell_no_order_and_none_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pseudonyms_are_random_and_unique(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(unused_pseudonym().split()) == 3
     ReviewerFactory(pseudonym="Amber Heron 10")
     draws = iter(["Amber", "Heron", "Amber", "Wren"])
@@ -140,7 +138,7 @@ def test_pseudonyms_tell_no_order_and_none_is_taken(monkeypatch: pytest.MonkeyPa
 
 class TestInviting:
     def test_the_link_is_shown_once_and_works(self, as_maintainer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Also where the practice round cannot be made."""
+        """Also if the practice round cannot be created."""
 
         def fail() -> None:
             raise QuotaExceededError("No submission is left.")
@@ -158,7 +156,7 @@ class TestInviting:
         made = Reviewer.objects.get()
         assert (made.user, made.roles) == (dana, ["annotator"])
 
-    def test_without_a_role_nothing_is_made(self, as_maintainer: Client) -> None:
+    def test_an_invitation_needs_a_role(self, as_maintainer: Client) -> None:
         response = as_maintainer.post(INVITE, {"note": "for Dana"})
         page = response.content.decode()
         assert (response.status_code, "Choose at least one role." in page) == (422, True)
@@ -175,7 +173,7 @@ class TestInviting:
 
 
 class TestJoining:
-    def test_looking_makes_nobody_and_accepting_leads_home_once(self, client: Client, address: str) -> None:
+    def test_viewing_changes_nothing_and_accepting_leads_home(self, client: Client, address: str) -> None:
         client.force_login(UserFactory(username="dana"))
         text = text_of(client.get(address))  # type: ignore[arg-type]
         assert ("as annotator" in text, "Accept as dana" in text) == (True, True)
@@ -188,7 +186,7 @@ class TestJoining:
         for response in (client.get(address), client.post(address)):
             assert (response.status_code, "has been used" in response.content.decode()) == (410, True)
 
-    def test_who_is_signed_out_comes_back(self, client: Client, address: str) -> None:
+    def test_signed_out_users_return_to_the_invitation(self, client: Client, address: str) -> None:
         assert f'href="/accounts/login/?next={address}"' in client.get(address).content.decode()
         assert client.post(address)["Location"] == f"/accounts/login/?next={address}"
         typed = {"login": UserFactory().username, "password": PASSWORD, "next": address}

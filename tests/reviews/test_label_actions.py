@@ -1,4 +1,4 @@
-"""Claiming, saving, locking, skipping and handing back through the pages, and nothing typed is ever lost."""
+"""Claiming, saving, locking, skipping and handing back on the pages, without losing input."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def takes(client: Client, reviewer: Reviewer, role: str = "annotator") -> Any:
 
 
 class TestClaiming:
-    def test_it_leads_to_practice_first_then_to_the_item(self, client: Client, annotator: Reviewer) -> None:
+    def test_claiming_leads_to_practice_first_then_to_the_item(self, client: Client, annotator: Reviewer) -> None:
         assert takes(client, annotator).headers["Location"] == "/reviews/"
         assert "Nothing waits for you now." in client.get("/reviews/").content.decode()
         case = case_of()
@@ -66,14 +66,12 @@ class TestClaiming:
         place = takes(client, annotator).headers["Location"]
         assert place == f"/reviews/label/{Assignment.objects.get(case=case).pk}/"
 
-    def test_an_adjudicator_who_was_at_the_evidence_goes_back_there(
-        self, client: Client, adjudicator: Reviewer
-    ) -> None:
+    def test_an_adjudicator_returns_to_the_evidence(self, client: Client, adjudicator: Reviewer) -> None:
         facts = {"role": Role.ADJUDICATOR, "state": AssignmentState.EVIDENCE}
         held = assigned(case_of(state=CaseState.ADJUDICATING), adjudicator, **facts)
         assert takes(client, adjudicator, "adjudicator").headers["Location"] == f"/reviews/decide/{held.pk}/"
 
-    def test_who_is_no_reviewer_takes_nothing(self, client: Client, annotator: Reviewer) -> None:
+    def test_only_reviewers_claim_items(self, client: Client, annotator: Reviewer) -> None:
         case_of()
         assert takes(client, annotator, "king").status_code == 404
         client.force_login(UserFactory(is_staff=True))
@@ -83,7 +81,9 @@ class TestClaiming:
 
 class TestSaving:
     @both_ways
-    def test_a_draft_is_kept_as_typed_and_the_lease_renewed(self, client: Client, held: Assignment, htmx: bool) -> None:
+    def test_a_draft_is_stored_unchanged_and_the_lease_renewed(
+        self, client: Client, held: Assignment, htmx: bool
+    ) -> None:
         soon, earlier = timezone.now() + timedelta(seconds=1), timezone.now() - timedelta(minutes=5)
         Assignment.objects.filter(pk=held.pk).update(lease_until=soon, created=earlier)
         typed = {**FINDING, "text": "Twice,\r\nnot once."}
@@ -100,7 +100,9 @@ class TestSaving:
             assert response.headers["Location"] == f"/reviews/label/{held.pk}/"
 
     @both_ways
-    def test_a_stale_tab_sees_both_and_overwrites_nothing(self, client: Client, held: Assignment, htmx: bool) -> None:
+    def test_a_stale_tab_shows_both_drafts_and_overwrites_nothing(
+        self, client: Client, held: Assignment, htmx: bool
+    ) -> None:
         send(client, held, note="the other tab")
         response = send(client, held, htmx=htmx, note="this tab")
         text = response.content.decode()
@@ -108,14 +110,14 @@ class TestSaving:
         assert "Another tab or device has saved newer text." in text
         assert ("the other tab" in text, "this tab</textarea>" in text) == (True, not htmx)
         assert re.search(r'name="version" value="1" data-act="keep-mine"', text)
-        # A script saves again only once one has chosen; a form without one is sent by choice.
+        # A script saves again only after the user has chosen; a form without a script is sent deliberately.
         assert re.search(rf'type="hidden" name="version" form="label-form" value="{0 if htmx else 1}"', text)
         assert send(client, held, note="this tab", version="1").status_code == 302
         assert held.draft["note"] == "this tab"
 
     @both_ways
     @pytest.mark.parametrize("act", ["save", "lock"])
-    def test_an_item_that_is_lost_keeps_the_text(self, client: Client, held: Assignment, act: str, htmx: bool) -> None:
+    def test_a_lost_item_keeps_its_draft(self, client: Client, held: Assignment, act: str, htmx: bool) -> None:
         Assignment.objects.filter(pk=held.pk).update(**EXPIRED)
         for _ in range(2):
             reviewed(held.case, ready(), "CC")
@@ -128,12 +130,12 @@ class TestSaving:
         assert not Review.objects.filter(reviewer=held.reviewer).exists()
 
     @pytest.mark.parametrize("act", ["save", "lock"])
-    def test_what_no_page_sends_is_refused_and_shown(self, client: Client, held: Assignment, act: str) -> None:
+    def test_unexpected_input_is_refused_and_shown(self, client: Client, held: Assignment, act: str) -> None:
         response = send(client, held, act=act, confidence="4")
         assert (response.status_code, "Nothing that you typed is lost." in response.content.decode()) == (422, True)
         assert (held.draft, held.state, Review.objects.count()) == ({}, AssignmentState.ACTIVE, 0)
 
-    def test_fifty_findings_are_taken_and_blanks_may_be_ignored(self, client: Client, held: Assignment) -> None:
+    def test_fifty_findings_are_accepted_and_whitespace_can_be_ignored(self, client: Client, held: Assignment) -> None:
         assert django_settings.DATA_UPLOAD_MAX_NUMBER_FIELDS >= 20 + 5 * MAX_FINDINGS
         response = send(client, held, *[FINDING] * (MAX_FINDINGS - 1), whitespace_to="ignored")
         assert len(held.draft["findings"]) == MAX_FINDINGS - 1
@@ -151,7 +153,7 @@ class TestSaving:
         {"finding-TOTAL_FORMS": str(MAX_FINDINGS + 1)}, {"tab": "x" * 21},
     ],
 )  # fmt: skip
-def test_the_form_takes_nothing_that_no_page_sends(changes: dict[str, str]) -> None:
+def test_the_form_refuses_unexpected_input(changes: dict[str, str]) -> None:
     form = LabelForm(form_of(**changes))  # type: ignore[arg-type]
     assert (form.is_valid(), bool(form.all_errors)) == (False, True)
 
@@ -162,7 +164,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 @given(
     st.dictionaries(st.sampled_from([*form_of(), "finding-2-text"]), texts | st.sampled_from(["2", "LC", "candidate"]))
 )
-def test_whatever_is_typed_is_kept_or_refused(changes: dict[str, str]) -> None:
+def test_any_input_is_kept_or_refused(changes: dict[str, str]) -> None:
     form = LabelForm(form_of(**changes))  # type: ignore[arg-type]
     if not form.is_valid():
         assert form.all_errors
@@ -188,7 +190,7 @@ class TestLocking:
         assert "Label locked." in client.get("/reviews/").content.decode()
 
     @both_ways
-    def test_the_next_item_comes_at_once(self, client: Client, held: Assignment, htmx: bool) -> None:
+    def test_locking_can_lead_to_the_next_item(self, client: Client, held: Assignment, htmx: bool) -> None:
         case_of(answers()[0])
         response = send(client, held, htmx=htmx, act="next")
         following = Assignment.objects.exclude(pk=held.pk).get()
@@ -201,9 +203,7 @@ class TestLocking:
         assert last.headers["HX-Redirect"] == "/reviews/"
         assert "Label locked. Nothing waits for you now." in client.get("/reviews/").content.decode()
 
-    def test_what_is_missing_is_said_beside_the_fields_and_nothing_is_lost(
-        self, client: Client, held: Assignment
-    ) -> None:
+    def test_missing_fields_are_shown_and_the_input_is_kept(self, client: Client, held: Assignment) -> None:
         response = send(client, held, {**FINDING, "end": "99"}, act="lock", confidence="", note="kept <note>")
         text = response.content.decode()
         assert (response.status_code, "Not locked yet." in text, Review.objects.exists()) == (422, True, False)
@@ -228,13 +228,13 @@ class TestLocking:
         assert send(client, blind, act="next").headers["Location"] == f"/reviews/decide/{blind.pk}/"
         assert blind.state == AssignmentState.EVIDENCE
 
-    def test_changed_guidelines_are_read_before_locking(self, client: Client, held: Assignment) -> None:
+    def test_changed_guidelines_must_be_read_before_locking(self, client: Client, held: Assignment) -> None:
         guideline(2, text="New.", changes="All of it.")
         assert send(client, held, act="lock").headers["Location"] == "/reviews/guidelines/2/?since=1"
         assert send(client, held, htmx=True, act="lock").headers["HX-Redirect"] == "/reviews/guidelines/2/?since=1"
         assert (held.draft["note"], held.state) == ("A note.", AssignmentState.ACTIVE)
 
-    def test_a_form_after_another_tab_has_locked_loses_nothing(self, client: Client, held: Assignment) -> None:
+    def test_a_form_sent_after_another_tab_locked_is_shown(self, client: Client, held: Assignment) -> None:
         send(client, held, act="lock")
         changed: list[dict[str, Any]] = [{"act": "lock", "confidence": ""}, {"act": "lock"}, {"confidence": "x"}, {}]
         for changes in changed:
@@ -248,27 +248,27 @@ class TestLocking:
         assert Review.objects.get().note == "A note."
 
 
-class TestLettingGo:
-    def test_handing_back_keeps_the_draft_and_it_is_taken_up_again(self, client: Client, held: Assignment) -> None:
+class TestReleasing:
+    def test_handing_back_keeps_the_draft_for_resuming(self, client: Client, held: Assignment) -> None:
         send(client, held)
         assert send(client, held, act="return").headers["Location"] == "/reviews/"
         assert (held.state, held.draft) == (AssignmentState.RETURNED, DRAFT)
         assert send(client, held, act="resume").headers["Location"] == f"/reviews/label/{held.pk}/"
         assert (held.state, held.draft) == (AssignmentState.ACTIVE, DRAFT)
 
-    def test_skipping_needs_a_reason_and_loses_none(self, client: Client, held: Assignment) -> None:
+    def test_skipping_needs_a_reason_and_keeps_it_on_error(self, client: Client, held: Assignment) -> None:
         response = send(client, held, act="skip", reason="too <hard")
         assert response.status_code == 422
         page = response.content.decode()
         dialog = page[page.index('<dialog id="leave"') :].split("</dialog>")[0]
-        # With scripts the dialog is closed otherwise; what is wrong and what was typed would not be seen.
+        # Otherwise scripts close the dialog, which would hide the error and the input.
         assert re.match(r"<dialog [^>]* data-opens>", dialog)
         assert re.search(r'autofocus [^>]*aria-describedby="skip-help skip-error">too &lt;hard</textarea>', dialog)
         assert send(client, held, act="skip", reason=REASON).headers["Location"] == "/reviews/"
         assert (held.state, held.skip_reason) == (AssignmentState.SKIPPED, REASON)
 
 
-def test_nobody_else_can_act(client: Client, held: Assignment) -> None:
+def test_others_cannot_act(client: Client, held: Assignment) -> None:
     acts = ["save", "lock", "next", "resume", "return", "skip"]
     for user in others():
         client.force_login(user)
@@ -284,7 +284,7 @@ def test_nobody_else_can_act(client: Client, held: Assignment) -> None:
 
 
 @both_ways
-def test_answers_say_nothing_hidden(client: Client, held: Assignment, htmx: bool) -> None:
+def test_responses_reveal_nothing_hidden(client: Client, held: Assignment, htmx: bool) -> None:
     reviewed(held.case, ready(pseudonym="Hidden Peer"), "LI", note="hidden peer note")
     responses = [
         send(client, held, htmx=htmx, **changes)
@@ -292,5 +292,5 @@ def test_answers_say_nothing_hidden(client: Client, held: Assignment, htmx: bool
     ]
     statuses = [200, 409, 422, 422, 200, 410] if htmx else [302, 409, 422, 422, 302, 410]
     assert [response.status_code for response in responses] == statuses
-    said = " ".join(str(response.headers) + response.content.decode() for response in responses)
-    assert [word for word in (*HIDDEN, "Hidden Peer", "hidden peer note") if word in said] == []
+    texts = " ".join(str(response.headers) + response.content.decode() for response in responses)
+    assert [word for word in (*HIDDEN, "Hidden Peer", "hidden peer note") if word in texts] == []

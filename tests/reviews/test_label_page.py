@@ -1,4 +1,4 @@
-"""What somebody who labels sees of an answer, and on the labelling page: all that is needed, and nothing else."""
+"""What a reviewer sees of an answer and on the labelling page: everything needed, and nothing else."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ GOAL = (
 )
 
 
-def test_an_item_holds_task_golden_and_candidate(task: TaskRevision, annotator: Reviewer) -> None:
+def test_an_item_has_task_golden_and_candidate(task: TaskRevision, annotator: Reviewer) -> None:
     item = blind_item(held_by(annotator, task))
     assert (item.task, item.goal, item.category) == ("alpha/1", "double", "Evaluation Metrics")
     assert (item.instruction, item.paper_title) == ("Implement double.", "Alpha: A Score")
@@ -55,9 +55,7 @@ def test_an_item_holds_task_golden_and_candidate(task: TaskRevision, annotator: 
     assert (masked.path, masked.text, masked.first, masked.last) == ("scoring/core.py", MASKED, 8, 11)
 
 
-def test_other_changes_are_those_outside_the_goal_and_nothing_hidden_is_in_an_item(
-    task: TaskRevision, annotator: Reviewer
-) -> None:
+def test_an_item_has_the_changes_outside_the_goal_and_nothing_hidden(task: TaskRevision, annotator: Reviewer) -> None:
     item = blind_item(held_by(annotator, task, diff=HELPER + GOAL))
     text = str(asdict(item))
     assert item.other_changes == HELPER.rstrip("\n")
@@ -81,14 +79,14 @@ def test_code_beside_the_goal_is_shown(task: TaskRevision, annotator: Reviewer, 
     assert item.other_changes == (HELPER + diff).rstrip("\n").replace("\u202e", "\u2039U+202E\u203a")
 
 
-def test_without_the_goal_the_whole_difference_is_shown(task: TaskRevision, annotator: Reviewer) -> None:
+def test_without_the_goal_the_whole_diff_is_shown(task: TaskRevision, annotator: Reviewer) -> None:
     assignment = held_by(annotator, task, goal_source="", diff=HELPER)
     item = blind_item(assignment)
     assert (item.candidate_is_diff, item.candidate, item.other_changes) == (True, HELPER.rstrip("\n"), "")
     assert line_count(assignment) == {"candidate": 6, "golden": 3}
 
 
-def test_an_instance_without_the_files_shows_what_it_has(annotator: Reviewer) -> None:
+def test_an_instance_without_the_files_shows_the_rest(annotator: Reviewer) -> None:
     assignment = assigned(case_of(), annotator)
     item = blind_item(assignment)
     assert (item.golden, item.paper_form, item.context) == ("", "missing", ())
@@ -106,7 +104,7 @@ def test_an_instance_without_the_files_shows_what_it_has(annotator: Reviewer) ->
     ],
     ids=["method", "line ends", "string that holds less", "mark that reorders"],
 )
-def test_definitions_are_shown_dedented_with_nothing_hidden(source: str, shown: str) -> None:
+def test_definitions_are_shown_dedented_with_hidden_characters_visible(source: str, shown: str) -> None:
     assert shown_definition(source) == shown
 
 
@@ -136,7 +134,7 @@ def held(task: TaskRevision, annotator: Reviewer, client: Client) -> Assignment:
 
 
 def body(client: Client, assignment: Assignment, page: str = "") -> str:
-    """The page and, behind it, its words without the marks that may stand within them, and its headers."""
+    """Return the page, its text without markup within words, and its headers."""
     response = client.get(f"/reviews/label/{assignment.pk}/{page}")
     assert response.status_code == 200
     text = b"".join(response).decode(errors="replace")
@@ -144,7 +142,7 @@ def body(client: Client, assignment: Assignment, page: str = "") -> str:
 
 
 def without_tokens(page: str) -> str:
-    """The page without what each answer has of its own: form tokens, and the second in which its headers were made."""
+    """Return the page without parts that differ in each response: form tokens and times in headers."""
     return re.sub(r"""name="csrfmiddlewaretoken" value="\w+"|'Expires': '[^']*'""", "", page)
 
 
@@ -152,7 +150,7 @@ def leaks(text: str) -> list[str]:
     return [word for word in PEERS if word in text]
 
 
-def test_the_page_shows_all_that_is_needed(client: Client, held: Assignment) -> None:
+def test_the_page_shows_everything_needed(client: Client, held: Assignment) -> None:
     text = body(client, held)
     for needed in (
         "alpha/1", "Alpha: A Score", "Implement double.", "golden-double", "candidate-comment", "scoring/tables.py",
@@ -162,7 +160,7 @@ def test_the_page_shows_all_that_is_needed(client: Client, held: Assignment) -> 
     assert "no-store" in client.get(f"/reviews/label/{held.pk}/").headers["Cache-Control"]
 
 
-def test_what_is_too_long_for_the_comparison_stands_below_it(client: Client, held: Assignment) -> None:
+def test_lines_beyond_the_comparison_are_shown_below_it(client: Client, held: Assignment) -> None:
     answer = held.case.implementation
     answer.goal_source = "def double(x):\n" + "".join(f"    a = {number}\n" for number in range(3000))
     answer.save()
@@ -189,7 +187,7 @@ def test_neither_labels_of_others_nor_being_a_repeat_change_the_page(client: Cli
 
 
 @pytest.mark.parametrize("page", PAGES, ids=["page", "paper", "comparison"])
-def test_others_find_nothing_here(client: Client, held: Assignment, page: str) -> None:
+def test_others_get_404(client: Client, held: Assignment, page: str) -> None:
     address = f"/reviews/label/{held.pk}/{page}"
     client.logout()
     assert client.get(address).headers["Location"].startswith("/accounts/login/")
@@ -201,7 +199,7 @@ def test_others_find_nothing_here(client: Client, held: Assignment, page: str) -
     assert client.get(address).status_code == 404
 
 
-def test_the_paper_has_a_name_that_says_nothing(client: Client, held: Assignment) -> None:
+def test_the_paper_has_a_neutral_name(client: Client, held: Assignment) -> None:
     response = client.get(f"/reviews/label/{held.pk}/paper/")
     assert response.headers["Content-Disposition"] == 'inline; filename="paper.pdf"'
     assert response.headers["Content-Type"] == "application/pdf"
@@ -209,9 +207,7 @@ def test_the_paper_has_a_name_that_says_nothing(client: Client, held: Assignment
     assert b"".join(response) == b"%PDF-1.4\nA small paper.\n"
 
 
-def test_a_paper_that_is_text_is_shown_as_text(
-    client: Client, annotator: Reviewer, settings: Settings, tmp_path: Path
-) -> None:
+def test_a_text_paper_is_shown_as_text(client: Client, annotator: Reviewer, settings: Settings, tmp_path: Path) -> None:
     task = stored_task(settings, tmp_path, files={"paper.pdf": None, "paper.json": b'{"body": "Section <b>one</b>"}'})
     sign_in(client, annotator)
     assignment = held_by(annotator, task)
@@ -222,9 +218,7 @@ def test_a_paper_that_is_text_is_shown_as_text(
     assert response.headers["Content-Disposition"] == 'inline; filename="paper.txt"'
 
 
-def test_a_paper_that_is_missing_is_linked_to(
-    client: Client, annotator: Reviewer, settings: Settings, tmp_path: Path
-) -> None:
+def test_a_missing_paper_is_linked(client: Client, annotator: Reviewer, settings: Settings, tmp_path: Path) -> None:
     task = stored_task(settings, tmp_path, files={"paper.pdf": None})
     sign_in(client, annotator)
     assignment = held_by(annotator, task)
@@ -232,14 +226,14 @@ def test_a_paper_that_is_missing_is_linked_to(
     assert client.get(f"/reviews/label/{assignment.pk}/paper/").status_code == 404
 
 
-def test_the_draft_stands_in_the_fields(client: Client, held: Assignment) -> None:
+def test_the_fields_have_the_draft(client: Client, held: Assignment) -> None:
     held.draft = {
         "label": "LC", "confidence": 2, "note": "so <far>", "paper_page": 7,
         "findings": [{"side": "golden", "start": "2", "end": "", "text": "here", "error_class": "policy"}],
         "view": {"layout": "unified", "whitespace": "ignored"},
     }  # fmt: skip
     held.draft_version = 4
-    # Nobody has ended the lease, so what is typed is still taken.
+    # The lease is not ended, so input is still accepted.
     held.lease_until = timezone.now() - timedelta(minutes=1)
     held.save()
     text = body(client, held)
@@ -251,7 +245,7 @@ def test_the_draft_stands_in_the_fields(client: Client, held: Assignment) -> Non
         assert field in text, field
 
 
-def test_blanks_can_be_ignored_in_the_comparison(client: Client, annotator: Reviewer, task: TaskRevision) -> None:
+def test_the_comparison_can_ignore_whitespace(client: Client, annotator: Reviewer, task: TaskRevision) -> None:
     sign_in(client, annotator)
     source = 'def double(x):\n  """Twice x."""\n  return math.fsum([x,x]) # golden-double\n'
     assignment = held_by(annotator, task, goal_source=source)
@@ -272,9 +266,7 @@ def test_a_locked_label_can_be_read_and_is_still_blind(client: Client, held: Ass
 
 
 @pytest.mark.parametrize("visibility", [Visibility.WITHDRAWN, Visibility.HIDDEN])
-def test_code_that_was_taken_away_is_not_shown_to_who_labelled_it(
-    client: Client, held: Assignment, visibility: Visibility
-) -> None:
+def test_withdrawn_or_hidden_code_is_not_shown(client: Client, held: Assignment, visibility: Visibility) -> None:
     Submission.objects.filter(implementations=held.case.implementation_id).update(visibility=visibility)
     review = reviewed(case_of(held.case.implementation, round=2), held.reviewer, "LC", note="own note")
     assert review.assignment is not None
@@ -289,7 +281,7 @@ def test_code_that_was_taken_away_is_not_shown_to_who_labelled_it(
     ("state", "again"),
     [(AssignmentState.EXPIRED, True), (AssignmentState.RETURNED, True), (AssignmentState.SKIPPED, False)],
 )
-def test_an_item_that_ended_shows_the_draft_and_can_be_taken_up_unless_it_was_skipped(
+def test_an_ended_item_shows_its_draft_and_can_be_resumed_unless_skipped(
     client: Client, held: Assignment, state: AssignmentState, again: bool
 ) -> None:
     facts = {"state": state, "skip_reason": "" if again else "I know the authors."}
@@ -329,7 +321,7 @@ def test_every_action_shows_its_key_unless_keys_are_off(client: Client, held: As
 def test_queries_do_not_grow_with_the_history_of_the_case(
     client: Client, held: Assignment, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    # One of them for the bell.
+    # One of the queries is for the notices.
     with django_assert_num_queries(13):
         body(client, held)
     for _ in range(3):

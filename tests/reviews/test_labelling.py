@@ -1,4 +1,4 @@
-"""Drafts and labels: kept as typed, locked whole, once, for good; nothing typed is lost with a lease."""
+"""Drafts and labels: stored unchanged, locked once and completely, and not lost with a lease."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ DRAFT: dict[str, Any] = {
 
 @pytest.fixture
 def clock() -> Iterator[time_machine.Traveller]:
-    """A clock that only the test moves."""
+    """A clock that only the test advances."""
     with time_machine.travel(datetime(2026, 5, 4, 9, 0, tzinfo=UTC), tick=False) as traveller:
         yield traveller
 
 
 @pytest.fixture
 def assignment(clock: time_machine.Traveller, annotator: Reviewer) -> Assignment:
-    """Just taken."""
+    """An assignment that was just claimed."""
     return assigned(case_of(), annotator)
 
 
-def test_a_draft_is_kept_as_it_was_typed_also_when_it_is_sent_again(
+def test_a_draft_is_stored_unchanged_and_may_be_sent_again(
     assignment: Assignment, clock: time_machine.Traveller
 ) -> None:
     clock.shift(5)
@@ -70,7 +70,7 @@ def test_a_newer_draft_is_not_overwritten(assignment: Assignment) -> None:
     assert Assignment.objects.get().draft["note"] == "newer"
 
 
-def test_no_more_active_time_counts_than_has_passed(assignment: Assignment, clock: time_machine.Traveller) -> None:
+def test_at_most_the_elapsed_time_counts_as_active(assignment: Assignment, clock: time_machine.Traveller) -> None:
     counted = []
     for passed, seconds in ((30, 20), (10, 20), (0, 20), (0, -5)):
         clock.shift(passed)
@@ -90,14 +90,14 @@ def test_the_draft_of_a_lost_item_is_kept(assignment: Assignment, state: str, wh
     assert (stored.draft, stored.draft_version, stored.state) == (DRAFT, 1, state)
 
 
-def test_an_adjudicator_keeps_at_the_evidence_what_is_typed(adjudicator: Reviewer) -> None:
-    """What explains a decision is saved as it is typed, though the blind label is locked."""
+def test_an_adjudicators_decision_is_saved_as_a_draft(adjudicator: Reviewer) -> None:
+    """The explanation of a decision is saved as a draft although the blind label is locked."""
     at_evidence = labelled(case_of(), adjudicator, "CC", role=Role.ADJUDICATOR)
     assert save_draft(assignment=at_evidence, draft={"note": "Equation 3."}, version=0) == 1
     assert (Assignment.objects.get().draft, at_evidence.state) == ({"note": "Equation 3."}, AssignmentState.EVIDENCE)
 
 
-def test_what_is_locked_has_no_draft(annotator: Reviewer) -> None:
+def test_a_locked_label_accepts_no_draft(annotator: Reviewer) -> None:
     locked = labelled(case_of(), annotator, "CC")
     with pytest.raises(LeaseLostError, match="locked"):
         save_draft(assignment=locked, draft=DRAFT, version=0)
@@ -105,7 +105,7 @@ def test_what_is_locked_has_no_draft(annotator: Reviewer) -> None:
     assert Assignment.objects.get().draft == {}
 
 
-def test_what_could_not_be_locked_goes_over_the_draft_and_makes_older_tabs_stale(assignment: Assignment) -> None:
+def test_a_label_that_could_not_be_locked_replaces_the_draft(assignment: Assignment) -> None:
     save_draft(assignment=assignment, draft=DRAFT, version=0)
     for _ in range(2):
         keep(assignment, {"label": "LI", "note": "final words"})
@@ -118,18 +118,18 @@ GIVEN: dict[str, Any] = {"label": "LI", "confidence": 2, "findings": [FINDING], 
 
 
 def lock(assignment: Assignment, label: str = "LI", **given: Any) -> Review:
-    """Lock a label with everything that it needs."""
+    """Lock a complete label."""
     return locking.lock(assignment=assignment, **{**GIVEN, "label": label, **given})
 
 
 @pytest.fixture
 def mine(annotator: Reviewer) -> Assignment:
-    """The annotator has taken a case."""
+    """The annotator's claimed case."""
     case_of()
     return claimed(annotator)
 
 
-def test_a_label_is_locked_with_all_that_explains_it(mine: Assignment, annotator: Reviewer) -> None:
+def test_a_label_is_locked_with_findings_and_note(mine: Assignment, annotator: Reviewer) -> None:
     Assignment.objects.update(active_seconds=60, created=timezone.now() - timedelta(minutes=2))
     review = lock(mine, active_seconds=30)
     stored = Review.objects.get()
@@ -182,7 +182,7 @@ def test_an_incomplete_label_is_refused_by_field(mine: Assignment, given: dict[s
     assert (Review.objects.exists(), Assignment.objects.get().state) == (False, AssignmentState.ACTIVE)
 
 
-def test_the_same_lock_twice_is_one_label_and_another_one_is_refused(mine: Assignment) -> None:
+def test_a_repeated_lock_is_one_label_and_a_different_one_refused(mine: Assignment) -> None:
     first = lock(mine)
     assert lock(mine) == first
     with pytest.raises(LeaseLostError, match="locked as LI"):
@@ -190,7 +190,7 @@ def test_the_same_lock_twice_is_one_label_and_another_one_is_refused(mine: Assig
     assert (Review.objects.get().label, Case.objects.get().state) == ("LI", CaseState.ONE_LABEL)
 
 
-def test_a_late_label_is_taken_while_there_is_a_place(mine: Assignment) -> None:
+def test_a_late_label_is_accepted_while_there_is_a_place(mine: Assignment) -> None:
     lock(expired(mine))
     assert (mine.state, Case.objects.get().state) == (AssignmentState.DONE, CaseState.ONE_LABEL)
 
@@ -208,7 +208,7 @@ def test_a_late_label_without_a_place_stays_a_draft(annotator: Reviewer) -> None
     assert not Review.objects.exists()
 
 
-def test_what_was_skipped_takes_no_label(mine: Assignment) -> None:
+def test_a_skipped_item_accepts_no_label(mine: Assignment) -> None:
     holding.skip(mine, reason="I know the authors well.")
     with pytest.raises(LeaseLostError, match="skipped"):
         lock(mine)
@@ -216,14 +216,14 @@ def test_what_was_skipped_takes_no_label(mine: Assignment) -> None:
 
 
 @pytest.mark.parametrize("state", [CaseState.VOID, CaseState.DISPUTED, CaseState.FINAL])
-def test_a_case_that_was_closed_meanwhile_takes_no_label(mine: Assignment, state: CaseState) -> None:
+def test_a_case_closed_meanwhile_accepts_no_label(mine: Assignment, state: CaseState) -> None:
     Case.objects.update(state=state)
     with pytest.raises(LeaseLostError, match="kept as a draft"):
         lock(mine)
     assert Assignment.objects.get().draft["note"] == "Off by one."
 
 
-def test_new_guidelines_are_read_before_the_label_is_locked_and_nothing_is_lost(mine: Assignment) -> None:
+def test_new_guidelines_must_be_read_first_and_the_draft_is_kept(mine: Assignment) -> None:
     revision = guideline(2, text="# Labels\n\nLook twice.\n")
     with pytest.raises(MissingStepError, match=r"revision 2.*kept as a draft") as caught:
         lock(mine)
@@ -232,7 +232,7 @@ def test_new_guidelines_are_read_before_the_label_is_locked_and_nothing_is_lost(
     assert lock(mine).guideline == revision
 
 
-def test_an_adjudicator_goes_on_to_the_evidence(adjudicator: Reviewer) -> None:
+def test_an_adjudicator_continues_to_the_evidence(adjudicator: Reviewer) -> None:
     case_of(state=CaseState.DISPUTED)
     assignment = claimed(adjudicator, Role.ADJUDICATOR)
     drafts.save_draft(assignment=assignment, draft={"note": "blind", "view": {"diff": "unified"}}, version=0)
@@ -244,7 +244,7 @@ def test_an_adjudicator_goes_on_to_the_evidence(adjudicator: Reviewer) -> None:
     assert lock(assignment) == review
 
 
-def test_an_adjudicators_late_label_takes_the_case_back_unless_another_has_it(adjudicator: Reviewer) -> None:
+def test_an_adjudicators_late_label_reclaims_the_case_if_free(adjudicator: Reviewer) -> None:
     case_of(state=CaseState.DISPUTED)
     assignment = expired(claimed(adjudicator, Role.ADJUDICATOR))
     rival = claimed(ready(annotator=False, adjudicator=True), Role.ADJUDICATOR)
@@ -256,7 +256,7 @@ def test_an_adjudicators_late_label_takes_the_case_back_unless_another_has_it(ad
     holding.extend(assignment)
 
 
-def test_practice_is_labelled_by_anybody_and_changes_no_state(annotator: Reviewer, other_annotator: Reviewer) -> None:
+def test_practice_may_be_labelled_by_all_and_changes_no_state(annotator: Reviewer, other_annotator: Reviewer) -> None:
     case = case_of(kind=CaseKind.PRACTICE, known_label="LI")
     for reviewer in (annotator, other_annotator):
         lock(assigned(case, reviewer))

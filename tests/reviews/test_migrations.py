@@ -1,4 +1,4 @@
-"""What was stored before a migration is kept."""
+"""Migrations keep stored data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def models_at(migration: str) -> Iterator[Any]:
-    """The models as they were after ``migration``; afterwards everything is migrated again."""
+    """Yield the models as of ``migration``; afterwards migrate everything again."""
     executor, at = MigrationExecutor(connection), [("reviews", migration)]
     newest = executor.loader.graph.leaf_nodes()  # of all apps: those that depend on this one went back, too
     try:
@@ -32,7 +32,7 @@ def models_at(migration: str) -> Iterator[Any]:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.both_databases
-def test_a_decisions_reason_becomes_a_list_and_who_had_switched_all_keys_off_still_has() -> None:
+def test_a_decisions_reason_becomes_a_list_and_disabled_keys_stay_disabled() -> None:
     case, person, other = case_of(), ready(adjudicator=True), ready()
     old = decided(case, person, "LI")
     draft = assigned(case, person, role=Role.ADJUDICATOR)

@@ -1,4 +1,4 @@
-"""Before the first item: profile, guidelines and practice; and the cases to try reviewing out with."""
+"""The steps before the first item (profile, guidelines, practice), and sample cases."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
-def test_a_newcomer_is_asked_for_three_steps_in_order_until_each_is_done() -> None:
+def test_a_newcomer_has_three_steps_in_order() -> None:
     case = case_of(kind=CaseKind.PRACTICE, known_label="CC", explanation="Because.")
     reviewer: Reviewer = ReviewerFactory(affiliation="")
     steps = what_is_missing(reviewer)
@@ -48,11 +48,11 @@ def test_a_newcomer_is_asked_for_three_steps_in_order_until_each_is_done() -> No
         *(("profile", "/reviews/profile/"), ("guidelines", "/reviews/guidelines/"), ("practice", "/reviews/")),
     ]
     assert steps[2].sentence == "Label 1 practice item with known answers."
-    asked = []
+    addresses = []
     for number in range(3):
         with pytest.raises(MissingStepError) as caught:
             require_ready(reviewer, Role.ANNOTATOR)
-        asked.append(caught.value.address)
+        addresses.append(caught.value.address)
         if number == 0:
             reviewer.affiliation = "none"
             reviewer.save()
@@ -63,10 +63,10 @@ def test_a_newcomer_is_asked_for_three_steps_in_order_until_each_is_done() -> No
             held.delete()
             reviewed(case, reviewer, "CC")
     require_ready(reviewer, Role.ANNOTATOR)
-    assert (asked, what_is_missing(reviewer)) == ([step.address for step in steps], [])
+    assert (addresses, what_is_missing(reviewer)) == ([step.address for step in steps], [])
 
 
-def test_changed_guidelines_ask_for_their_difference() -> None:
+def test_changed_guidelines_require_reading_the_changes() -> None:
     reviewer = ready()
     guideline(2)
     guideline(3)
@@ -76,11 +76,11 @@ def test_changed_guidelines_ask_for_their_difference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "message"),
     [({}, "You are not an adjudicator"), ({"adjudicator": True, "active": False}, "not an active adjudicator")],
 )
-def test_a_role_that_one_does_not_have(facts: dict[str, bool], said: str) -> None:
-    with pytest.raises(MissingStepError, match=said) as caught:
+def test_labelling_needs_the_role(facts: dict[str, bool], message: str) -> None:
+    with pytest.raises(MissingStepError, match=message) as caught:
         require_ready(ready(**facts), Role.ADJUDICATOR)
     assert caught.value.address == "/reviews/"
 
@@ -91,12 +91,12 @@ def without_a_queue(settings: Any) -> None:
 
 
 def practice_of(labels: str) -> list[Case]:
-    """Practice cases without a suite, with these known labels."""
+    """Return practice cases without a suite, with these known labels."""
     return [case_of(kind=CaseKind.PRACTICE, known_label=label, explanation="Because.") for label in labels.split()]
 
 
 def next_of(reviewer: Reviewer) -> Assignment:
-    """The next item, when there is one."""
+    """Return the next practice item; fail if there is none."""
     assignment = next_practice(reviewer)
     assert assignment is not None
     return assignment
@@ -126,7 +126,7 @@ def test_without_its_suite_there_is_no_practice(reviewer: Reviewer) -> None:
     assert (ensure_practice(), remaining(reviewer)) == (0, 0)
 
 
-def test_changed_items_take_the_place_of_the_old_ones(
+def test_changed_items_replace_the_old_ones(
     lmr_mini: SuiteVersion,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -146,7 +146,7 @@ def test_changed_items_take_the_place_of_the_old_ones(
     assert Submission.objects.count() == 2
 
 
-def test_items_are_met_in_order_and_by_everybody(annotator: Reviewer, other_annotator: Reviewer) -> None:
+def test_all_reviewers_get_the_items_in_order(annotator: Reviewer, other_annotator: Reviewer) -> None:
     case_of(kind=CaseKind.PRACTICE, known_label="CC", state=CaseState.VOID)
     cases = practice_of("CC LC")
     first = next_of(annotator)
@@ -162,9 +162,7 @@ def test_items_are_met_in_order_and_by_everybody(annotator: Reviewer, other_anno
     assert progress(annotator) == practice.Progress(done=2, right=1, total=2)
 
 
-def test_what_another_tab_has_just_locked_is_not_taken_up_again(
-    annotator: Reviewer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_item_locked_in_another_tab_is_not_resumed(annotator: Reviewer, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = practice_of("CC LC")
     first = next_of(annotator)
     waiting = [case.pk for case in practice._not_labelled(annotator)]
@@ -176,7 +174,7 @@ def test_what_another_tab_has_just_locked_is_not_taken_up_again(
 
 
 @pytest.mark.parametrize("state", [AssignmentState.EXPIRED, AssignmentState.RETURNED, AssignmentState.SKIPPED])
-def test_an_item_given_up_is_taken_up_again_with_its_draft(annotator: Reviewer, state: AssignmentState) -> None:
+def test_a_returned_item_is_resumed_with_its_draft(annotator: Reviewer, state: AssignmentState) -> None:
     practice_of("CC")
     first = next_of(annotator)
     draft: Any = {"note": "half"}
@@ -190,18 +188,18 @@ def test_an_item_given_up_is_taken_up_again_with_its_draft(annotator: Reviewer, 
 
 
 class TestPage:
-    """``/reviews/practice/…/``: the own label beside the known one, and why."""
+    """``/reviews/practice/…/``: the reviewer's label, the known one, and the explanation."""
 
-    def practised(self, reviewer: Reviewer, known: str, said: str, **facts: Any) -> Assignment:
+    def practised(self, reviewer: Reviewer, known: str, label: str, **facts: Any) -> Assignment:
         case = case_of(kind=CaseKind.PRACTICE, known_label=known, explanation=f"It is {known} because of a sign.")
-        return Assignment.objects.get(review=reviewed(case, reviewer, said, **facts))
+        return Assignment.objects.get(review=reviewed(case, reviewer, label, **facts))
 
     def get(self, client: Client, assignment: Assignment) -> Any:
         assert assignment.reviewer.user is not None
         client.force_login(assignment.reviewer.user)
         return client.get(reverse("practice_answer", args=[assignment.pk]))
 
-    def test_the_known_label_stands_beside_the_own_one(self, client: Client, annotator: Reviewer) -> None:
+    def test_the_known_label_is_shown_with_the_own_label(self, client: Client, annotator: Reviewer) -> None:
         assignment = self.practised(annotator, "LI", "LC", note="Not <i>sure</i>.")
         case_of(kind=CaseKind.PRACTICE, known_label="CC", explanation="Later.")
         text = self.get(client, assignment).content.decode()
@@ -218,13 +216,13 @@ class TestPage:
         shown = ("You have seen all of them", "1 of your 2 labels agrees with the known ones.", "You marked no lines.")
         assert [words for words in shown if words not in text] == []
 
-    def test_before_the_label_is_locked_there_is_no_answer(self, client: Client, annotator: Reviewer) -> None:
+    def test_the_solution_is_hidden_before_the_label_is_locked(self, client: Client, annotator: Reviewer) -> None:
         practice_of("LI")
         response = self.get(client, next_of(annotator))
         assert (response.status_code, response["Location"]) == (302, reverse("label", args=[next_of(annotator).pk]))
         assert b"Because." not in response.content
 
-    def test_it_is_nobody_elses_and_of_practice_only(self, client: Client, annotator: Reviewer) -> None:
+    def test_the_page_is_private_and_only_for_practice(self, client: Client, annotator: Reviewer) -> None:
         address = reverse("practice_answer", args=[self.practised(annotator, "CC", "CC").pk])
         assert client.get(address).status_code == 302
         for user in (UserFactory(), UserFactory(is_staff=True), ReviewerFactory().user):
@@ -237,7 +235,7 @@ class TestPage:
 
 @pytest.mark.django_db(transaction=True)
 def test_the_tests_agree_with_the_known_labels(lmr_mini: SuiteVersion, real_sandbox: Sandbox) -> None:  # noqa: F811
-    """What is called completely correct passes, private cases included, and nothing else does."""
+    """Only completely correct answers pass, including the private test cases."""
     ensure_practice()
     while evaluate_next(submission_id=Submission.objects.get().pk):
         pass
@@ -263,13 +261,13 @@ def sample_cases() -> list[Case]:
 
 
 def test_a_newcomer_gets_mixed_cases_and_the_practice_round_once(lmr_mini: SuiteVersion) -> None:  # noqa: F811
-    said = run()
+    output = run()
     submission = Submission.objects.get(system__name="Sample: disputed answers")
-    assert said.splitlines()[:2] == [
+    assert output.splitlines()[:2] == [
         f"Sample cases: 10 (10 opened), on submission {submission.pk}.",
         "Practice items: 5.",
     ]
-    assert "/reviews/people/" in said
+    assert "/reviews/people/" in output
     cases = sample_cases()
     assert (len(cases), {case.state for case in cases}) == (10, {CaseState.QUEUED})
     assert {case.severity for case in cases} >= {Severity.CONTRADICTION, Severity.UNSURE, Severity.AUDIT}
@@ -285,8 +283,8 @@ def test_a_newcomer_gets_mixed_cases_and_the_practice_round_once(lmr_mini: Suite
     assert Case.objects.filter(kind=CaseKind.PRACTICE).count() == 5
 
 
-def test_scripted_votes_are_plainly_not_a_models_and_give_the_severities(lmr_mini: SuiteVersion) -> None:  # noqa: F811
-    """Right answers called LI and wrong ones called CC contradict the tests; split and abstaining votes are unsure."""
+def test_scripted_votes_are_marked_and_give_the_severities(lmr_mini: SuiteVersion) -> None:  # noqa: F811
+    """Right answers labelled LI and wrong ones labelled CC contradict the tests; splits and abstentions are unsure."""
     run("--count", "27")
     judge = JudgeConfig.objects.get()
     assert (judge.name, judge.active, ShownJudge.objects.exists()) == ("Scripted sample judge", False, False)
@@ -301,16 +299,16 @@ def test_scripted_votes_are_plainly_not_a_models_and_give_the_severities(lmr_min
         assert (case.severity == Severity.UNSURE) == (judgement.split or judgement.abstained)
 
 
-def test_what_cannot_be_made_is_said(lmr_mini: SuiteVersion) -> None:  # noqa: F811
+def test_samples_that_cannot_be_created_are_reported(lmr_mini: SuiteVersion) -> None:  # noqa: F811
     TaskRevision.objects.update(audit_state=AuditState.UNAUDITED, audit={"obstacle": "no sandbox works"})
     with pytest.raises(CommandError, match=r"not made: The tasks of 'lmr-mini' cannot be audited.* audit_tasks"):
         run()
     TaskRevision.objects.update(audit_state=AuditState.PASSED)
-    for options, said in (
+    for options, message in (
         (["--count", "28"], "The samples were not created: 28 cases are more than the 27 sample answers"),
         (["--suite", "nowhere"], r"There is no suite 'nowhere'; run manage\.py load_catalogue first"),
         (["--count", "0"], "--count must be at least 1"),
     ):
-        with pytest.raises(CommandError, match=said):
+        with pytest.raises(CommandError, match=message):
             run(*options)
     assert not sample_cases()

@@ -1,4 +1,4 @@
-"""What the lower rooms' news does to reviews."""
+"""Effects of other apps' signals on cases."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def nothing_is_audited(settings: Any) -> Iterator[None]:
-    """Only contradictions open cases, and no earlier sweep is remembered."""
+    """Let only contradictions open cases, and forget earlier sweeps."""
     cache.clear()
     shares(settings, audit=0)
     yield
@@ -41,7 +41,7 @@ def nothing_is_audited(settings: Any) -> Iterator[None]:
 
 @pytest.fixture
 def contradiction(judge: JudgeConfig) -> Implementation:
-    """An answer that passed and that the judge calls wrong; it has no case yet."""
+    """An answer without a case that passed but that the judge labels LI."""
     return rated(judge, "passed", "LI")
 
 
@@ -54,7 +54,7 @@ def republish(submission: Submission) -> None:
 
 
 def published_by_its_owner() -> Submission:
-    """The only submission, published by hand, so that it can be made what its owner had made it."""
+    """Return the only submission, published by its owner, so that unhiding can restore that."""
     Submission.objects.update(visibility=Visibility.PRIVATE)
     submission = Submission.objects.get()
     republish(submission)
@@ -62,7 +62,7 @@ def published_by_its_owner() -> Submission:
 
 
 @pytest.mark.parametrize("news", ["rated", "scored", "reevaluated"])
-def test_verdicts_and_measurements_open_cases_after_commit(
+def test_verdicts_and_evaluations_open_cases_after_commit(
     contradiction: Implementation, news: str, committing: Committing
 ) -> None:
     with committing():
@@ -75,7 +75,7 @@ def test_verdicts_and_measurements_open_cases_after_commit(
     assert states() == ["queued"]
 
 
-def test_a_new_outcome_adds_to_an_open_case_and_throws_no_label_away(
+def test_a_new_outcome_adds_a_trigger_and_keeps_labels(
     contradiction: Implementation, judge: JudgeConfig, committing: Committing
 ) -> None:
     other = rated(judge, "raised", "CC")
@@ -102,7 +102,7 @@ def test_publishing_opens_cases(contradiction: Implementation, committing: Commi
 
 
 @pytest.mark.parametrize("hidden", [False, True])
-def test_taking_away_ends_open_cases_and_their_leases_and_gets_nobody_rid_of_a_review(
+def test_withdrawing_voids_open_cases_until_published_again(
     contradiction: Implementation, maintainer: User, hidden: bool, committing: Committing
 ) -> None:
     submission = published_by_its_owner()
@@ -128,7 +128,7 @@ def test_taking_away_ends_open_cases_and_their_leases_and_gets_nobody_rid_of_a_r
     assert states() == ["one_label", "queued", "queued"]
 
 
-def test_a_sample_that_is_hidden_for_a_moment_is_reviewed_again(
+def test_a_sample_hidden_for_a_moment_is_reviewed_again(
     contradiction: Implementation, maintainer: User, committing: Committing
 ) -> None:
     submission = published_by_its_owner()
@@ -145,7 +145,7 @@ def test_a_sample_that_is_hidden_for_a_moment_is_reviewed_again(
     assert states() == ["void", "one_label", "void"]
 
 
-def test_the_sweep_ends_late_leases_and_finds_lost_news(contradiction: Implementation) -> None:
+def test_the_sweep_ends_late_leases_and_finds_lost_signals(contradiction: Implementation) -> None:
     case = case_of(state=CaseState.LEASED)
     late = assigned(case, ReviewerFactory(), lease_until=timezone.now() - timedelta(seconds=1))
     reconciled.send(sender=None)

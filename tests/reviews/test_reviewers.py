@@ -1,4 +1,4 @@
-"""Reviewers: roles, profiles, conflicts of interest, and which cases are open to whom; with their pages."""
+"""Reviewers' roles, profiles, conflicts of interest and open cases, and their pages."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
-class TestPeople:
-    def test_who_reviews(self, reviewer: Reviewer) -> None:
+class TestRoleChanges:
+    def test_reviewer_of_finds_active_reviewers(self, reviewer: Reviewer) -> None:
         ended = ReviewerFactory(active=False)
         assert reviewer.user is not None
         assert reviewers.reviewer_of(reviewer.user) == reviewer
         assert [reviewers.reviewer_of(user) for user in (ended.user, UserFactory(), AnonymousUser())] == [None] * 3
 
-    def test_ending_hands_back_in_every_role_and_reopening_keeps_the_rest(self, maintainer: User) -> None:
+    def test_deactivating_hands_back_items_and_reactivating_keeps_roles(self, maintainer: User) -> None:
         reviewer = ready(adjudicator=True)
         held = assigned(case_of(state=CaseState.ADJUDICATING), reviewer, role=Role.ADJUDICATOR)
         change: dict[str, Any] = {"actor": maintainer, "reviewer": reviewer, "annotator": True, "adjudicator": True}
@@ -64,7 +64,7 @@ class TestPeople:
 
 
 class TestConflicts:
-    def test_declaring_one_hands_back_only_what_it_concerns(self, annotator: Reviewer) -> None:
+    def test_declaring_a_conflict_hands_back_only_its_items(self, annotator: Reviewer) -> None:
         concerned, other = (assigned(case_of(state=CaseState.LEASED), annotator) for _ in range(2))
         locked = reviewed(case_of(concerned.case.implementation, round=2), annotator, "CC")
         system = concerned.case.implementation.submission.system
@@ -75,7 +75,7 @@ class TestConflicts:
 
 
 class TestOpenCases:
-    def test_what_waits_is_open_and_what_is_closed_is_not(self, reviewer: Reviewer) -> None:
+    def test_waiting_cases_are_open_and_closed_ones_are_not(self, reviewer: Reviewer) -> None:
         waiting = {case_of(state=state) for state in ("queued", "leased", "one_label", "disputed", "adjudicating")}
         for state in ("agreed", "final", "void", "reopened"):
             case_of(state=state)
@@ -93,13 +93,15 @@ class TestOpenCases:
             ({"kind": Kind.CALIBRATION, "visibility": Visibility.HIDDEN}, False),
         ],
     )
-    def test_only_code_that_may_be_shown(self, reviewer: Reviewer, facts: dict[str, Any], is_open: bool) -> None:
+    def test_only_answers_with_visible_code_are_open(
+        self, reviewer: Reviewer, facts: dict[str, Any], is_open: bool
+    ) -> None:
         case = case_of()
         Submission.objects.filter(pk=case.implementation.submission_id).update(**facts)
         assert open_cases(reviewer).filter(pk=case.pk).exists() is is_open
 
     @pytest.mark.both_databases
-    def test_own_submissions_and_systems_and_those_in_conflict_are_closed(self, reviewer: Reviewer) -> None:
+    def test_own_and_conflicting_submissions_are_excluded(self, reviewer: Reviewer) -> None:
         case_of(answers(owner=reviewer.user)[0])
         case_of(answers(system=SystemFactory(owner=reviewer.user))[0])
         conflicts.add_conflict(reviewer=reviewer, system=case_of().implementation.submission.system)
@@ -108,7 +110,7 @@ class TestOpenCases:
 
     @pytest.mark.parametrize("organisation", ["Große Universität", "GROSSE UNIVERSITÄT", " große  universität"])
     @pytest.mark.both_databases
-    def test_an_organisation_in_conflict_is_closed_however_it_is_spelt(
+    def test_a_conflicting_organisation_is_excluded_in_any_spelling(
         self, reviewer: Reviewer, organisation: str
     ) -> None:
         case_of(answers(system=SystemFactory(organisation="Große  Universität"))[0])
@@ -117,9 +119,7 @@ class TestOpenCases:
         assert list(open_cases(reviewer)) == [other]
 
     @pytest.mark.both_databases
-    def test_the_own_affiliation_is_closed_for_systems_and_their_submitters_unless_it_is_none(
-        self, reviewer: Reviewer
-    ) -> None:
+    def test_the_own_affiliation_is_excluded_unless_it_is_none(self, reviewer: Reviewer) -> None:
         theirs, alone = (ReviewerFactory(affiliation=name).user for name in ("Alpha Lab", "None"))
         made = [
             case_of(answers(system=SystemFactory(organisation="ALPHA LAB"))[0]),
@@ -131,13 +131,13 @@ class TestOpenCases:
         assert set(open_cases(reviewer)) == set(made)
 
     @pytest.mark.both_databases
-    def test_an_answer_once_labelled_is_closed_in_every_round(self, reviewer: Reviewer) -> None:
+    def test_a_labelled_answer_is_excluded_in_every_round(self, reviewer: Reviewer) -> None:
         review = reviewed(case_of(state=CaseState.REOPENED), reviewer, "CC")
         case_of(review.case.implementation, round=2, state=CaseState.QUEUED)
         assert not open_cases(reviewer).exists()
         assert open_cases(ReviewerFactory()).count() == 1
 
-    def test_an_adjudicator_may_come_back_to_the_case_of_the_blind_label(self) -> None:
+    def test_an_adjudicator_may_return_to_the_case_of_the_blind_label(self) -> None:
         adjudicator = ReviewerFactory(adjudicator=True)
         review = reviewed(case_of(state=CaseState.DISPUTED), adjudicator, "LI", role=Role.ADJUDICATOR)
         assert list(open_cases(adjudicator)) == [review.case]
@@ -145,7 +145,7 @@ class TestOpenCases:
         case_of(review.case.implementation, round=2)
         assert not open_cases(adjudicator).exists()
 
-    def test_a_repeat_is_for_one_person_and_practice_for_none(self, reviewer: Reviewer) -> None:
+    def test_a_repeat_is_open_to_its_annotator_and_practice_to_none(self, reviewer: Reviewer) -> None:
         review = reviewed(case_of(state=CaseState.AGREED), reviewer, "CC")
         repeat = case_of(review.case.implementation, kind=CaseKind.REPEAT, reserved_for=reviewer)
         case_of(answers()[0], kind=CaseKind.PRACTICE, known_label="CC")
@@ -194,7 +194,7 @@ class TestList:
 
 
 class TestRoles:
-    def test_changing_them_takes_a_reason_and_hands_back(self, as_maintainer: Client) -> None:
+    def test_changing_roles_needs_a_reason_and_hands_back(self, as_maintainer: Client) -> None:
         reviewer = ready(pseudonym="Amber Wren 10")
         held = assigned(case_of(state=CaseState.LEASED), reviewer)
         address = reverse("review_person", args=[reviewer.pk])
@@ -206,11 +206,11 @@ class TestRoles:
         held.refresh_from_db()
         assert (reviewer.is_annotator, reviewer.is_adjudicator) == (False, True)
         assert (held.state, Case.objects.get().state) == (AssignmentState.RETURNED, CaseState.QUEUED)
-        assert "Amber Wren 10: the roles are changed; the item at hand went back" in text_of(page)
+        assert "Amber Wren 10: the roles are changed; the held item went back" in text_of(page)
         history = as_maintainer.get(address).content.decode()
         assert "changed the reviewer, not annotator, now adjudicator: long &lt;b&gt;service" in history
 
-    def test_the_history_says_what_the_reviewer_changed(self, as_maintainer: Client, maintainer: User) -> None:
+    def test_the_history_shows_what_the_reviewer_changed(self, as_maintainer: Client, maintainer: User) -> None:
         reviewer = accept(user=UserFactory(), secret=invite(actor=maintainer, annotator=True, adjudicator=True)[1])
         add_conflict(reviewer=reviewer, organisation="Gamma <b>")
         remove_conflict(reviewer=reviewer, conflict=reviewer.conflicts.get())
@@ -257,7 +257,7 @@ def test_saving_it(as_dana: Client, dana: Reviewer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "said"),
+    ("changes", "field", "message"),
     [
         ({"affiliation": ""}, "affiliation", "required"),
         ({"confirmed": ""}, "confirmed", "Check the conflicts"),
@@ -265,17 +265,17 @@ def test_saving_it(as_dana: Client, dana: Reviewer) -> None:
         ({"name": "a\u202eb"}, "name", "direction character"),
     ],
 )
-def test_what_is_wrong_is_said_beside_its_field(
-    as_dana: Client, dana: Reviewer, changes: dict[str, str], field: str, said: str
+def test_errors_are_shown_at_their_fields(
+    as_dana: Client, dana: Reviewer, changes: dict[str, str], field: str, message: str
 ) -> None:
     response = as_dana.post(PROFILE, {**TYPED, **changes})
     dana.refresh_from_db()
     assert (response.status_code, dana.affiliation) == (422, "")
-    assert said in " ".join(response.context["form"].errors[field])
+    assert message in " ".join(response.context["form"].errors[field])
     assert "Decoding.</textarea>" in response.content.decode()
 
 
-def test_conflicts_are_confirmed_once_and_again_when_something_is_new(as_dana: Client, dana: Reviewer) -> None:
+def test_conflicts_are_confirmed_once_and_after_changes(as_dana: Client, dana: Reviewer) -> None:
     unticked = {key: text for key, text in TYPED.items() if key != "confirmed"}
 
     def status(**changes: str) -> int:
@@ -289,7 +289,7 @@ def test_conflicts_are_confirmed_once_and_again_when_something_is_new(as_dana: C
     assert status(name="Dana Loe") == 422
 
 
-def test_an_item_in_conflict_is_handed_back_and_that_is_said(as_dana: Client, dana: Reviewer) -> None:
+def test_an_item_in_conflict_is_handed_back_with_a_message(as_dana: Client, dana: Reviewer) -> None:
     case = case_of(answers(system=SystemFactory(organisation="alpha LAB"))[0], state=CaseState.LEASED)
     held = assigned(case, dana)
     page = as_dana.post(PROFILE, TYPED, follow=True).content.decode()
@@ -306,16 +306,16 @@ def test_conflicts_are_added_and_removed(as_dana: Client, dana: Reviewer) -> Non
     as_dana.post(reverse("review_conflict_remove", args=[Conflict.objects.get(system=system).pk]))
     assert [str(each) for each in dana.conflicts.all()] == ["Beta <b> Lab"]
     both = {"organisation": "Gamma", "system": str(system.pk)}
-    for typed, said in (
+    for typed, message in (
         ({"organisation": "beta <B>  lab"}, "already declared"),
         ({}, "one of both"),
         (both, "one of both"),
     ):
         response = as_dana.post(CONFLICTS, typed)
-        assert (response.status_code, said in response.content.decode()) == (422, True)
+        assert (response.status_code, message in response.content.decode()) == (422, True)
 
 
-def test_only_public_systems_are_offered_and_taken(as_dana: Client, dana: Reviewer) -> None:
+def test_only_public_systems_are_offered_and_accepted(as_dana: Client, dana: Reviewer) -> None:
     secret = answers(published=False, system=SystemFactory(name="Marker System"))[0].submission.system
     assert "Marker System" not in as_dana.get(PROFILE).content.decode()
     response = as_dana.post(CONFLICTS, {"system": str(secret.pk)})
@@ -323,14 +323,14 @@ def test_only_public_systems_are_offered_and_taken(as_dana: Client, dana: Review
     assert not dana.conflicts.exists()
 
 
-def test_others_conflicts_are_not_ones_own(as_dana: Client) -> None:
+def test_others_conflicts_cannot_be_removed(as_dana: Client) -> None:
     theirs = Conflict.objects.create(reviewer=ReviewerFactory(), organisation="Marker Lab")
     assert as_dana.post(reverse("review_conflict_remove", args=[theirs.pk])).status_code == 404
     assert "Marker Lab" not in as_dana.get(PROFILE).content.decode()
     assert Conflict.objects.count() == 1
 
 
-def test_the_keys_of_the_labelling_page_have_one_switch(as_dana: Client, dana: Reviewer) -> None:
+def test_the_labelling_pages_keys_can_be_disabled(as_dana: Client, dana: Reviewer) -> None:
     assert set(keys_of(dana).values()) == {key.key for key in KEYS.values()}
     for sent, off in (({"keys_off": "on"}, True), ({}, False)):
         as_dana.post(PROFILE, {"affiliation": "none", "confirmed": "on", **sent})

@@ -1,4 +1,4 @@
-"""Ten people label at once, each on a connection of their own: nothing is handed out twice, and no label is lost."""
+"""Ten reviewers label at once on separate connections: no item is assigned twice, and no label is lost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LATE = 3
 
 
 def at_once(do: Callable[[Any], Any], each: Iterable[Any]) -> list[Any]:
-    """What ``do`` answers for each, all begun at the same moment."""
+    """Call ``do`` for each at the same time and return the results."""
     given = list(each)
     start = Barrier(len(given))
 
@@ -49,7 +49,7 @@ def at_once(do: Callable[[Any], Any], each: Iterable[Any]) -> list[Any]:
 
 
 class Person:
-    """Takes items until none is left; every second one says CC, the others LI. The first item is handed back once."""
+    """Label items until none is left, every second person with CC, the others with LI; return the first item once."""
 
     def __init__(self, number: int) -> None:
         self.number, self.reviewer = number, ready()
@@ -101,7 +101,7 @@ def test_no_item_is_handed_out_twice_and_no_label_is_lost() -> None:
         for refused in Assignment.objects.filter(pk__in=person.refused, state=AssignmentState.EXPIRED):
             assert refused.draft["note"] == f"{person.number} on {refused.case_id}"
     assert not Assignment.objects.filter(state=AssignmentState.ACTIVE).exists()
-    # Some labels may have been drawn to be repeated later: these are other cases.
+    # Some labels may have been drawn for repeating; these are other cases.
     for case in Case.objects.filter(kind=CaseKind.REVIEW):
         labels = list(case.reviews.values_list("label", flat=True))
         assert case.state == (CaseState.AGREED if labels[0] == labels[1] else CaseState.DISPUTED)
@@ -119,7 +119,7 @@ def test_two_tabs_of_one_annotator_hold_one_item(annotator: Reviewer) -> None:
     assert (len({each.pk for each in held}), Assignment.objects.count()) == (1, 1)
 
 
-def test_of_several_adjudicators_at_once_one_gets_the_case() -> None:
+def test_one_of_several_simultaneous_adjudicators_gets_the_case() -> None:
     case_of(state=CaseState.DISPUTED)
     people = [ready(annotator=False, adjudicator=True) for _ in range(4)]
     got = at_once(lambda person: claim(person, Role.ADJUDICATOR) is not None, people)
@@ -138,7 +138,7 @@ def test_one_label_sent_from_several_tabs_at_once_is_stored_once(annotator: Revi
     assert Review.objects.count() == 1
 
 
-def test_of_several_tabs_that_save_at_once_one_is_stored(annotator: Reviewer) -> None:
+def test_one_of_several_simultaneous_saves_is_stored(annotator: Reviewer) -> None:
     case_of()
     claim(annotator)
     pk = Assignment.objects.get().pk

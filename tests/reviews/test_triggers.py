@@ -1,4 +1,4 @@
-"""What opens a case, by rule or by a draw, and what sends two labels to an adjudicator."""
+"""Triggers that open a case, by rule or random draw, and that send two labels to an adjudicator."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_draws_keep_their_share_repeat_and_are_independent(settings: Any) -> Non
 
 @pytest.fixture(autouse=True)
 def nothing_is_drawn(settings: Any) -> Iterator[None]:
-    """Chance opens nothing, and no earlier catching up is remembered."""
+    """Disable random draws, and forget earlier sweeps."""
     shares(settings, audit=0, gap=0)
     cache.clear()
     yield
@@ -115,7 +115,7 @@ class TestRules:
         assert case.severity == Severity.UNSURE
         assert [(trigger.kind, trigger.detail) for trigger in case.triggers.all()] == [("judge_unsure", words)]
 
-    def test_every_judged_answer_may_be_audited_whatever_else_is_known(self, settings: Any, judge: JudgeConfig) -> None:
+    def test_every_judged_answer_may_be_audited(self, settings: Any, judge: JudgeConfig) -> None:
         shares(settings, audit=1)
         assert of(consider(rated(judge, "passed", "CC"))) == [("audit", 1.0)]
         assert of(consider(rated(judge, "passed", "LI"))) == [("tests_oppose", 1.0), ("audit", 1.0)]
@@ -123,7 +123,7 @@ class TestRules:
         TestRunFactory(implementation=unjudged, done="passed")
         assert consider(unjudged) is None
 
-    def test_the_probability_of_being_audited_is_kept(
+    def test_the_audit_probability_is_stored(
         self, settings: Any, judge: JudgeConfig, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         shares(settings, audit=0.25)
@@ -133,7 +133,7 @@ class TestRules:
         assert case is not None
         assert case.severity == Severity.AUDIT
 
-    def test_the_shown_judge_counts_and_where_it_has_not_decided_another_active_one(self, judge: JudgeConfig) -> None:
+    def test_the_shown_judge_counts_or_else_another_active_one(self, judge: JudgeConfig) -> None:
         other, retired = JudgeFactory(), JudgeFactory(active=False)
         agreeing = rated(judge, "passed", "CC")
         judged(agreeing, other, "LI")
@@ -144,7 +144,7 @@ class TestRules:
         judged(undecided, other, "LI")
         assert of(consider(undecided)) == [("tests_oppose", 1.0)]
 
-    def test_a_superseded_run_counts_no_more(self, judge: JudgeConfig) -> None:
+    def test_a_superseded_run_does_not_count(self, judge: JudgeConfig) -> None:
         answer = rated(judge, "passed", "LI")
         TestRunFactory(implementation=answer, done="raised", seed_epoch=2, supersedes=TestRun.objects.get())
         assert consider(answer) is None
@@ -176,7 +176,7 @@ def test_only_ranked_published_and_scored_answers_with_code_are_reviewed(
 
 class TestAgain:
     @pytest.mark.both_databases
-    def test_nothing_happens_twice(self, settings: Any, judge: JudgeConfig) -> None:
+    def test_considering_twice_changes_nothing(self, settings: Any, judge: JudgeConfig) -> None:
         shares(settings, audit=1)
         answer = rated(judge, "passed", "LI")
         assert consider(answer) == consider(answer)
@@ -185,7 +185,7 @@ class TestAgain:
         assert (Case.objects.count(), Trigger.objects.count(), CaseEvent.objects.count()) == (1, 2, 1)
 
     @pytest.mark.parametrize("state", [CaseState.QUEUED, CaseState.LEASED])
-    def test_a_case_that_nobody_labelled_takes_further_triggers(self, judge: JudgeConfig, state: CaseState) -> None:
+    def test_an_unlabelled_case_gets_further_triggers(self, judge: JudgeConfig, state: CaseState) -> None:
         answer = rated(judge, "passed", "LI")
         case = case_of(answer, severity=Severity.AUDIT, state=state)
         Trigger.objects.create(case=case, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
@@ -201,7 +201,7 @@ class TestAgain:
         assert case.severity == Severity.APPEAL
 
     @pytest.mark.parametrize("state", [CaseState.ONE_LABEL, CaseState.ADJUDICATING, CaseState.FINAL])
-    def test_where_annotators_have_worked_only_the_audits_draw_is_recorded(
+    def test_a_labelled_case_gets_only_the_audit_trigger(
         self, settings: Any, judge: JudgeConfig, state: CaseState
     ) -> None:
         shares(settings, audit=1)
@@ -216,7 +216,7 @@ class TestAgreed:
     def agreed(self, answer: Implementation) -> Case:
         return case_of(answer, state=CaseState.AGREED, label="LI", source="agreed", closed=timezone.now())
 
-    def test_a_later_verdict_two_steps_away_asks_an_adjudicator(
+    def test_a_later_verdict_two_steps_away_disputes_the_case(
         self, judge: JudgeConfig, heard: list[Case], committing: Callable[[], Any]
     ) -> None:
         answer = rated(judge, "raised", "CC")
@@ -228,14 +228,14 @@ class TestAgreed:
         assert (of(case), heard) == ([("judge_opposes", 1.0)], [case])
 
     @pytest.mark.parametrize("verdict", ["LC", "LI", ""])
-    def test_a_nearer_one_does_not(self, judge: JudgeConfig, verdict: str) -> None:
+    def test_a_later_verdict_one_step_away_does_not(self, judge: JudgeConfig, verdict: str) -> None:
         answer = rated(judge, "raised", verdict)
         case = self.agreed(answer)
         consider(answer)
         case.refresh_from_db()
         assert (case.state, case.label, of(case)) == ("agreed", "LI", [])
 
-    def test_nor_the_same_trigger_again(self, judge: JudgeConfig) -> None:
+    def test_a_repeated_trigger_does_not(self, judge: JudgeConfig) -> None:
         answer = rated(judge, "raised", "CC")
         case = self.agreed(answer)
         Trigger.objects.create(case=case, kind=TriggerKind.JUDGE_OPPOSES)
@@ -266,15 +266,15 @@ class TestAfterLabels:
             ("raised", "", ("LI", "LI"), []),
         ],
     )
-    def test_who_contradicts_whom(
+    def test_contradictions_between_raters(
         self, judge: JudgeConfig, outcome: str, verdict: str, labels: tuple[str, str], found: list[Any]
     ) -> None:
         assert self.found(self.case(judge, outcome, verdict), *labels) == found
 
-    def test_without_tests_and_judge_equal_labels_are_enough(self) -> None:
+    def test_without_tests_and_judge_equal_labels_suffice(self) -> None:
         assert after_labels(case_of(), ("LC", "LC")) == []
 
-    def test_one_step_from_the_judge_is_a_sample(
+    def test_one_step_from_the_judge_is_sampled(
         self, settings: Any, judge: JudgeConfig, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         shares(settings, gap=0.2)
@@ -290,7 +290,7 @@ class TestAfterLabels:
         assert self.found(case, "CC", "CC") == []
         assert purposes == [("judge gap", case.implementation_id, 0.2)] * 2
 
-    def test_an_appeal_is_always_decided(self, judge: JudgeConfig) -> None:
+    def test_an_appeal_always_goes_to_an_adjudicator(self, judge: JudgeConfig) -> None:
         case = self.case(judge)
         Trigger.objects.create(case=case, kind=TriggerKind.APPEAL, detail="Look at line 3.")
         found = after_labels(case, ("LC", "LC"))
@@ -302,14 +302,14 @@ class TestAfterLabels:
 
 @pytest.mark.both_databases
 class TestCatchingUp:
-    def test_lost_news_is_found_once(self, judge: JudgeConfig) -> None:
+    def test_lost_signals_are_found_once(self, judge: JudgeConfig) -> None:
         rated(judge, "passed", "LI")
         rated(judge, "passed", "CC")
         assert (consider_missed(), consider_missed()) == (1, 0)
         rated(judge, "wrong_output", "CC")
         assert consider_missed() == 1
 
-    def test_what_was_looked_at_long_ago_is_left_alone(self, judge: JudgeConfig) -> None:
+    def test_answers_considered_long_ago_are_skipped(self, judge: JudgeConfig) -> None:
         consider_missed()
         old = timezone.now() - timedelta(days=1)
         answer = rated(judge, "passed", "LI", finished=old)
@@ -318,12 +318,12 @@ class TestCatchingUp:
         Submission.objects.filter(pk=answer.submission_id).update(published_at=timezone.now())
         assert consider_missed() == 1
 
-    def test_it_is_one_query_when_there_is_no_news(self) -> None:
+    def test_one_query_without_changes(self) -> None:
         consider_missed()
         with CaptureQueriesContext(connection) as queries:
             consider_missed()
-        asked = [query["sql"] for query in queries if "shared_cache" not in query["sql"]]
-        assert len([sql for sql in asked if sql.startswith("SELECT")]) == 1
+        statements = [query["sql"] for query in queries if "shared_cache" not in query["sql"]]
+        assert len([sql for sql in statements if sql.startswith("SELECT")]) == 1
 
 
 @pytest.mark.parametrize("number", [2, 6])

@@ -1,4 +1,4 @@
-"""What a limited child is asked in tests: to echo, or to take more than it may have."""
+"""A limited child for tests that echoes its input, or exceeds a limit."""
 
 from __future__ import annotations
 

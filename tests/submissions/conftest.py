@@ -1,4 +1,4 @@
-"""A data folder of its own for every test here, and a small open suite on request."""
+"""Fixtures: a separate data folder for every test, and a small open suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts, systems, submissions and their answers for tests, usable by every room's tests."""
+"""Factories of accounts, systems, submissions and answers for all tests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BROKEN = "def double(x:\n    return 2 * x\n"
 
 
 def zipped(files: Mapping[str, str | bytes]) -> bytes:
-    """A zip archive of ``files``."""
+    """Return a zip archive of ``files``."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         for name, content in files.items():
@@ -44,20 +44,20 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
 
 
 def checked_by_worker() -> None:
-    """Let a worker check every upload that waits for it."""
+    """Let a worker check every waiting upload."""
     while checking.check_next():
         pass
 
 
 def bundle(answers: Mapping[str, str] | None = None, **manifest: Any) -> bytes:
-    """A bundle with ``answers`` (``alpha/1`` to the source of ``answer.py``) and changes of :data:`MANIFEST`."""
+    """Return a bundle with ``answers`` (``alpha/1`` to the source of ``answer.py``) and changes of :data:`MANIFEST`."""
     files = {"submission.json": json.dumps({**MANIFEST, **manifest})}
     given = {"alpha/1": RIGHT} if answers is None else answers
     return zipped({**files, **{f"answers/{task}/answer.py": source for task, source in given.items()}})
 
 
 class UserFactory(factory.django.DjangoModelFactory):
-    """A person called ``person-1``, ``person-2``, … whose password is :data:`PASSWORD`."""
+    """An account named ``person-1``, ``person-2``, … with the password :data:`PASSWORD`."""
 
     class Meta:
         model = User
@@ -148,7 +148,7 @@ class UploadFactory(factory.django.DjangoModelFactory):
 
 
 class AuditEventFactory(factory.django.DjangoModelFactory):
-    """Somebody did something to a submission."""
+    """An audit event about a submission."""
 
     class Meta:
         model = AuditEvent
@@ -161,7 +161,7 @@ class AuditEventFactory(factory.django.DjangoModelFactory):
 
 
 def with_answers(submission: Submission, number: int, **answer: Any) -> list[Implementation]:
-    """Add ``number`` answers to tasks of their own, which join the submission's suite version."""
+    """Add ``number`` answers to new tasks, which are added to the submission's suite version."""
     made: list[Any] = [ImplementationFactory(submission=submission, **answer) for _ in range(number)]
     submission.suite_version.revisions.add(*(implementation.revision for implementation in made))
     return made

@@ -1,4 +1,4 @@
-"""The append-only record of who did what, and who may see and manage which submission."""
+"""The append-only audit log, and who may see and manage a submission."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from submissions.models import User
 
 
-def test_an_event_names_its_subject_as_it_was_called_then(alice: User) -> None:
+def test_an_event_keeps_its_subjects_name_at_that_time(alice: User) -> None:
     submission = SubmissionFactory(owner=alice, system__name="Alpha")
     event = record(verb=Verb.HIDDEN, subject=submission, actor=alice, reason="copied", data={"a": 1})
     submission.system.name = "Beta"
@@ -33,7 +33,7 @@ def test_an_event_names_its_subject_as_it_was_called_then(alice: User) -> None:
     assert (stored.reason, stored.data) == ("copied", {"a": 1})
 
 
-def test_history_is_of_one_subject_newest_first(alice: User) -> None:
+def test_history_has_one_subject_newest_first(alice: User) -> None:
     mine, other = SubmissionFactory(owner=alice), SubmissionFactory()
     for verb in (Verb.SUBMITTED, Verb.PUBLISHED, Verb.WITHDRAWN):
         record(verb=verb, subject=mine, actor=alice)
@@ -43,7 +43,7 @@ def test_history_is_of_one_subject_newest_first(alice: User) -> None:
     assert [event.verb for event in history(mine)] == [Verb.WITHDRAWN, Verb.PUBLISHED, Verb.SUBMITTED]
 
 
-def test_nothing_rewrites_history(alice: User) -> None:
+def test_events_cannot_be_changed_or_deleted(alice: User) -> None:
     event = record(verb=Verb.SUBMITTED, subject=SubmissionFactory(owner=alice), actor=alice)
     event.reason = "another"
     with pytest.raises(TypeError, match="append-only"):
@@ -58,7 +58,7 @@ def test_nothing_rewrites_history(alice: User) -> None:
 
 
 @pytest.mark.django_db
-def test_the_command_line_s_own_maintainer_is_on_record_once() -> None:
+def test_the_operator_account_is_recorded_once() -> None:
     operator = local_operator()
     assert local_operator() == operator
     event = history(operator).get()
@@ -67,7 +67,7 @@ def test_the_command_line_s_own_maintainer_is_on_record_once() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_import_leaves_an_event_and_one_that_changes_nothing_leaves_none() -> None:
+def test_an_import_records_an_event_only_if_it_changes_something() -> None:
     folder = PROJECT_ROOT / "benchmark_tasks" / "suites" / "lmr-mini"
     for _ in range(2):
         call_command("import_suite", str(folder), "--slug", "mine")
@@ -76,13 +76,13 @@ def test_an_import_leaves_an_event_and_one_that_changes_nothing_leaves_none() ->
     assert (event.verb, event.actor, event.subject_text) == (Verb.IMPORTED, None, str(version))
 
 
-NOBODY = AnonymousUser()
+ANONYMOUS = AnonymousUser()
 
 
-def test_who_sees_and_who_manages(alice: User, bob: User, maintainer: User) -> None:
+def test_who_can_see_and_manage_a_submission(alice: User, bob: User, maintainer: User) -> None:
     made = {visibility: SubmissionFactory(owner=alice, visibility=visibility) for visibility in Visibility}
-    seen = {user: {found.visibility for found in visible_to(user)} for user in (alice, maintainer, bob, NOBODY)}
+    seen = {user: {found.visibility for found in visible_to(user)} for user in (alice, maintainer, bob, ANONYMOUS)}
     own, others = set(Visibility), {Visibility.PUBLISHED}
-    assert seen == {alice: own, maintainer: own, bob: others, NOBODY: others}
+    assert seen == {alice: own, maintainer: own, bob: others, ANONYMOUS: others}
     managing = [may_manage(user, made[Visibility.PUBLISHED]) for user in seen]
     assert managing == [True, True, False, False]

@@ -1,4 +1,4 @@
-"""Checking uploads in a worker, and the page that follows it."""
+"""Checking uploads in a worker, and the page that shows the progress."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def stored(owner: User, content: bytes | None = None, **fields: Any) -> Upload:
 
 
 def states() -> list[tuple[bool, bool, int]]:
-    """Of each upload, in order: checked, being checked, tries."""
+    """Return for each upload, in order: checked, being checked, tries."""
     rows = Upload.objects.order_by("pk").values_list("checked", "checking_since", "tries")
     return [(checked, since is not None, tries) for checked, since, tries in rows]
 
 
-def test_a_worker_checks_it(alice: User, small: SuiteVersion) -> None:
+def test_a_worker_checks_an_upload(alice: User, small: SuiteVersion) -> None:
     upload = stored(alice)
     assert (checking.check_next(), checking.check_next(), checking.waiting()) == (True, False, 0)
     upload.refresh_from_db()
@@ -43,7 +43,7 @@ def test_a_worker_checks_it(alice: User, small: SuiteVersion) -> None:
     assert uploads.checked_bundle(Path(upload.result.path).read_bytes()).report() == upload.report
 
 
-def test_what_cannot_be_read_is_reported_and_keeps_no_result(alice: User, small: SuiteVersion) -> None:
+def test_an_unreadable_file_is_reported_without_a_stored_result(alice: User, small: SuiteVersion) -> None:
     upload = stored(alice, b"\x00 no archive")
     checked_by_worker()
     upload.refresh_from_db()
@@ -51,7 +51,9 @@ def test_what_cannot_be_read_is_reported_and_keeps_no_result(alice: User, small:
     assert [problem["severity"] for problem in upload.report["problems"]] == ["refuse"]
 
 
-def test_the_page_follows_and_looking_at_it_does_nothing(as_alice: Client, alice: User, small: SuiteVersion) -> None:
+def test_the_page_shows_progress_and_viewing_it_changes_nothing(
+    as_alice: Client, alice: User, small: SuiteVersion
+) -> None:
     upload = stored(alice)
     page, progress = (reverse(name, args=[upload.pk]) for name in ("upload_check", "upload_progress"))
     for method in (as_alice.get, as_alice.post, as_alice.get):
@@ -72,7 +74,7 @@ def test_the_page_follows_and_looking_at_it_does_nothing(as_alice: Client, alice
 
 
 @pytest.mark.both_databases
-def test_uploads_of_one_person_are_checked_one_after_the_other(alice: User, bob: User, small: SuiteVersion) -> None:
+def test_one_users_uploads_are_checked_one_at_a_time(alice: User, bob: User, small: SuiteVersion) -> None:
     for owner in (alice, alice, bob):
         stored(owner)
     Upload.objects.filter(pk=Upload.objects.order_by("pk")[0].pk).update(checking_since=timezone.now(), tries=1)
@@ -82,7 +84,7 @@ def test_uploads_of_one_person_are_checked_one_after_the_other(alice: User, bob:
 
 
 @pytest.mark.both_databases
-def test_many_files_of_one_person_do_not_keep_the_others_waiting(alice: User, bob: User, small: SuiteVersion) -> None:
+def test_one_users_many_files_do_not_delay_others(alice: User, bob: User, small: SuiteVersion) -> None:
     for owner in (alice, alice, alice, bob):
         stored(owner)
     order = []
@@ -92,7 +94,7 @@ def test_many_files_of_one_person_do_not_keep_the_others_waiting(alice: User, bo
 
 
 @pytest.mark.both_databases
-def test_a_check_whose_worker_died_is_begun_again_after_its_lease(alice: User, small: SuiteVersion) -> None:
+def test_a_check_is_restarted_after_the_lease_of_a_dead_worker(alice: User, small: SuiteVersion) -> None:
     stored(alice)
     begun = timezone.now() - checking.LEASE
     Upload.objects.update(checking_since=begun + timedelta(seconds=10), tries=1)
@@ -102,7 +104,7 @@ def test_a_check_whose_worker_died_is_begun_again_after_its_lease(alice: User, s
     assert states() == [(True, True, 2)]
 
 
-def test_a_fault_in_the_check_counts_and_ends_as_an_infrastructure_error(
+def test_failed_checks_count_and_end_as_an_infrastructure_error(
     as_alice: Client, alice: User, small: SuiteVersion, settings: Settings, data_dir: Path
 ) -> None:
     upload = stored(alice)
@@ -125,7 +127,7 @@ def test_a_fault_in_the_check_counts_and_ends_as_an_infrastructure_error(
 
 
 @pytest.mark.both_databases
-def test_fields_that_were_changed_meanwhile_win(
+def test_fields_changed_during_a_check_are_kept(
     alice: User, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored(alice)
@@ -142,7 +144,7 @@ def test_fields_that_were_changed_meanwhile_win(
     assert [path for path in Path(upload.file.path).parent.iterdir() if path.suffix == ".checked"] == []
 
 
-def test_an_upload_that_is_discarded_during_its_check_leaves_nothing(
+def test_an_upload_discarded_during_its_check_leaves_no_files(
     alice: User, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = Path(stored(alice).file.path).parent

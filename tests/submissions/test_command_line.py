@@ -1,4 +1,4 @@
-"""What the commands ``validate`` and ``submit`` share."""
+"""Shared options of the commands ``validate`` and ``submit``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two texts side by side: nothing is lost, what is alike stands beside each other, the right words are marked."""
+"""Comparing texts side by side: no line is lost, similar lines are paired, the right words are marked."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def shape(rows: list[Row]) -> list[tuple[str, int | None, int | None]]:
 
 
 def marked(row: Row) -> tuple[list[str], list[str]]:
-    """The marked words of both sides."""
+    """Return the marked words of both sides."""
     return tuple([line.text[start:end] for start, end in line.marks] if line else [] for line in (row.left, row.right))  # type: ignore[return-value]
 
 
@@ -55,7 +55,7 @@ def marked(row: Row) -> tuple[list[str], list[str]]:
     ],
     ids=["equal", "changed", "added", "added before its version", "rewritten"],
 )
-def test_versions_of_a_line_stand_beside_each_other(old: str, new: str, rows: list[Any]) -> None:
+def test_versions_of_a_line_are_side_by_side(old: str, new: str, rows: list[Any]) -> None:
     assert shape(compare(old, new)) == rows
 
 
@@ -65,13 +65,13 @@ def test_changed_words_are_marked_unless_the_line_is_rewritten() -> None:
 
 
 @pytest.mark.parametrize(("ignore", "kinds"), [(False, ["equal", "changed"]), (True, ["equal", "equal"])])
-def test_blanks_can_be_ignored(ignore: bool, kinds: list[str]) -> None:
+def test_whitespace_can_be_ignored(ignore: bool, kinds: list[str]) -> None:
     rows = compare("if a:\n    b = 1", "if a:\n  b=1", ignore_whitespace=ignore)
     assert [row.kind for row in rows] == kinds
     assert [(row.left.text, row.right.text) for row in rows][1] == ("    b = 1", "  b=1")
 
 
-def test_blanks_are_no_marked_words_when_ignored() -> None:
+def test_ignored_whitespace_is_not_marked() -> None:
     assert differing("a  = 1", "a = 2", Budget(), ignore_whitespace=True) == (((5, 6),), ((4, 5),))
     assert differing("a  = 1", "a = 2", Budget(), ignore_whitespace=False) == (((1, 3), (5, 6)), ((1, 2), (4, 5)))
 
@@ -95,9 +95,7 @@ def test_rows_rebuild_both_texts(golden: str, candidate: str, ignore: bool) -> N
 
 
 @given(st.lists(st.sampled_from("ab"), max_size=8), st.lists(st.sampled_from("ab"), max_size=8), st.booleans())
-def test_within_the_budget_the_matcher_decides_and_beyond_it_only_both_ends_are_equal(
-    left: list[str], right: list[str], rich: bool
-) -> None:
+def test_beyond_the_budget_only_common_heads_and_tails_are_equal(left: list[str], right: list[str], rich: bool) -> None:
     found = opcodes(left, right, Budget() if rich else Budget(0))
     rebuilt = [
         item
@@ -110,14 +108,14 @@ def test_within_the_budget_the_matcher_decides_and_beyond_it_only_both_ends_are_
         assert found == SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
 
 
-def test_one_budget_serves_a_whole_comparison() -> None:
+def test_one_budget_covers_a_whole_comparison() -> None:
     budget = Budget(12)
     assert opcodes("ab", "bc", budget) == [("delete", 0, 1, 0, 0), ("equal", 1, 2, 0, 1), ("insert", 2, 2, 1, 2)]
     assert budget.steps == 3
     assert opcodes("ab", "bc", budget) == [("replace", 0, 2, 0, 2)]
 
 
-def test_marks_are_cut_out_of_the_colours_wherever_they_begin() -> None:
+def test_marks_may_begin_within_a_highlighted_token() -> None:
     (row,) = side_by_side("f('one two', 3)", "f('one six', 4)").rows
     assert row.right
     assert row.right.html == (
@@ -147,7 +145,7 @@ def test_long_unchanged_runs_are_folded_but_for_three_lines_at_each_change() -> 
     assert [(block.folded, len(block.rows)) for block in side_by_side(text, text).blocks] == [(False, 40)]
 
 
-def test_what_is_too_long_is_left_for_plain_text() -> None:
+def test_lines_beyond_the_limit_are_plain_text() -> None:
     short, long = "g = 1", "\n".join(f"c{number} = 1" for number in range(MOST_LINES + 2))
     found = side_by_side(short, long)
     assert [row.right.number for row in found.rows if row.right] == list(range(1, MOST_LINES + 1))
@@ -156,8 +154,8 @@ def test_what_is_too_long_is_left_for_plain_text() -> None:
     assert side_by_side(short, short).rest == ()
 
 
-def test_texts_that_repeat_a_line_for_ever_take_no_time() -> None:
-    """Blank lines alone would take minutes, on a page that everybody may ask for."""
+def test_texts_with_many_repeated_lines_are_compared_quickly() -> None:
+    """Blank lines alone would take minutes, on a public page."""
     old = "first\n" + "a\n\n" * 12_000 + "last"
     begun = time.monotonic()
     found = side_by_side(old, old.replace("first", "1st") + "\nmore")
@@ -165,13 +163,13 @@ def test_texts_that_repeat_a_line_for_ever_take_no_time() -> None:
     assert found.rows[0].kind == "changed"
 
 
-def test_numbered_lines_are_the_files_and_hide_no_code_behind_a_carriage_return() -> None:
+def test_numbered_lines_show_code_after_a_carriage_return() -> None:
     assert [line.number for line in numbered("a = 1\n\nb = 2\n")] == [1, 2, 3]
     (line,) = numbered("# fine\rx = 1\r\n")
     assert re.sub("<[^>]+>", "", line.html) == "# fine\u2039U+000D\u203ax = 1"
 
 
-def test_docstrings_are_folded_to_a_line_and_the_others_keep_their_numbers() -> None:
+def test_docstrings_are_folded_and_other_lines_keep_their_numbers() -> None:
     text = '"""Module.\n\nMore."""\nx = 1\ndef f():\n    """One.\n\n    Two.\n    """\n    return 1\n'
     folded = side_by_side(text, text.replace("Two", "Three").replace("return 1", "return 2"), fold_docstrings=True)
     rows = [(row.kind, row.left.number, row.left.text) for row in folded.rows if row.left]

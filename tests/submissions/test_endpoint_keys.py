@@ -1,4 +1,4 @@
-"""Keys at rest: who opens them, what does not, and ``manage.py rotate_endpoint_keys``."""
+"""Sealed keys: what opens them, what does not, and ``manage.py rotate_endpoint_keys``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def endpoint(settings: Settings, alice: User) -> Endpoint:
     return endpoints.add(owner=alice, described=DESCRIBED, key=KEY)
 
 
-def test_afterwards_the_old_secret_is_not_needed(endpoint: Endpoint, settings: Settings, alice: User) -> None:
+def test_the_old_secret_is_not_needed_after_rotation(endpoint: Endpoint, settings: Settings, alice: User) -> None:
     use(settings, NEW, OLD)
     endpoints.add(owner=alice, described={**DESCRIBED, "name": "new"}, key="sk-new")
     endpoints.add(owner=alice, described={**DESCRIBED, "name": "none"})
@@ -54,7 +54,9 @@ def test_afterwards_the_old_secret_is_not_needed(endpoint: Endpoint, settings: S
     assert rotated() == "0 keys re-sealed, 2 keys already sealed with the first secret.\n"
 
 
-def test_a_lost_secret_is_said_and_harms_no_other_key(endpoint: Endpoint, settings: Settings, alice: User) -> None:
+def test_a_lost_secret_is_reported_and_affects_no_other_key(
+    endpoint: Endpoint, settings: Settings, alice: User
+) -> None:
     use(settings, NEW)
     other = endpoints.add(owner=alice, described={**DESCRIBED, "name": "new"}, key="sk-new")
     with pytest.raises(CommandError, match=f"opens the keys of these endpoints: {endpoint.pk} of alice"):
@@ -67,7 +69,7 @@ def test_a_lost_secret_is_said_and_harms_no_other_key(endpoint: Endpoint, settin
     assert endpoints.key_of(endpoint) == KEY
 
 
-def test_from_the_file_to_a_configured_secret(settings: Settings, alice: User, data_dir: Path) -> None:
+def test_keys_move_from_the_files_secret_to_a_configured_one(settings: Settings, alice: User, data_dir: Path) -> None:
     endpoint = endpoints.add(owner=alice, described=DESCRIBED, key=KEY)
     use(settings, NEW)
     assert endpoints.key_of(endpoint) == KEY
@@ -80,7 +82,7 @@ def test_from_the_file_to_a_configured_secret(settings: Settings, alice: User, d
 HERE = b"7 https://api.example.org:443"
 
 
-def test_what_was_sealed_opens_again() -> None:
+def test_a_sealed_key_can_be_opened() -> None:
     sealed = seal("sk-secret", secrets=[OLD], context=HERE)
     assert unseal(sealed, secrets=[OLD], context=HERE) == "sk-secret"
     assert "sk-secret" not in sealed
@@ -94,7 +96,7 @@ def test_another_endpoint_or_origin_does_not_open_it(elsewhere: bytes) -> None:
         unseal(sealed, secrets=[OLD], context=elsewhere)
 
 
-def test_a_secret_that_is_gone_is_named_by_its_number_only() -> None:
+def test_a_missing_secret_is_named_only_by_its_id() -> None:
     sealed = seal("sk-secret", secrets=[OLD], context=HERE)
     with pytest.raises(SealError) as caught:
         unseal(sealed, secrets=[NEW], context=HERE)
@@ -103,7 +105,7 @@ def test_a_secret_that_is_gone_is_named_by_its_number_only() -> None:
 
 
 @pytest.mark.parametrize("form", ["", "x", "2.a.b", "1..", "1.abc", "sk-secret"])
-def test_another_form_is_refused(form: str) -> None:
+def test_an_unknown_format_is_refused(form: str) -> None:
     with pytest.raises(SealError, match="format that this version does not know"):
         unseal(form, secrets=[OLD], context=HERE)
 

@@ -1,4 +1,4 @@
-"""Registering, changing and deleting endpoints, and what becomes of their keys."""
+"""Registering, changing and deleting endpoints and their keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def endpoint(alice: User) -> Endpoint:
-    """Alice's, with a key, and tested."""
+    """Alice's endpoint, with a key, and tested."""
     made = endpoints.add(owner=alice, described=DESCRIBED, key=KEY)
     Endpoint.objects.update(check_state=EndpointCheck.OK, check_message="It answers.")
     made.refresh_from_db()
@@ -50,26 +50,26 @@ def judge(endpoint: Endpoint, *, active: bool = True) -> JudgeConfig:
     return made
 
 
-def test_adding_keeps_what_was_said_and_seals_the_key(endpoint: Endpoint, alice: User) -> None:
+def test_adding_stores_the_fields_and_seals_the_key(endpoint: Endpoint, alice: User) -> None:
     assert {name: getattr(endpoint, name) for name in DESCRIBED} == DESCRIBED
     assert (endpoint.owner, endpoint.has_key, endpoints.key_of(endpoint)) == (alice, True, KEY)
     assert KEY not in endpoint.sealed_key
     assert verbs(endpoint) == [Verb.ENDPOINT_ADDED, Verb.KEY_STORED]
 
 
-def test_no_event_and_no_representation_holds_the_key(endpoint: Endpoint, alice: User) -> None:
+def test_no_event_or_representation_contains_the_key(endpoint: Endpoint, alice: User) -> None:
     endpoints.change(endpoint=endpoint, actor=alice, described={}, key=KEY + "2")
     endpoints.change(endpoint=endpoint, actor=alice, described={"base_url": "https://other.example"}, key=KEY + "3")
     endpoints.forget_key(endpoint=endpoint, actor=alice)
     endpoints.delete(endpoint=endpoint, actor=alice)
-    told = [repr(event.__dict__) for event in AuditEvent.objects.all()]
-    assert len(told) == 8
-    assert not [text for text in told if KEY in text or "sealed" in text]
+    texts = [repr(event.__dict__) for event in AuditEvent.objects.all()]
+    assert len(texts) == 8
+    assert not [text for text in texts if KEY in text or "sealed" in text]
     assert KEY not in repr(endpoint) + str(endpoint)
 
 
 @pytest.mark.both_databases
-def test_a_name_is_one_owners_only_once(endpoint: Endpoint, alice: User, bob: User) -> None:
+def test_names_are_unique_per_owner(endpoint: Endpoint, alice: User, bob: User) -> None:
     with pytest.raises(NotAllowedError, match="another endpoint called Alpha"):
         endpoints.add(owner=alice, described=DESCRIBED)
     endpoints.add(owner=bob, described=DESCRIBED)
@@ -84,14 +84,14 @@ def test_a_wrong_address_is_refused(alice: User, endpoint: Endpoint) -> None:
 
 
 @pytest.mark.both_databases
-def test_there_is_a_limit_for_each_person(alice: User, bob: User) -> None:
+def test_each_user_has_a_limit(alice: User, bob: User) -> None:
     EndpointFactory.create_batch(endpoints.MOST_ENDPOINTS, owner=alice)
     with pytest.raises(QuotaExceededError, match="You have 20 endpoints"):
         endpoints.add(owner=alice, described=DESCRIBED)
     endpoints.add(owner=bob, described=DESCRIBED)
 
 
-def test_nobody_else_sees_or_changes_it(endpoint: Endpoint, alice: User, bob: User, maintainer: User) -> None:
+def test_others_cannot_see_or_change_an_endpoint(endpoint: Endpoint, alice: User, bob: User, maintainer: User) -> None:
     assert [list(endpoints.visible_to(user)) for user in (alice, bob, maintainer)] == [[endpoint], [], []]
     for actor in (bob, maintainer):
         acts: list[tuple[Any, dict[str, Any]]] = [
@@ -121,7 +121,7 @@ def test_a_key_stays_with_its_origin(endpoint: Endpoint, alice: User, base_url: 
     assert verbs(endpoint)[2:] == [Verb.ENDPOINT_CHANGED] + ([] if kept else [Verb.KEY_FORGOTTEN])
 
 
-def test_another_origin_with_a_new_key_has_that_one(endpoint: Endpoint, alice: User) -> None:
+def test_another_origin_with_a_new_key_stores_it(endpoint: Endpoint, alice: User) -> None:
     described = {"base_url": "https://api.example.net"}
     assert not endpoints.change(endpoint=endpoint, actor=alice, described=described, key="sk-new")
     assert endpoints.key_of(endpoint) == "sk-new"
@@ -142,14 +142,14 @@ def test_a_key_that_is_moved_to_another_address_in_the_database_does_not_open(en
         ({"name": "Beta", "run_seconds": 60}, EndpointCheck.OK),
     ],
 )
-def test_a_test_says_nothing_of_a_changed_endpoint(
+def test_changing_an_endpoint_invalidates_its_test(
     endpoint: Endpoint, alice: User, described: dict[str, object], state: str
 ) -> None:
     endpoints.change(endpoint=endpoint, actor=alice, described=described)
     assert endpoint.check_state == state
 
 
-def test_after_its_last_run_the_key_goes(endpoint: Endpoint) -> None:
+def test_the_key_is_deleted_after_the_last_run(endpoint: Endpoint) -> None:
     generation(endpoint, GenerationState.DONE)
     generation(endpoint, GenerationState.CANCELLED)
     assert endpoints.forget_after_run(endpoint)
@@ -166,7 +166,7 @@ def test_while_a_run_is_open_the_key_stays(endpoint: Endpoint, state: Generation
     assert not endpoints.forget_after_run(endpoint)
 
 
-def test_a_key_that_is_kept_or_judges_stays(endpoint: Endpoint) -> None:
+def test_a_kept_or_used_key_stays(endpoint: Endpoint) -> None:
     config = judge(endpoint)
     assert not endpoints.forget_after_run(endpoint)
     config.delete()
@@ -187,7 +187,7 @@ def test_deleting_keeps_the_runs(endpoint: Endpoint, alice: User) -> None:
         endpoints.delete(endpoint=endpoint, actor=alice)
 
 
-def test_what_a_judge_or_a_run_needs_is_not_deleted(endpoint: Endpoint, alice: User) -> None:
+def test_an_endpoint_in_use_is_not_deleted(endpoint: Endpoint, alice: User) -> None:
     config = judge(endpoint)
     with pytest.raises(NotAllowedError, match="These judges use it: Strict judge"):
         endpoints.delete(endpoint=endpoint, actor=alice)
@@ -197,7 +197,7 @@ def test_what_a_judge_or_a_run_needs_is_not_deleted(endpoint: Endpoint, alice: U
         endpoints.delete(endpoint=endpoint, actor=alice)
 
 
-def test_the_secret_is_made_once_and_is_for_nobody_else_to_read(
+def test_the_secret_is_created_once_and_only_its_owner_can_read_it(
     endpoint: Endpoint, alice: User, data_dir: Path
 ) -> None:
     file = data_dir / "endpoint_key"

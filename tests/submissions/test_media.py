@@ -23,14 +23,14 @@ LONG_AGO = timedelta(days=1, minutes=1)
 
 @pytest.fixture(autouse=True)
 def _due(db: None) -> Iterator[None]:
-    """No sweep has been made today."""
+    """Reset the daily sweep."""
     cache.clear()
     yield
     cache.clear()
 
 
 def written(path: Path, *, ago: timedelta = LONG_AGO) -> Path:
-    """A file that was written ``ago``."""
+    """Create a file that was last written ``ago``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"x")
     then = time.time() - ago.total_seconds()
@@ -42,7 +42,7 @@ def files_in(folder: Path) -> set[str]:
     return {str(path) for path in folder.rglob("*") if path.is_file()}
 
 
-def test_files_without_a_row_go_after_a_day(data_dir: Path) -> None:
+def test_files_without_a_row_are_removed_after_a_day(data_dir: Path) -> None:
     upload, submission, answer = UploadFactory(), SubmissionFactory(), ImplementationFactory()
     for row, field in ((upload, "file"), (upload, "result"), (submission, "bundle"), (answer, "trajectory")):
         getattr(row, field).save("x.bundle", ContentFile(b"kept"))
@@ -56,7 +56,7 @@ def test_files_without_a_row_go_after_a_day(data_dir: Path) -> None:
     assert files_in(data_dir / "media") == {str(path) for path in (*named, young)}
 
 
-def test_scratch_folders_of_killed_checks_go_as_well(data_dir: Path) -> None:
+def test_scratch_folders_of_killed_checks_are_removed(data_dir: Path) -> None:
     old, young = (media.scratch_place() / name for name in ("lmr-check-old", "lmr-check-young"))
     for folder in (old, young):
         (folder / "tree").mkdir(parents=True)
@@ -67,7 +67,7 @@ def test_scratch_folders_of_killed_checks_go_as_well(data_dir: Path) -> None:
     assert list(media.scratch_place().iterdir()) == [young]
 
 
-def test_it_is_done_once_a_day(data_dir: Path) -> None:
+def test_the_sweep_runs_once_a_day(data_dir: Path) -> None:
     written(data_dir / "media" / "uploads" / "a")
     assert media.sweep_when_due() == 1
     written(data_dir / "media" / "uploads" / "b")

@@ -1,4 +1,4 @@
-"""The list of one's own submissions."""
+"""The list of a user's own submissions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_submissions_of_others_are_not_listed(as_alice: Client, bob: User) -> No
         ("?sort=nonsense&state=nonsense", ["Alpha", "Charlie", "Bravo"]),
     ],
 )
-def test_filters_and_sort_stand_in_the_address(as_alice: Client, three: None, query: str, expected: list[str]) -> None:
+def test_filters_and_sort_are_in_the_address(as_alice: Client, three: None, query: str, expected: list[str]) -> None:
     assert names(as_alice, query) == expected
 
 
@@ -90,21 +90,21 @@ def test_queries_do_not_grow(
 
 
 @pytest.mark.parametrize(
-    ("applies", "limit", "said"),
+    ("applies", "limit", "shown"),
     [
         ([True, False], 10, "1 of 2 answers apply, the others would count as failed"),
         ([True], 0, "ready to be submitted; the quota of today is used"),
     ],
 )
-def test_the_list_says_what_an_upload_is_good_for(
-    as_alice: Client, alice: User, applies: list[bool], limit: int, said: str
+def test_the_list_shows_the_state_of_uploads(
+    as_alice: Client, alice: User, applies: list[bool], limit: int, shown: str
 ) -> None:
     alice.daily_submissions = limit
     alice.save()
     upload = UploadFactory(owner=alice)
     upload.report["answers"] = [{"applies": each} for each in applies]
     upload.save()
-    assert f"; {said}</li>" in as_alice.get(ADDRESS).content.decode()
+    assert f"; {shown}</li>" in as_alice.get(ADDRESS).content.decode()
 
 
 def test_a_page_has_25_submissions(as_alice: Client, alice: User) -> None:

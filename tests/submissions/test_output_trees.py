@@ -1,4 +1,4 @@
-"""An output tree on its way from a file or folder to stored answers."""
+"""Output trees from a file or folder to stored answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HALF = GOLDEN_1.replace("fsum([x, x])", "fsum([x, 0, x])")
 
 
 def tree(core: str = BOTH, **more: str) -> dict[str, str | bytes]:
-    """The files of an output tree with this goal file; underscores in ``more`` are slashes before a suffix."""
+    """Return the files of an output tree with this goal file; underscores in ``more`` become slashes."""
     files = {**MASKED_FILES, "scoring/core.py": core, **more}
     return {f"gpt4o/1-Alpha/scoring-repo/{name}": content for name, content in files.items()}
 
@@ -56,7 +56,7 @@ def written(folder: Path, files: dict[str, str | bytes]) -> Path:
     return folder
 
 
-def test_what_is_stored_with_the_answers(tmp_path: Path, small: SuiteVersion, alice: User) -> None:
+def test_changes_set_aside_are_stored_with_the_answers(tmp_path: Path, small: SuiteVersion, alice: User) -> None:
     file = tmp_path / "tree.zip"
     file.write_bytes(zipped(tree(HALF, **{"numpy.py": "X = 1\n", "scoring/extra.py": "E = 1\n"})))
     submitted = submit(owner=alice, path=file, described=described_by(DESCRIBED))
@@ -75,7 +75,7 @@ def test_what_is_stored_with_the_answers(tmp_path: Path, small: SuiteVersion, al
     assert [remark.task for remark in submitted.remarks] == ["alpha/2", "alpha/1"]
 
 
-def test_the_page_shows_answers_and_what_was_passed_over(as_alice: Client, small: SuiteVersion) -> None:
+def test_the_page_shows_answers_and_ignored_files(as_alice: Client, small: SuiteVersion) -> None:
     files = tree(HALF, **{"logs/run.log": "x", "numpy.py": "X = 1\n"})
     sent = {"file": SimpleUploadedFile("gpt4o.zip", zipped(files)), **DESCRIBED, "inputs": "full"}
     assert as_alice.post(reverse("upload"), sent).status_code == 302
@@ -92,7 +92,7 @@ def test_the_page_shows_answers_and_what_was_passed_over(as_alice: Client, small
     assert Submission.objects.get().system.scaffold == "Hands 1"
 
 
-def test_a_folder_is_packed_without_what_no_answer_has(tmp_path: Path) -> None:
+def test_a_folder_is_packed_without_files_that_no_answer_has(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "01-Alpha/repo/a.py": "x",
         "01-Alpha/repo/.git/config": "x",
@@ -119,7 +119,7 @@ def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, settings: Setting
         pass
 
 
-def test_validate_takes_a_folder(tmp_path: Path, small: SuiteVersion, capsys: pytest.CaptureFixture[str]) -> None:
+def test_validate_accepts_a_folder(tmp_path: Path, small: SuiteVersion, capsys: pytest.CaptureFixture[str]) -> None:
     folder = written(tmp_path / "outputs", tree(HALF, **{"a.log": "x"}))
     options = [f"--{name}={value}" for name, value in DESCRIBED.items()]
     call_command("validate", str(folder), *options)
@@ -134,7 +134,7 @@ def test_validate_takes_a_folder(tmp_path: Path, small: SuiteVersion, capsys: py
         call_command("validate", str(tmp_path / "none"))
 
 
-def test_validate_ends_with_1_for_what_is_refused(
+def test_validate_exits_with_1_if_refused(
     tmp_path: Path, small: SuiteVersion, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "sent.zip"

@@ -1,4 +1,4 @@
-"""How pages write times, bars and code."""
+"""Template tags for times, bars and code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TestCode:
         assert "<script>" not in html
         assert "&lt;script&gt;" in html
 
-    def test_a_text_of_very_many_lines_has_no_numbers_and_all_of_its_lines(self) -> None:
+    def test_a_text_of_very_many_lines_is_complete_without_numbers(self) -> None:
         html = highlighted("x\n" * 20_000, "text", first_line=1)
         assert ("linenos" in html, html.count("x\n")) == (False, 20_000)
 
@@ -65,7 +65,7 @@ class TestCode:
         assert "\n".join("".join(text for _, text in line) for line in lines) == source
         assert all(text for line in lines for _, text in line)
 
-    def test_every_format_character_is_written_out_and_no_other_letter(self) -> None:
+    def test_exactly_the_format_characters_are_made_visible(self) -> None:
         for character in map(chr, range(sys.maxunicode + 1)):
             kind = unicodedata.category(character)
             if kind in {"Cf", "Zl", "Zp", "Cs"} or (kind == "Cc" and character not in "\t\r\n"):
@@ -81,5 +81,5 @@ class TestCode:
             ("\u2714\ufe0f done", "\u2714\ufe0f done"),
         ],
     )
-    def test_a_name_that_looks_like_another_is_told_apart_and_an_emoji_stays(self, text: str, shown: str) -> None:
+    def test_similar_names_are_distinguished_and_emoji_are_kept(self, text: str, shown: str) -> None:
         assert with_visible_marks(text) == shown

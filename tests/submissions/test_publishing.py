@@ -1,4 +1,4 @@
-"""Publishing, withdrawing, hiding, correcting: who may, from which state, and the trace that each leaves."""
+"""Publishing, withdrawing, hiding and correcting: permissions, allowed states, and audit events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def mine(alice: User) -> Submission:
 
 @pytest.fixture
 def news() -> Iterator[list[Submission]]:
-    """The submissions about which ``submission_changed`` was sent."""
+    """Collect the submissions of ``submission_changed`` signals."""
     heard: list[Submission] = []
 
     def hear(submission: Submission, **_: object) -> None:
@@ -82,7 +82,7 @@ def test_calibration_samples_are_published_by_maintainers(alice: User, maintaine
     assert sample.visibility == Visibility.PUBLISHED
 
 
-def test_consent_given_beforehand_publishes_once_scored(alice: User) -> None:
+def test_advance_consent_publishes_once_scored(alice: User) -> None:
     willing = SubmissionFactory(owner=alice, publish_when_scored=True, code_licence="Apache-2.0")
     assert publishing.publish_if_consented(submission=willing) is True
     willing.refresh_from_db()
@@ -101,7 +101,7 @@ def test_withdrawing_needs_a_reason_and_can_be_undone(mine: Submission, alice: U
     assert verbs(mine) == [Verb.PUBLISHED, Verb.WITHDRAWN, Verb.PUBLISHED]
 
 
-def test_what_is_not_published_cannot_be_withdrawn(mine: Submission, alice: User) -> None:
+def test_unpublished_submissions_cannot_be_withdrawn(mine: Submission, alice: User) -> None:
     with pytest.raises(WrongStateError, match="is not published, so it cannot be withdrawn"):
         publishing.withdraw(submission=mine, actor=alice, reason="wrong model")
     assert verbs(mine) == []
@@ -125,7 +125,7 @@ def test_the_owner_cannot_undo_hiding(mine: Submission, alice: User, maintainer:
 
 
 @pytest.mark.parametrize("before", [Visibility.PRIVATE, Visibility.PUBLISHED, Visibility.WITHDRAWN])
-def test_showing_again_restores_what_the_owner_had_made_of_it(
+def test_unhiding_restores_the_owners_visibility(
     mine: Submission, alice: User, maintainer: User, before: Visibility
 ) -> None:
     if before != Visibility.PRIVATE:
@@ -166,7 +166,7 @@ def test_corrections_that_are_refused(
         publishing.correct_system(submission=mine, actor=alice, changes=changes, reason=reason)
 
 
-def test_strangers_publish_and_correct_nothing(mine: Submission, bob: User) -> None:
+def test_other_users_cannot_publish_or_correct(mine: Submission, bob: User) -> None:
     with pytest.raises(NotAllowedError, match="Only the owner"):
         publish(mine, bob)
     with pytest.raises(NotAllowedError, match="Only the owner"):

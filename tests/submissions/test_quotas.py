@@ -1,4 +1,4 @@
-"""How much one person may submit on one day."""
+"""Daily submission quotas and hourly limits on checks."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
         (SubmissionState.CANCELLED, 0),
     ],
 )
-def test_cancelled_and_held_ones_are_given_back(alice: User, state: SubmissionState, used: int) -> None:
+def test_cancelled_and_held_submissions_do_not_count(alice: User, state: SubmissionState, used: int) -> None:
     SubmissionFactory(owner=alice, state=state)
     assert quotas.used_today(alice) == used
     assert quotas.remaining(alice) == 10 - used
 
 
-def test_cancelling_what_workers_had_begun_has_a_cap_of_its_own(alice: User, settings: Settings) -> None:
+def test_cancelling_after_the_start_has_a_separate_limit(alice: User, settings: Settings) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, daily_cancelled=2)
     for state in (SubmissionState.QUEUED, SubmissionState.HELD, SubmissionState.RUNNING, SubmissionState.RUNNING):
         with transaction.atomic():
@@ -61,7 +61,7 @@ def test_cancelling_what_workers_had_begun_has_a_cap_of_its_own(alice: User, set
         quotas.require(alice)
     with time_machine.travel(timezone.now() + timedelta(days=1)), transaction.atomic():
         quotas.require(alice)
-    # Whoever may submit more may cancel as much more.
+    # A higher submission limit also raises the cancellation limit.
     alice.daily_submissions = 3
     alice.save()
     with transaction.atomic():
@@ -102,7 +102,7 @@ def test_a_maintainer_sets_a_limit_and_it_is_recorded(alice: User, maintainer: U
     assert quotas.limit(alice) == 10
 
 
-def test_nobody_raises_their_own_quota(alice: User) -> None:
+def test_users_cannot_raise_their_own_quota(alice: User) -> None:
     with pytest.raises(NotAllowedError, match="Only maintainers may change quotas"):
         quotas.set_limit(user=alice, daily=99, actor=alice, reason="please")
     alice.refresh_from_db()
@@ -115,7 +115,7 @@ TOO_MANY = "You have had 3 files checked within this hour"
 
 @pytest.fixture
 def few_checks(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Three checks an hour, counted from none, and one submission a day."""
+    """Allow three checks per hour, with none counted yet, and one submission per day."""
     monkeypatch.setattr(quotas, "CHECKS_AN_HOUR", 3)
     monkeypatch.setattr(quotas, "limit", lambda _: 1)
     cache.clear()
@@ -129,7 +129,7 @@ def send(client: Client, **fields: Any) -> Any:
 
 
 @pytest.mark.usefixtures("few_checks")
-def test_sending_and_discarding_in_a_loop_ends(as_alice: Client, small: SuiteVersion) -> None:
+def test_sending_and_discarding_in_a_loop_is_limited(as_alice: Client, small: SuiteVersion) -> None:
     for _ in range(3):
         assert send(as_alice).status_code == 302
         as_alice.post(reverse("upload_discard", args=[Upload.objects.get().pk]))
@@ -140,7 +140,7 @@ def test_sending_and_discarding_in_a_loop_ends(as_alice: Client, small: SuiteVer
 
 
 @pytest.mark.usefixtures("few_checks")
-def test_submitting_in_a_loop_without_a_quota_ends(
+def test_submitting_in_a_loop_without_a_quota_is_limited(
     as_alice: Client, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quotas, "used_today", lambda _: 1)
@@ -153,7 +153,7 @@ def test_submitting_in_a_loop_without_a_quota_ends(
 
 
 @pytest.mark.usefixtures("few_checks")
-def test_one_account_does_not_close_another_and_the_hour_renews_it(alice: User, bob: User) -> None:
+def test_limits_are_per_account_and_reset_after_an_hour(alice: User, bob: User) -> None:
     for _ in range(3):
         quotas.count_check(alice)
     with pytest.raises(QuotaExceededError, match=TOO_MANY):

@@ -1,4 +1,4 @@
-"""Counts against a limit, and whom an address of the network belongs to."""
+"""Counting against a limit, and the network of a client's address."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from submissions.domain.rate_limits import HOUR, MINUTE, client_network, count
 pytestmark = pytest.mark.django_db
 
 
-def test_no_more_are_counted_than_the_limit_and_one() -> None:
+def test_at_most_one_use_above_the_limit_is_counted() -> None:
     with time_machine.travel(1_800_000_015, tick=False):
         assert [count("kind:1", limit=2, period=MINUTE) for _ in range(4)] == [(1, 45), (2, 45), (3, 45), (3, 45)]
         assert count("kind:2", limit=2, period=MINUTE) == (1, 45)

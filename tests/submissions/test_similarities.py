@@ -1,4 +1,4 @@
-"""Similarity to the golden function: measured when an answer comes in, and of older answers by the sweep."""
+"""Similarity to the golden function, measured on submission and for older answers by the sweep."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def answers(alice: User, tmp_path: Path, small: SuiteVersion) -> list[Implementa
     return list(submission.implementations.order_by("revision__task__slug"))
 
 
-def test_an_answer_is_compared_when_it_comes_in(answers: list[Implementation]) -> None:
+def test_an_answer_is_compared_on_submission(answers: list[Implementation]) -> None:
     same = {"tokens": 1.0, "tree": 1.0}
     assert [(each.similarity, each.identical_to_reference) for each in answers] == [(same, True), ({}, False)]
 
@@ -44,7 +44,7 @@ def test_older_answers_are_compared_once(answers: list[Implementation]) -> None:
     assert Implementation.objects.get(pk=missing.pk).similarity is None, "there is no code to compare"
 
 
-def test_an_answer_whose_golden_file_is_gone_has_none(
+def test_an_answer_without_a_golden_file_has_no_similarity(
     answers: list[Implementation], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     revision = answers[0].revision

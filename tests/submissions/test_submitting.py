@@ -1,4 +1,4 @@
-"""From a checked bundle to a stored submission with an answer for every task and trial."""
+"""Creating a submission from a checked bundle, with an answer for every task and trial."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def news() -> Iterator[list[tuple[str, Submission]]]:
-    """What ``submission_created`` and ``submission_cancelled`` said."""
+    """Collect ``submission_created`` and ``submission_cancelled`` signals."""
     heard: list[tuple[str, Submission]] = []
 
     def created(submission: Submission, **_: Any) -> None:
@@ -103,7 +103,7 @@ def test_trials_usage_and_trajectories_are_kept(alice: User, tmp_path: Path, sma
         assert trajectory.read() == b"looked around"
 
 
-def test_an_answer_in_utf16_is_kept_as_the_text_that_it_is(alice: User, tmp_path: Path, small: SuiteVersion) -> None:
+def test_an_answer_in_utf16_is_stored_as_text(alice: User, tmp_path: Path, small: SuiteVersion) -> None:
     files = {"submission.json": json.dumps(MANIFEST).encode(), "answers/alpha/1/answer.py": BROKEN.encode("utf-16")}
     content = zipped(files)
     submission = submit(alice, tmp_path, content).submission
@@ -126,7 +126,7 @@ def _files() -> dict[str, str]:
 
 
 @pytest.mark.both_databases
-def test_without_quota_nothing_is_stored(
+def test_without_quota_no_submission_is_stored(
     alice: User, tmp_path: Path, small: SuiteVersion, news: list[tuple[str, Submission]]
 ) -> None:
     alice.daily_submissions = 1
@@ -135,19 +135,19 @@ def test_without_quota_nothing_is_stored(
     with pytest.raises(QuotaExceededError):
         submit(alice, tmp_path, bundle({"alpha/1": BROKEN}))
     assert Submission.objects.get() == first.submission
-    # What was sent before is answered without a quota.
+    # Identical content needs no quota.
     assert not submit(alice, tmp_path, bundle()).created
     assert len(news) == 1
 
 
-def test_consent_beforehand_needs_an_offered_licence(alice: User, tmp_path: Path, small: SuiteVersion) -> None:
+def test_advance_consent_needs_an_offered_licence(alice: User, tmp_path: Path, small: SuiteVersion) -> None:
     with pytest.raises(NotAllowedError, match="'WTFPL' is not one of the offered licences"):
         submit(alice, tmp_path, bundle(), publish_licence="WTFPL")
     submission = submit(alice, tmp_path, bundle(), publish_licence="MIT").submission
     assert (submission.publish_when_scored, submission.code_licence) == (True, "MIT")
 
 
-def test_consent_for_a_calibration_sample_is_the_maintainers(
+def test_only_maintainers_consent_to_publish_calibration_samples(
     alice: User, maintainer: User, tmp_path: Path, small: SuiteVersion
 ) -> None:
     with pytest.raises(NotAllowedError, match="published by maintainers only"):
@@ -158,7 +158,7 @@ def test_consent_for_a_calibration_sample_is_the_maintainers(
 
 
 @pytest.mark.both_databases
-def test_a_system_is_found_again_whatever_its_case(alice: User, bob: User, tmp_path: Path, small: SuiteVersion) -> None:
+def test_a_system_is_found_regardless_of_case(alice: User, bob: User, tmp_path: Path, small: SuiteVersion) -> None:
     first = submit(alice, tmp_path, bundle(links=["https://example.org/a"])).submission.system
     second = submit(
         alice,
@@ -199,7 +199,7 @@ def test_an_upload_becomes_a_submission(alice: User, small: SuiteVersion) -> Non
     assert submitting.submitted_before(again) is None
 
 
-def test_what_could_not_be_read_cannot_be_submitted(alice: User, small: SuiteVersion) -> None:
+def test_an_unreadable_upload_cannot_be_submitted(alice: User, small: SuiteVersion) -> None:
     upload = received(alice, SimpleUploadedFile("a.zip", b"no"))
     with pytest.raises(BundleRefusedError) as refused:
         submitting.submit_upload(upload=upload)
@@ -208,7 +208,7 @@ def test_what_could_not_be_read_cannot_be_submitted(alice: User, small: SuiteVer
     assert Upload.objects.count() == 1
 
 
-def test_what_an_infrastructure_error_kept_from_its_check_is_not_refused(alice: User) -> None:
+def test_an_upload_whose_check_failed_is_not_refused(alice: User) -> None:
     problem = {"severity": "refuse", "message": "An error ended it.", "task": "", "file": "", "line": None}
     upload = UploadFactory(owner=alice, report={"infrastructure_error": True, "problems": [problem]})
     with pytest.raises(WrongStateError, match="An error ended it"):
@@ -217,7 +217,7 @@ def test_what_an_infrastructure_error_kept_from_its_check_is_not_refused(alice: 
 
 @pytest.mark.parametrize("failing", ["quota", "signal"])
 @pytest.mark.both_databases
-def test_what_fails_after_the_files_were_stored_leaves_none(
+def test_a_failure_after_storing_files_removes_them(
     alice: User, tmp_path: Path, small: SuiteVersion, data_dir: Path, failing: str
 ) -> None:
     content = zipped({**_files(), "answers/alpha/1/steps.txt": "looked around"})
@@ -241,7 +241,9 @@ def test_what_fails_after_the_files_were_stored_leaves_none(
 
 @pytest.mark.parametrize("state", [SubmissionState.QUEUED, SubmissionState.RUNNING, SubmissionState.HELD])
 @pytest.mark.both_databases
-def test_what_is_open_can_be_cancelled(alice: User, state: SubmissionState, news: list[tuple[str, Submission]]) -> None:
+def test_open_submissions_can_be_cancelled(
+    alice: User, state: SubmissionState, news: list[tuple[str, Submission]]
+) -> None:
     submission = SubmissionFactory(owner=alice, state=state)
     submitting.cancel(submission=submission, actor=alice)
     submission.refresh_from_db()
@@ -251,12 +253,12 @@ def test_what_is_open_can_be_cancelled(alice: User, state: SubmissionState, news
 
 
 @pytest.mark.parametrize("state", [SubmissionState.SCORED, SubmissionState.CANCELLED])
-def test_what_has_ended_cannot_be_cancelled(alice: User, state: SubmissionState) -> None:
+def test_ended_submissions_cannot_be_cancelled(alice: User, state: SubmissionState) -> None:
     with pytest.raises(WrongStateError, match="queued, running or held"):
         submitting.cancel(submission=SubmissionFactory(owner=alice, state=state), actor=alice)
 
 
-def test_strangers_cancel_nothing(alice: User, bob: User, news: list[tuple[str, Submission]]) -> None:
+def test_other_users_cannot_cancel(alice: User, bob: User, news: list[tuple[str, Submission]]) -> None:
     submission = SubmissionFactory(owner=alice, state=SubmissionState.RUNNING)
     with pytest.raises(NotAllowedError, match="Only the owner"):
         submitting.cancel(submission=submission, actor=bob)
@@ -265,7 +267,7 @@ def test_strangers_cancel_nothing(alice: User, bob: User, news: list[tuple[str, 
 
 
 @pytest.mark.both_databases
-def test_an_upload_that_another_window_has_just_dealt_with(alice: User, small: SuiteVersion) -> None:
+def test_an_upload_submitted_or_discarded_in_another_window(alice: User, small: SuiteVersion) -> None:
     upload = received(alice, SimpleUploadedFile("answers.zip", bundle()))
     Path(upload.file.path).unlink()
     with pytest.raises(WrongStateError, match="in another window"):
@@ -275,7 +277,7 @@ def test_an_upload_that_another_window_has_just_dealt_with(alice: User, small: S
 def test_files_are_stored_before_the_transaction(
     alice: User, tmp_path: Path, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Copying takes long, and SQLite has one writer."""
+    """Copying is slow, and SQLite has a single writer."""
     inside: list[int] = []
     save = submitting._save
 

@@ -1,4 +1,4 @@
-"""Making, finding and revoking tokens, and the page on which people do it."""
+"""Creating, finding and revoking API tokens, and their page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_only_the_digest_of_a_token_is_stored(alice: User) -> None:
     assert secret not in repr([vars(stored), vars(event)])
 
 
-def test_a_token_is_found_by_its_secret_until_it_ends(alice: User, time_machine: TimeMachineFixture) -> None:
+def test_a_token_is_found_by_its_secret_until_it_expires(alice: User, time_machine: TimeMachineFixture) -> None:
     time_machine.move_to("2026-11-01T12:00:00Z", tick=False)
     token, secret = made(alice, days=7)
     assert tokens.find(secret) == token
@@ -51,13 +51,13 @@ def test_a_token_is_found_by_its_secret_until_it_ends(alice: User, time_machine:
     assert ApiToken.objects.get().expired
 
 
-def test_nobody_acts_for_an_account_that_was_closed(alice: User) -> None:
+def test_tokens_of_closed_accounts_are_not_found(alice: User) -> None:
     _, secret = made(alice)
     User.objects.update(is_active=False)
     assert tokens.find(secret) is None
 
 
-def test_use_is_noted_once_a_minute(
+def test_use_is_recorded_once_a_minute(
     alice: User, time_machine: TimeMachineFixture, django_assert_num_queries: Any
 ) -> None:
     time_machine.move_to("2026-11-01T12:00:00Z", tick=False)
@@ -73,7 +73,7 @@ def test_use_is_noted_once_a_minute(
 
 
 @pytest.mark.parametrize("facts", [{"scopes": []}, {"scopes": ["read", "rule"]}, {"days": 0}, {"days": 367}])
-def test_a_token_without_bounds_is_refused(alice: User, facts: dict[str, Any]) -> None:
+def test_a_token_without_scopes_or_end_is_refused(alice: User, facts: dict[str, Any]) -> None:
     with pytest.raises(
         NotAllowedError, match=r"at least one scope of read, submit, endpoints, label, notices, and lasts 1 to"
     ):
@@ -81,14 +81,14 @@ def test_a_token_without_bounds_is_refused(alice: User, facts: dict[str, Any]) -
     assert (ApiToken.objects.count(), AuditEvent.objects.count()) == (0, 0)
 
 
-def test_names_are_told_apart_for_each_owner(alice: User, bob: User) -> None:
+def test_token_names_are_unique_per_owner(alice: User, bob: User) -> None:
     made(alice)
     made(bob)
     with pytest.raises(NotAllowedError, match="You have another token called CI; choose another name"):
         made(alice)
 
 
-def test_an_account_has_a_bounded_number(alice: User) -> None:
+def test_an_account_has_a_limited_number_of_tokens(alice: User) -> None:
     for number in range(tokens.MOST_TOKENS):
         made(alice, name=str(number))
     with pytest.raises(QuotaExceededError, match="You have 20 tokens"):
@@ -124,7 +124,7 @@ def test_the_page_shows_a_secret_once(as_alice: Client, bob: User) -> None:
     assert "of Bob" not in again.content.decode()
 
 
-def test_the_page_says_what_is_wrong_and_keeps_what_was_typed(as_alice: Client, alice: User) -> None:
+def test_the_page_shows_errors_and_keeps_the_input(as_alice: Client, alice: User) -> None:
     made(alice)
     address = reverse("tokens")
     response = as_alice.post(address, {"name": "CI", "scopes": ["read"], "days": "30"})

@@ -1,4 +1,4 @@
-"""Sending a file, within limits, seeing what was found in it, submitting or discarding it."""
+"""The upload pages: sending a file within limits, viewing its check, submitting or discarding it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def send(client: Client, content: bytes, name: str = "answers.zip", **fields: An
 
 
 def sent(client: Client, content: bytes, name: str = "answers.zip", **fields: Any) -> Upload:
-    """Send, expect to be taken to the check, and return what was stored."""
+    """Send a file, expect a redirect to its check, and return the stored upload."""
     response = send(client, content, name, **fields)
     checked_by_worker()
     upload = Upload.objects.get()
@@ -72,7 +72,7 @@ def test_every_refusal_is_listed_and_nothing_can_be_submitted(as_alice: Client, 
     assert Submission.objects.count() == 0
 
 
-def test_consent_given_beforehand_is_kept(as_alice: Client, small: SuiteVersion) -> None:
+def test_advance_consent_is_stored(as_alice: Client, small: SuiteVersion) -> None:
     upload = sent(as_alice, bundle())
     response = as_alice.post(reverse("upload_check", args=[upload.pk]), {"consent": "on", "licence": "MIT"})
     submission = Submission.objects.get()
@@ -95,7 +95,7 @@ def test_the_same_answers_again_lead_to_the_first_submission(as_alice: Client, s
     assert (Submission.objects.count(), Upload.objects.count()) == (1, 0)
 
 
-def test_a_suite_that_changed_since_the_check_has_the_file_checked_again(as_alice: Client, small: SuiteVersion) -> None:
+def test_a_change_of_the_suite_repeats_the_check(as_alice: Client, small: SuiteVersion) -> None:
     upload = sent(as_alice, bundle({"alpha/1": RIGHT, "alpha/2": BROKEN}))
     address = reverse("upload_check", args=[upload.pk])
     TaskRevision.objects.filter(task__slug="alpha/2").update(audit_state=AuditState.FAILED)
@@ -144,7 +144,7 @@ def test_details_are_corrected_without_sending_the_file_again(as_alice: Client, 
     assert upload.report["manifest"]["system"] == "Alpha Agent"
 
 
-def test_a_wrong_field_loses_neither_the_file_nor_the_other_fields(as_alice: Client, small: SuiteVersion) -> None:
+def test_an_invalid_field_keeps_the_file_and_the_other_fields(as_alice: Client, small: SuiteVersion) -> None:
     response = send(as_alice, ROW, "predictions.jsonl", suite="small", links="nowhere", organisation="Example Lab")
     page = response.content.decode()
     upload = Upload.objects.get()
@@ -160,9 +160,7 @@ def test_a_wrong_field_loses_neither_the_file_nor_the_other_fields(as_alice: Cli
     assert Upload.objects.get().report["acceptable"]
 
 
-def test_what_only_an_output_tree_may_have_is_kept_until_its_suite_is_chosen(
-    as_alice: Client, small: SuiteVersion
-) -> None:
+def test_a_file_of_output_tree_size_is_kept_until_a_suite_is_chosen(as_alice: Client, small: SuiteVersion) -> None:
     response = send(as_alice, bytes(ArchiveLimits().upload + 1), "big.zip")
     assert response.context["form"].errors == {
         "suite": [
@@ -182,7 +180,7 @@ def test_what_only_an_output_tree_may_have_is_kept_until_its_suite_is_chosen(
         (1, 20 * ArchiveLimits().upload - 100, "Your unsubmitted uploads already total 400 MB."),
     ],
 )
-def test_uploads_that_wait_are_bounded(
+def test_waiting_uploads_are_limited(
     as_alice: Client, alice: User, small: SuiteVersion, number: int, size: int, message: str
 ) -> None:
     for _ in range(number):
@@ -201,7 +199,7 @@ def test_foreign_text_is_escaped(as_alice: Client, small: SuiteVersion) -> None:
     assert "<i>" not in page
 
 
-def test_uploads_of_others_do_not_exist(as_alice: Client, bob: User, small: SuiteVersion) -> None:
+def test_others_uploads_are_not_found(as_alice: Client, bob: User, small: SuiteVersion) -> None:
     foreign = UploadFactory(owner=bob, name="secret-plans.zip")
     for response in (
         as_alice.get(reverse("upload_check", args=[foreign.pk])),
@@ -228,7 +226,7 @@ def test_discarding_deletes_the_file(as_alice: Client, small: SuiteVersion) -> N
     assert "That file was submitted or discarded." in back.content.decode()
 
 
-def test_whoever_was_signed_out_comes_back_to_the_check(client: Client, alice: User) -> None:
+def test_signed_out_users_return_to_the_check(client: Client, alice: User) -> None:
     upload = UploadFactory(owner=alice)
     response = client.post(reverse("upload_discard", args=[upload.pk]), follow=True)
     assert response.redirect_chain == [(f"/accounts/login/?next=/submit/{upload.pk}/", 302)]
@@ -262,7 +260,7 @@ def test_chunks_beyond_the_limit_are_dropped(start: int, handed_on: bytes | None
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("signed_in", "limit"), [(False, LIMIT), (True, LIMIT + 1024 * 1024)])
-def test_a_large_body_is_cut_on_its_way_and_refused_by_the_form(
+def test_a_large_body_is_truncated_and_refused_by_the_form(
     client: Client, monkeypatch: pytest.MonkeyPatch, settings: Settings, signed_in: bool, limit: int
 ) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, output_tree_upload_mb=21)
@@ -276,7 +274,7 @@ def test_a_large_body_is_cut_on_its_way_and_refused_by_the_form(
     monkeypatch.setattr(TemporaryFileUploadHandler, "receive_data_chunk", counting)
     if signed_in:
         client.force_login(UserFactory())
-    # Django's client skips the CSRF check, which would else be what reads the body.
+    # Django's test client skips the CSRF check, which otherwise reads the body first.
     client.handler.enforce_csrf_checks = True
     client.cookies["csrftoken"] = "a" * 32
     page = client.post("/submit/", {"file": SimpleUploadedFile("big.zip", b"x" * (limit + 8_000_000))})
@@ -285,7 +283,7 @@ def test_a_large_body_is_cut_on_its_way_and_refused_by_the_form(
 
 
 @pytest.mark.django_db
-def test_what_was_cut_is_refused_by_the_form(client: Client, settings: Settings) -> None:
+def test_a_truncated_file_is_refused_by_the_form(client: Client, settings: Settings) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, output_tree_upload_mb=21)
     client.force_login(UserFactory())
     page = client.post("/submit/", {"file": SimpleUploadedFile("big.zip", b"x" * (LIMIT + 8_000_000))})

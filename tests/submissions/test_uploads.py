@@ -1,4 +1,4 @@
-"""Receiving a bundle, and saying everything that is wrong with it before anything is queued."""
+"""Receiving a bundle and reporting all its problems before anything is queued."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ OTHER_VERSION = (
         ({"suite_version": 7}, f"{OTHER_VERSION} leave suite_version out."),
     ],
 )
-def test_a_manifest_that_means_nothing_here_refuses(
+def test_a_manifest_for_an_unknown_suite_or_version_is_refused(
     tmp_path: Path, small: SuiteVersion, manifest: dict[str, Any], message: str
 ) -> None:
     checked = check(tmp_path, bundle(**manifest))
     assert (checked.acceptable, messages(checked)) == (False, [("refuse", "", message)])
 
 
-def test_everything_that_is_wrong_is_in_one_report(tmp_path: Path, small: SuiteVersion) -> None:
+def test_one_report_lists_all_problems(tmp_path: Path, small: SuiteVersion) -> None:
     manifest = {**MANIFEST, "backbone": "", "links": ["x"], "suite_version": 7, "sytem": "y"}
     sent = {
         "notes.exe": "",
@@ -111,23 +111,23 @@ def test_the_stubs_of_the_task_kit_change_nothing(db: None) -> None:
             apply_source(files[revision.task.slug], example_answer(revision).encode())
 
 
-def test_a_sample_answers_no_task_that_takes_none(tmp_path: Path, small: SuiteVersion) -> None:
+def test_a_sample_has_no_answers_to_closed_tasks(tmp_path: Path, small: SuiteVersion) -> None:
     TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
     sample = build_sample("mixed", small)
     assert sample.expected["alpha/1"] == "not_attempted"
     bundle, *_ = check(tmp_path, sample.content).require()
     assert ([answer.task for answer in bundle.answers], bundle.digest()) == (["alpha/2"], sample.digest)
-    target, said = tmp_path / "sample.zip", io.StringIO()
-    call_command("sample_bundle", "mixed", "--suite", "small", "--output", str(target), stdout=said)
-    assert said.getvalue() == f"{target}: mixed answers for 1 of 2 tasks of small v1\n"
+    target, output = tmp_path / "sample.zip", io.StringIO()
+    call_command("sample_bundle", "mixed", "--suite", "small", "--output", str(target), stdout=output)
+    assert output.getvalue() == f"{target}: mixed answers for 1 of 2 tasks of small v1\n"
 
 
-def test_tasks_that_are_being_audited_take_answers(tmp_path: Path, small: SuiteVersion) -> None:
+def test_tasks_under_audit_accept_answers(tmp_path: Path, small: SuiteVersion) -> None:
     TaskRevision.objects.update(audit_state=AuditState.UNAUDITED)
     assert (messages(check(tmp_path, bundle())), check(tmp_path, bundle()).acceptable) == ([], True)
 
 
-def test_a_suite_whose_audit_cannot_be_made_says_why(tmp_path: Path, small: SuiteVersion) -> None:
+def test_a_suite_that_cannot_be_audited_is_refused_with_the_reason(tmp_path: Path, small: SuiteVersion) -> None:
     why = "nothing can be evaluated on this site, no sandbox works on the evaluator's machine"
     TaskRevision.objects.update(audit_state=AuditState.UNAUDITED, audit={"obstacle": why})
     ((severity, _, message),) = messages(check(tmp_path, bundle()))
@@ -157,7 +157,7 @@ def receive(owner: User, content: bytes, name: str = "answers.zip") -> Upload:
     return upload
 
 
-def test_receiving_stores_the_file_under_a_name_of_ours(alice: User, small: SuiteVersion, data_dir: Path) -> None:
+def test_receiving_stores_the_file_under_a_generated_name(alice: User, small: SuiteVersion, data_dir: Path) -> None:
     content = bundle()
     upload = receive(alice, content, "../../etc/passwd\x00.zip")
     stored = Path(upload.file.path)
@@ -170,7 +170,7 @@ def test_receiving_stores_the_file_under_a_name_of_ours(alice: User, small: Suit
     assert (event.verb, event.actor) == (Verb.UPLOADED, alice)
 
 
-def test_the_sweep_discards_what_was_left_lying_for_a_day(alice: User, small: SuiteVersion) -> None:
+def test_the_sweep_discards_uploads_older_than_a_day(alice: User, small: SuiteVersion) -> None:
     old, new = receive(alice, bundle()), receive(alice, bundle(), "later.zip")
     stored = Path(old.file.path)
     Upload.objects.filter(pk=old.pk).update(created=timezone.now() - uploads.KEPT_FOR - timedelta(seconds=1))
@@ -180,7 +180,7 @@ def test_the_sweep_discards_what_was_left_lying_for_a_day(alice: User, small: Su
     assert Path(new.file.path).exists()
 
 
-def test_a_suite_without_a_version_or_code_takes_nothing(tmp_path: Path, db: None) -> None:
+def test_a_suite_without_a_version_or_code_accepts_nothing(tmp_path: Path, db: None) -> None:
     SuiteFactory(slug="empty")
     assert messages(check(tmp_path, bundle(suite="empty"))) == [("refuse", "", "The suite 'empty' has no version yet.")]
     import_suite(folder=write_suite(tmp_path / "bare", info=info({"golden_file": "golden_files/none.py"})), slug="bare")

@@ -1,4 +1,4 @@
-"""Archives for tests, made byte by byte where the standard library would refuse to make them."""
+"""Build archives for tests, byte by byte where the standard library would refuse to."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def raw_zip_entry(
     size: int | None = None,
     crc: int | None = None,
 ) -> tuple[bytes, bytes]:
-    """One local entry and its line in the central directory."""
+    """Return one local entry and its line in the central directory."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = content if method == 0 else packer.compress(content) + packer.flush()
     size = len(content) if size is None else size
@@ -77,13 +77,13 @@ def raw_zip(name: bytes, content: bytes, **options: object) -> bytes:
 
 
 def overlapping_zip(copies: int, content: bytes) -> bytes:
-    """Many directory lines that point at one and the same entry."""
+    """Return a zip with many directory lines that point at the same entry."""
     body, line = raw_zip_entry(b"answers/dpo/1/log.txt", content, offset=0)
     return close_zip(body, line * copies, copies)
 
 
 def million_entries_zip(count: int = 1_000_000) -> bytes:
-    """A directory of ``count`` lines; the count in the end record cannot even say how many."""
+    """Return a zip with ``count`` directory lines, more than the end record can state."""
     body, line = raw_zip_entry(b"a.txt", b"", offset=0, method=0)
     central = line * count
     return (
@@ -121,7 +121,7 @@ def tar_header(name: bytes, size: int, kind: bytes = b"0") -> bytes:
 
 
 def gzip_of_zeros(size: int, *, head: bytes = b"") -> bytes:
-    """``head`` and ``size`` zero bytes, gzip-compressed without ever holding them in memory."""
+    """Compress ``head`` and ``size`` zero bytes with gzip, without holding them in memory."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     pieces = [packer.compress(head)]
     chunk = bytes(4 * 1024 * 1024)

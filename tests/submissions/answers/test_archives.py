@@ -1,4 +1,4 @@
-"""Archives of bundles: what is read, what is refused and why, and what reading them may cost."""
+"""Archives of bundles: what is read, what is refused and why, and the limits of reading."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ EVENT = b'{"action": "ls", "observation": "a.py"}\n'
 
 
 def refused(data: bytes, limits: ArchiveLimits | None = None) -> list[tuple[str, str]]:
-    """What is wrong, whether it ends the reading or one file only."""
+    """Return the problems, whether they end the reading or concern one file only."""
     try:
         problems = read_bundle(data, limits=limits).problems
     except BundleError as error:
@@ -70,7 +70,7 @@ def refused(data: bytes, limits: ArchiveLimits | None = None) -> list[tuple[str,
     ],
     ids=["zip", "stored", "pax", "gnu", "wrapped by macOS"],
 )
-def test_good_archives_give_their_answers(data: bytes) -> None:
+def test_answers_of_good_archives_are_read(data: bytes) -> None:
     reading = read_bundle(data)
     assert reading.problems == ()
     assert reading.manifest is not None
@@ -116,7 +116,7 @@ def test_all_problems_are_listed_together_and_bounded() -> None:
 
 
 @pytest.mark.parametrize("make", [make_zip, make_tar])
-def test_what_is_wrong_with_one_file_leaves_the_others(make: Callable[..., bytes]) -> None:
+def test_a_problem_with_one_file_does_not_affect_the_others(make: Callable[..., bytes]) -> None:
     files = {f"run-7/{name}": content for name, content in {**GOOD_FILES, "answers/dpo/2/x.exe": b""}.items()}
     reading = read_bundle(make({**files, "../up.txt": b""}))
     assert [answer.task for answer in reading.answers] == ["dpo/1"]
@@ -197,7 +197,7 @@ TINY = ArchiveLimits(upload=5000, total=3000, members=3, entries=6, ratio_floor=
         (make_tar({"a.txt": b"x" * 2500}), "unpacks to more than 2 KB"),
     ],
 )
-def test_every_cap_holds(data: bytes, expected: str) -> None:
+def test_every_limit_is_enforced(data: bytes, expected: str) -> None:
     assert any(expected in message for _, message in refused(data, TINY)), refused(data, TINY)
 
 

@@ -70,7 +70,7 @@ def test_a_trajectory_keeps_the_name_that_swe_agent_gives_it(name: str) -> None:
 
 
 def test_a_folder_is_a_trajectory_with_a_row_for_each_file() -> None:
-    """What OpenHands leaves beside an answer."""
+    """OpenHands leaves such a folder with an answer."""
     folder = "answers/dpo/1/trial-2/trajectory"
     event = {"id": 1, "source": "agent", "action": "run", "args": {"command": "ls"}}
     files = {
@@ -94,7 +94,7 @@ def test_a_folder_is_a_trajectory_with_a_row_for_each_file() -> None:
     ]
 
 
-def test_the_digest_is_of_the_content_not_of_the_packing() -> None:
+def test_the_digest_depends_on_content_and_not_on_packing() -> None:
     packed = {read(data).digest() for data in (make_zip(GOOD_FILES), make_tar(GOOD_FILES))}
     changed = read(make_zip({**GOOD_FILES, "answers/dpo/1/answer.py": ANSWER + b"\n"}))
     assert len(packed) == 1
@@ -134,7 +134,7 @@ def test_a_bundle_without_an_answer_is_refused() -> None:
     assert found == [("", "", f"The bundle contains no answer; {LAYOUT}")]
 
 
-def test_what_was_refused_is_not_called_missing_too() -> None:
+def test_refused_files_are_not_also_reported_as_missing() -> None:
     large = {"submission.json": b" " * 2_000_000, "answers/dpo/1/answer.py": b" " * 2_000_000}
     assert [file for _, file, _ in problems(make_zip(large))] == ["submission.json", "answers/dpo/1/answer.py"]
 
@@ -176,7 +176,7 @@ def test_wrong_rows_are_refused(rows: list[object], expected: tuple[str, str, st
     assert expected in problems(jsonl(*rows), DEFAULTS)
 
 
-def test_rows_that_are_no_objects_and_too_many_rows() -> None:
+def test_rows_that_are_not_objects_and_too_many_rows() -> None:
     assert problems(b'{"a": 1}\n[]\n{"a"\n', DEFAULTS)[1:3] == [
         ("", "line 2", "A row must be one JSON object, like {...}."),
         ("", "line 3", "The row is not usable at column 5: it is not JSON: Expecting ':' delimiter."),

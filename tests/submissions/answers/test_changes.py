@@ -34,7 +34,7 @@ ALONE = {
 
 
 @pytest.mark.parametrize(("goal", "masked", "text"), ALONE.values(), ids=ALONE)
-def test_the_goal_alone_says_everything(goal: Goal, masked: str, text: str) -> None:
+def test_a_change_of_the_goal_alone_shows_no_other_file(goal: Goal, masked: str, text: str) -> None:
     assert _others(goal, masked, text) == {}
 
 
@@ -50,7 +50,7 @@ AROUND = {
 
 
 @pytest.mark.parametrize(("goal", "masked", "text"), AROUND.values(), ids=AROUND)
-def test_anything_around_it_shows_the_whole_file(goal: Goal, masked: str, text: str) -> None:
+def test_a_change_around_the_goal_shows_the_whole_file(goal: Goal, masked: str, text: str) -> None:
     assert _others(goal, masked, text) == {PATH: text}
 
 

@@ -34,7 +34,7 @@ def answer(task: str, content: bytes, *, trial: int = 1, kind: AnswerKind = Answ
 
 
 def sent(form: str, answers: dict[str, bytes]) -> bytes:
-    """A bundle of ``answers`` in one of its forms."""
+    """Return a bundle of ``answers`` in one of its forms."""
     if form == "jsonl":
         rows = [
             {"instance_id": task, "function": text.decode(), "model_name_or_path": "B"}
@@ -60,7 +60,7 @@ def test_answers_that_grow_beyond_the_limit_together_are_refused(
 
 
 @pytest.mark.parametrize("form", ["zip", "tar.gz", "jsonl"])
-def test_answers_to_tasks_that_take_none_are_left_out(tasks: dict[str, TaskFiles], form: str) -> None:
+def test_answers_to_closed_tasks_are_left_out(tasks: dict[str, TaskFiles], form: str) -> None:
     request = BundleRequest(tasks={"small": tasks}, defaults=DESCRIBED)
     reading = check_bundle(sent(form, {"cd/1": RIGHT, "dpo/1": RIGHT}), request)
     assert [(each.task, each.applied is not None) for each in reading.answers] == [("dpo/1", True)]
@@ -74,10 +74,10 @@ def test_answers_to_tasks_that_take_none_are_left_out(tasks: dict[str, TaskFiles
 
 
 @pytest.mark.parametrize(("kind", "parses"), [(AnswerKind.SOURCE, 2), (AnswerKind.DIFF, 1)])
-def test_a_long_answer_is_parsed_once_in_each_file_that_it_makes(
+def test_a_long_answer_is_parsed_once_per_file(
     tasks: dict[str, TaskFiles], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: AnswerKind, parses: int
 ) -> None:
-    """``answer.py`` is taken apart, then the masked file with it is held against that; a diff makes the file alone."""
+    """``answer.py`` is parsed, then the masked file with it; for a diff, only the resulting file is parsed."""
     line = f"    return [{'1, ' * 20_000}]"
     (tmp_path / "golden.py").write_text("def f(x):\n    y = x + 1\n    return y\n")
     compared = {"dpo/1": replace(tasks["dpo/1"], reference=tmp_path / "golden.py")}
@@ -105,9 +105,7 @@ UTF16 = DIFF.encode("utf-16")
     ("name", "content"),
     [("answer.diff", UTF16), ("answer.patch", UTF16), ("answer.py", RIGHT.decode().encode("utf-16"))],
 )
-def test_an_answer_in_utf16_is_read_and_the_check_says_so(
-    tasks: dict[str, TaskFiles], name: str, content: bytes
-) -> None:
+def test_an_answer_in_utf16_is_read_with_a_remark(tasks: dict[str, TaskFiles], name: str, content: bytes) -> None:
     file = f"answers/dpo/1/{name}"
     bundle = make_zip({"submission.json": json.dumps(MANIFEST).encode(), file: content})
     reading = check_bundle(bundle, BundleRequest(tasks={"small": tasks}))
@@ -115,7 +113,7 @@ def test_an_answer_in_utf16_is_read_and_the_check_says_so(
     assert reading.problems == (Problem(Severity.REMARK, DECODED, "dpo/1", file),)
 
 
-def test_predictions_in_utf16_are_read_and_the_check_says_so(tasks: dict[str, TaskFiles]) -> None:
+def test_predictions_in_utf16_are_read_with_a_remark(tasks: dict[str, TaskFiles]) -> None:
     rows = sent("jsonl", {"dpo/1": RIGHT}).decode().encode("utf-16")
     reading = check_bundle(rows, BundleRequest(tasks={"small": tasks}, defaults=DESCRIBED))
     assert [each.applied is not None for each in reading.answers] == [True]
@@ -123,7 +121,7 @@ def test_predictions_in_utf16_are_read_and_the_check_says_so(tasks: dict[str, Ta
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
-def test_a_file_that_is_empty_in_utf16_is_no_answer(tasks: dict[str, TaskFiles], text: str) -> None:
+def test_an_empty_utf16_file_is_not_an_answer(tasks: dict[str, TaskFiles], text: str) -> None:
     answer_file = {"answers/dpo/1/answer.diff": text.encode("utf-16")}
     bundle = make_zip({"submission.json": json.dumps(MANIFEST).encode(), **answer_file})
     reading = check_bundle(bundle, BundleRequest(tasks={"small": tasks}))
@@ -143,7 +141,7 @@ def test_a_file_that_is_empty_in_utf16_is_no_answer(tasks: dict[str, TaskFiles],
         ([], "There is no answer here, so there is nothing to submit. In an output tree, "),
     ],
 )
-def test_predictions_without_an_answer_say_why_there_is_nothing(
+def test_predictions_without_an_answer_are_refused_with_a_reason(
     tasks: dict[str, TaskFiles], rows: list[dict[str, object]], why: str
 ) -> None:
     reading = check_bundle(json.dumps(rows).encode(), BundleRequest(tasks={"small": tasks}, defaults=DESCRIBED))

@@ -1,4 +1,4 @@
-"""What people send as a diff: other prefixes, line ends, encodings and colours. git itself writes each of them."""
+"""Variants of submitted diffs, each written by git: prefixes, line ends, encodings and colours."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def git(folder: Path, *arguments: str) -> bytes:
 
 @pytest.fixture
 def masked(tmp_path: Path) -> Path:
-    """A masked repository, with a folder that is named like a prefix."""
+    """A masked repository with a folder named like a prefix."""
     folder = tmp_path / "masked"
     for name in ("pkg/goal.py", "c/goal.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def masked(tmp_path: Path) -> Path:
 
 
 def diff_of(masked: Path, *options: str, path: str = "pkg/goal.py", line_end: str = "\n") -> bytes:
-    """What ``git diff`` writes in a copy in which ``path`` was solved and a file was added."""
+    """Return the output of ``git diff`` in a copy in which ``path`` is solved and a file added."""
     copy = masked.parent / "copy"
     subprocess.run(["cp", "-r", str(masked), str(copy)], check=True)
     for each in ("init", "config core.autocrlf false", "add .", "-c user.name=x -c user.email=x@x.example commit -m x"):
@@ -104,32 +104,32 @@ def test_other_encodings_and_line_ends_apply(masked: Path, form: str) -> None:
     assert applied.notes == (*[DECODED] * decoded, *[OTHER_LINE_ENDS] * ends)
 
 
-def test_a_diff_for_unix_applies_to_a_file_with_windows_line_ends_which_it_keeps(masked: Path) -> None:
+def test_a_unix_diff_applies_to_a_windows_file_whose_line_ends_are_kept(masked: Path) -> None:
     diff = diff_of(masked)
     (masked / "pkg/goal.py").write_bytes(STUB.replace("\n", "\r\n").encode())
     applied = apply_diff(task(masked), diff)
     assert applied.files == {"pkg/goal.py": SOLVED.replace("\n", "\r\n"), "pkg/new.py": NEW}
     assert applied.notes == (OTHER_LINE_ENDS,)
-    # In a file with both kinds they say something.
+    # In a file with both kinds, line ends are significant.
     (masked / "pkg/goal.py").write_bytes(STUB.replace("\n", "\r\n", 3).encode())
     with pytest.raises(AnswerError, match=r"are not those of the masked file\.$"):
         apply_diff(task(masked), diff)
 
 
-def test_a_file_that_an_editor_converted_keeps_its_line_ends(masked: Path) -> None:
+def test_line_ends_converted_by_an_editor_are_restored(masked: Path) -> None:
     applied = apply_diff(task(masked), diff_of(masked, line_end="\r\n"))
     assert applied.files["pkg/goal.py"] == SOLVED
 
 
 @pytest.mark.parametrize("options", [(), ("color.diff.whitespace=red reverse", "color.diff.new=bold green")])
-def test_colours_are_removed_and_named(masked: Path, options: tuple[str, ...]) -> None:
+def test_colours_are_removed_with_a_note(masked: Path, options: tuple[str, ...]) -> None:
     diff = diff_of(masked, "--color", *options)
     assert b"\x1b[" in diff
     applied = apply_diff(task(masked), diff)
     assert (applied.files, applied.notes) == ({"pkg/goal.py": SOLVED, "pkg/new.py": NEW}, (COLOURED,))
 
 
-def test_escapes_of_the_content_stay(masked: Path) -> None:
+def test_escapes_in_the_content_are_kept(masked: Path) -> None:
     red = b'\x1b[31m--- not a header\x1b[m"'
     diff = diff_of(masked).replace(b"+A = 1", b'+A = "' + red)
     applied = apply_diff(task(masked), diff)
@@ -146,7 +146,7 @@ def test_escapes_of_the_content_stay(masked: Path) -> None:
         (b"\xff\xfe" + ("x" * (1024 * 1024 + 1)).encode("utf-16-le"), None, "The diff is larger than 1024 KB"),
     ],
 )
-def test_what_is_wrong_with_a_text_is_named_with_its_line(diff: bytes, line: int | None, message: str) -> None:
+def test_problems_of_a_text_name_their_line(diff: bytes, line: int | None, message: str) -> None:
     with pytest.raises(AnswerError, match=re.escape(message)) as caught:
         plain_diff(diff)
     assert caught.value.line == line

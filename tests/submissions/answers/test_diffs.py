@@ -1,4 +1,4 @@
-"""Applying a diff to a masked repository, and what is set aside of it."""
+"""Applying a diff to a masked repository, and setting changes aside."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def task_of(repository: Path) -> TaskFiles:
 
 
 def edit(path: str, old: str, new: str) -> str:
-    """A diff that replaces the single line ``old`` of ``path``."""
+    """Return a diff that replaces the single line ``old`` of ``path``."""
     before = FILES[path].split("\n")
     at = before.index(old)
     return f"--- a/{path}\n+++ b/{path}\n@@ -{at + 1} +{at + 1} @@\n-{old}\n+{new}\n"
@@ -127,7 +127,7 @@ def test_diffs_that_are_allowed(repository: Path, case: str) -> None:
     diff, files, deleted = ALLOWED[case]
     applied = apply_diff(task_of(repository), diff.encode())
     assert (applied.files, applied.deleted) == (files, deleted)
-    # The rendered diff does the same again.
+    # The rendered diff has the same effect.
     assert apply_diff(task_of(repository), applied.diff.encode()) == applied
 
 
@@ -151,7 +151,7 @@ BINARY = (
 CACHE = "__pycache__/x.cpython-311.pyc"
 UNSHOWN = f"diff --git a/{CACHE} b/{CACHE}\nindex 1..2 100644\nBinary files /dev/null and b/{CACHE} differ\n"
 
-# A change that an answer may not make, its file, and what is said of it.
+# A change that an answer may not make, its file, and the message on it.
 SET_ASIDE: dict[str, tuple[str, str, str]] = {
     "test file": (TEST_EDIT, "tests/test_goal.py", ORIGINAL),
     "new test file": (add("pkg/test_more.py"), "pkg/test_more.py", f"Not applied: it {PROTECTED}."),
@@ -202,7 +202,7 @@ SET_ASIDE: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("case", SET_ASIDE)
-def test_a_change_that_is_not_the_answers_costs_itself_alone(repository: Path, case: str) -> None:
+def test_a_change_that_is_not_allowed_is_set_aside_alone(repository: Path, case: str) -> None:
     (repository / "names").mkdir()
     (repository / "names/plain.py").write_text("A = 1\n")
     diff, file, message = SET_ASIDE[case]
@@ -215,15 +215,15 @@ def test_a_change_that_is_not_the_answers_costs_itself_alone(repository: Path, c
     assert alone.value.aside == applied.aside
 
 
-def test_what_is_set_aside_is_kept(repository: Path) -> None:
-    """A test renamed away is still there; the new file is part of the answer."""
+def test_changes_set_aside_are_stored(repository: Path) -> None:
+    """A renamed test still exists; the new file is part of the answer."""
     diff = GOOD + rename("tests/test_goal.py", "pkg/x.py")
     applied = apply_diff(task_of(repository), diff.encode())
     assert (set(applied.files), applied.deleted) == ({"pkg/goal.py", "pkg/x.py"}, ())
     assert applied.aside[0].diff.endswith("--- a/tests/test_goal.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-assert True\n")
     below = apply_diff(task_of(repository), (GOOD + delete("pkg/helper.py") + add("pkg/helper.py/x.py")).encode())
     assert (set(below.files), below.deleted) == ({"pkg/goal.py"}, ("pkg/helper.py",))
-    assert below.aside[0].message == "Not applied: it lies below pkg/helper.py, which is no folder."
+    assert below.aside[0].message == "Not applied: it is below pkg/helper.py, which is not a folder."
 
 
 def test_a_new_module_that_may_be_run_is_part_of_the_answer_without_its_mode(repository: Path) -> None:
@@ -284,7 +284,7 @@ LARGE = "--- a/pkg/large.txt\n+++ b/pkg/large.txt\n"
     [
         (1024 * 1024, f"{LARGE}@@ -1 +1 @@\n-x\n+yy\n", "pkg/large.txt grows beyond 1024 KB"),
         (1024 * 1024 + 2, f"{LARGE}@@ -1 +1 @@\n-x\n+yy\n", "pkg/large.txt is longer than 1024 KB, so no answer may"),
-        # The hole in a large file's place never becomes an answer.
+        # The sparse file in place of a large one never becomes part of an answer.
         (1_200_000, f"{LARGE}@@ -0,0 +1 @@\n+x = 1\n", "pkg/large.txt grows beyond 1024 KB"),
         (1_200_000, rename("pkg/large.txt", "pkg/moved.txt"), "pkg/moved.txt grows beyond 1024 KB"),
     ],
@@ -316,7 +316,7 @@ def test_git_in_a_repository_around_and_its_settings_do_not_matter(
     around.mkdir()
     subprocess.run(["git", "init", "-q", str(around)], check=True)
     monkeypatch.setattr("tempfile.tempdir", str(around))
-    # Of a diff with git's own headers, git would apply nothing here, and say that all is well.
+    # With git's own headers, git would apply nothing here and report success.
     diff = add("pkg/new.py") + GOOD.replace("+    return x", "+    return x  ")
     applied = apply_diff(task_of(repository), diff.encode())
     assert applied.files == {"pkg/goal.py": SOLVED.replace("return x", "return x  "), "pkg/new.py": "A = 1\n"}
@@ -338,7 +338,7 @@ def test_any_diff_is_applied_or_refused(repository: Path, diff: bytes) -> None:
 
 
 @pytest.mark.parametrize("diff", [GOOD, LINK, "x", add("a/" * 1500 + "x.py")], ids=["good", "link", "bad", "deep"])
-def test_nothing_is_left_behind(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, diff: str) -> None:
+def test_no_scratch_files_remain(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, diff: str) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
@@ -347,7 +347,7 @@ def test_nothing_is_left_behind(repository: Path, tmp_path: Path, monkeypatch: p
     assert list(scratch.iterdir()) == []
 
 
-def test_a_scratch_folder_is_removed_whatever_lies_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scratch_folder_is_removed_with_any_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "kept.txt").write_text("kept")

@@ -1,4 +1,4 @@
-"""The example of docs/submitting.md, packed as the page says and read as an upload would be."""
+"""The example of docs/submitting.md, packed as described there and read like an upload."""
 
 from __future__ import annotations
 

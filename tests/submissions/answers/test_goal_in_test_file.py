@@ -1,4 +1,4 @@
-"""Hostile variants of an answer whose goal stands in the test file itself."""
+"""Hostile variants of an answer whose goal is in the test file itself."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def task_of(repository: Path, goal: Goal = GOAL) -> TaskFiles:
 
 
 def applied(repository: Path, definition: str | bytes, *, before: str = "", after: str = "") -> AppliedAnswer:
-    """The masked file with ``definition`` in the goal's place."""
+    """Return the masked file with ``definition`` in place of the goal."""
     new = definition.encode() if isinstance(definition, str) else definition
     content = MASKED.encode().replace(SPAN.encode(), before.encode() + new + after.encode())
     return apply_files(task_of(repository), {FILE: content})
@@ -67,7 +67,7 @@ def applied(repository: Path, definition: str | bytes, *, before: str = "", afte
         HEADER + "    # -*- coding: latin-1 -*-\n    return 1\n",
     ],
 )
-def test_the_definition_alone_may_change(repository: Path, definition: str) -> None:
+def test_only_the_definition_may_change(repository: Path, definition: str) -> None:
     answer = applied(repository, definition)
     text = answer.files[FILE]
     assert text.replace(answer.goal_source, "") == MASKED.replace(SPAN, "")
@@ -86,7 +86,7 @@ AROUND = "is a protected file that also holds the goal; only the definition of '
         ("", "    def sample(logits):\n        return 1\n", ""),
     ],
 )
-def test_nothing_around_it_may_change(repository: Path, before: str, definition: str, after: str) -> None:
+def test_code_around_the_definition_may_not_change(repository: Path, before: str, definition: str, after: str) -> None:
     with pytest.raises(AnswerError) as caught:
         applied(repository, definition, before=before, after=after)
     assert AROUND in caught.value.message or "is not valid Python" in caught.value.message, caught.value.message
@@ -100,7 +100,7 @@ def test_nothing_around_it_may_change(repository: Path, before: str, definition:
         b"def sample(logits):\n    return '\xe9'\n",
     ],
 )
-def test_what_would_swallow_the_rest_is_refused(repository: Path, definition: str | bytes) -> None:
+def test_a_definition_that_absorbs_the_code_after_it_is_refused(repository: Path, definition: str | bytes) -> None:
     with pytest.raises(AnswerError):
         applied(repository, definition)
 
@@ -114,26 +114,26 @@ def test_what_would_swallow_the_rest_is_refused(repository: Path, definition: st
         SPAN.replace("count=1", "count=f'{evil()}'"),
     ],
 )
-def test_nothing_runs_when_the_definition_is_read(repository: Path, definition: str) -> None:
+def test_code_that_runs_at_import_is_refused(repository: Path, definition: str) -> None:
     with pytest.raises(AnswerError, match="may only use names and constants; move calls into it") as caught:
         applied(repository, definition)
     assert not isinstance(caught.value, ProtectedPathError)
 
 
-def test_a_source_answer_is_the_definition_alone(repository: Path) -> None:
+def test_a_source_answer_may_only_have_the_definition(repository: Path) -> None:
     with pytest.raises(AnswerError, match="put imports and helpers inside it") as caught:
         apply_source(task_of(repository), b"import re\n" + (HEADER + BODY).encode())
     assert not isinstance(caught.value, ProtectedPathError)
 
 
-def test_a_call_that_stood_there_may_stay(repository: Path) -> None:
+def test_a_call_in_the_pristine_definition_may_stay(repository: Path) -> None:
     masked = MASKED.replace("count=1", "count=int('1')")
     (repository / FILE).write_text(masked)
     changed = masked.replace("raise NotImplementedError", "return count")
     assert "return count" in apply_files(task_of(repository), {FILE: changed.encode()}).goal_source
 
 
-def test_windows_line_ends_stay_those_of_the_file(repository: Path) -> None:
+def test_windows_line_ends_of_the_file_are_kept(repository: Path) -> None:
     (repository / FILE).write_bytes(MASKED.replace("\n", "\r\n").encode())
     answer = apply_source(task_of(repository), (HEADER + BODY).encode())
     assert answer.files[FILE] == MASKED.replace(SPAN, HEADER + BODY).replace("\n", "\r\n")
@@ -141,7 +141,7 @@ def test_windows_line_ends_stay_those_of_the_file(repository: Path) -> None:
         apply_files(task_of(repository), {FILE: MASKED.replace(SPAN, HEADER + BODY).encode()})
 
 
-def test_a_whole_class_in_a_test_file_runs_nothing_either(repository: Path) -> None:
+def test_a_class_in_a_test_file_may_not_run_code_at_import(repository: Path) -> None:
     goal = Goal("cad/2", FILE, "Holder", "Holder")
     good = MASKED.replace("return 1\n", "return 2\n", 1)
     assert "return 2" in apply_files(task_of(repository, goal), {FILE: good.encode()}).goal_source

@@ -1,4 +1,4 @@
-"""The limited child says what the reader says, and what takes too much of it is refused."""
+"""The limited child returns the same as the reader, and excessive use is refused."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def refusal(path: Path, child: ChildLimits | None = None, request: BundleRequest
     [{}, {f"answers/dpo/{number}/x.exe": b"" for number in range(120)} | {"answers/dpo/1/x.md": b""}],
     ids=["good", "problems"],
 )
-def test_the_child_returns_what_the_reader_reads(upload: Path, more: dict[str, bytes]) -> None:
+def test_the_child_returns_the_same_as_the_reader(upload: Path, more: dict[str, bytes]) -> None:
     upload.write_bytes(make_zip({**FILES, **more}))
     here = read_bundle(upload.read_bytes())
     assert (len(here.answers), here.left_out) == (2, 21 if more else 0)
@@ -67,14 +67,14 @@ def test_defaults_reach_the_child(upload: Path) -> None:
     assert bundle.manifest == replace(defaults, system="m", backbone="m")
 
 
-def test_a_relative_path_is_one_from_here(upload: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_is_resolved_before_the_child_starts(upload: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(upload.parent)
     assert unpack(check_packed(Path(upload.name))) == unpack(check_packed(upload))
     with pytest.raises(FileNotFoundError):
         check_packed(Path("missing.zip"))
 
 
-def test_too_much_memory_is_a_clear_refusal(upload: Path) -> None:
+def test_excessive_memory_use_is_refused_with_a_message(upload: Path) -> None:
     upload.write_bytes(make_zip({f"answers/dpo/{n}/a.log": os.urandom(6 * 1024 * 1024) for n in (1, 2, 3)}))
     assert refusal(upload, replace(BUNDLE_CHILD, memory_bytes=60 * 1024 * 1024)) == [
         "Checking the file used too much memory, or failed; send a smaller or plainer one."
@@ -101,7 +101,7 @@ def request_of_one(tmp_path: Path) -> BundleRequest:
 
 
 def hostile(answers: int) -> bytes:
-    """A bundle whose answers take seconds each."""
+    """Return a bundle whose answers take seconds each."""
     source = b"".join(b"def a%d(): pass\n" % number for number in range(1_900)) + b"def f(x): return x\n"
     files = {f"answers/dpo/1/trial-{n}/answer.py": source for n in range(1, answers + 1)}
     return make_zip({"submission.json": GOOD_FILES["submission.json"], **files})
@@ -115,7 +115,7 @@ def hostile(answers: int) -> bytes:
     ],
     ids=["processor", "clock"],
 )
-def test_one_deadline_holds_for_all_answers_and_names_where_it_came(
+def test_one_deadline_applies_to_all_answers_and_names_the_place(
     upload: Path, request_of_one: BundleRequest, tmp_path: Path, child: ChildLimits, limit: str
 ) -> None:
     upload.write_bytes(hostile(20))
@@ -129,7 +129,7 @@ def test_one_deadline_holds_for_all_answers_and_names_where_it_came(
     assert list(scratch.iterdir()) == []
 
 
-def test_one_answer_is_applied_or_refused_as_it_is_here(request_of_one: BundleRequest) -> None:
+def test_one_answer_is_applied_or_refused_as_in_this_process(request_of_one: BundleRequest) -> None:
     task = request_of_one.tasks["lmr-mini"]["dpo/1"]
 
     def answer(content: str, kind: AnswerKind = AnswerKind.SOURCE) -> RawAnswer:

@@ -1,4 +1,4 @@
-"""Reading an output tree: which folders are papers, what differs, what is passed over, and what is refused."""
+"""Reading an output tree: which folders are papers, and which files are changes, ignored or refused."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def answer_of(reading: BundleReading) -> RawAnswer:
     return next(answer for answer in reading.answers if answer.task == "alpha/1")
 
 
-def passed_over(reading: BundleReading) -> list[str]:
+def ignored(reading: BundleReading) -> list[str]:
     return [each.message for each in reading.problems if each.severity is Severity.REMARK and not each.task]
 
 
@@ -60,11 +60,11 @@ def refusals(files: dict[str, bytes] | bytes, tasks: dict[str, TaskFiles]) -> li
 
 @pytest.mark.parametrize("root", ["", "gpt4o/", "a/b/c/"])
 @pytest.mark.parametrize("make", [make_zip, make_tar])
-def test_what_differs_is_found_wherever_the_papers_lie(root: str, make: type, tasks: dict[str, TaskFiles]) -> None:
+def test_changes_are_found_wherever_the_papers_are(root: str, make: type, tasks: dict[str, TaskFiles]) -> None:
     files = tree({"src/scores.py": CHANGED, "src/new.py": b"N = 1\n"}, root=root)
     reading = read(make(files), tasks)
     (answer,) = reading.answers
-    assert (reading.manifest, passed_over(reading), reading.refused) == (DESCRIBED, [], False)
+    assert (reading.manifest, ignored(reading), reading.refused) == (DESCRIBED, [], False)
     assert (answer.task, answer.file) == ("alpha/1", f"{root}{REPOSITORY}src/scores.py")
     assert answer.files == {"src/new.py": b"N = 1\n", "src/scores.py": CHANGED}
 
@@ -72,12 +72,12 @@ def test_what_differs_is_found_wherever_the_papers_lie(root: str, make: type, ta
 @pytest.mark.parametrize(
     "place", ["1-Alpha/alpha-repo/", "001-ALPHA/ALPHA-REPO/", "alpha/other-name/", "alpha/", "alpha-repo/"]
 )
-def test_a_paper_s_folder_may_be_called_in_several_ways(place: str, tasks: dict[str, TaskFiles]) -> None:
+def test_a_paper_folder_may_have_several_names(place: str, tasks: dict[str, TaskFiles]) -> None:
     files = {place + path: content for path, content in {**ALPHA, "src/scores.py": CHANGED}.items()}
     assert answer_of(read(files, tasks)).file == f"{place}src/scores.py"
 
 
-def test_folders_that_are_no_papers_are_named(tasks: dict[str, TaskFiles]) -> None:
+def test_folders_that_are_not_papers_are_listed(tasks: dict[str, TaskFiles]) -> None:
     more = {
         "__MACOSX/x": b"",
         ".git/config": b"",
@@ -85,7 +85,7 @@ def test_folders_that_are_no_papers_are_named(tasks: dict[str, TaskFiles]) -> No
         "77-Unknown/repo/a.py": b"x",
         "summary.txt": b"x",
     }
-    assert passed_over(read(tree(more=more), tasks)) == [
+    assert ignored(read(tree(more=more), tasks)) == [
         "Ignored, since 'small' has no paper with this name: 77-Unknown, logs"
     ]
 
@@ -105,7 +105,7 @@ def test_no_paper_at_all_is_refused(tasks: dict[str, TaskFiles]) -> None:
     assert refusals({"71-Other/repo/a.py": b"x = 1\n"}, tasks) == [("", message)]
 
 
-def test_a_tree_without_a_suite_says_what_is_missing() -> None:
+def test_a_tree_without_a_suite_is_refused_with_what_is_missing() -> None:
     (problem,) = read_bundle(make_zip(tree())).problems
     assert problem.message == (
         "This looks like an output tree, which has no submission.json; give its suite, system and the other fields in "
@@ -113,12 +113,12 @@ def test_a_tree_without_a_suite_says_what_is_missing() -> None:
     )
 
 
-def test_a_bundle_stays_a_bundle_beside_a_described_suite(tasks: dict[str, TaskFiles]) -> None:
+def test_a_bundle_is_read_as_one_even_if_a_suite_is_given(tasks: dict[str, TaskFiles]) -> None:
     reading = read(dict(GOOD_FILES), tasks)
     assert ([answer.task for answer in reading.answers], reading.described) == (["dpo/1"], False)
 
 
-def test_noise_is_one_remark_a_paper(tasks: dict[str, TaskFiles]) -> None:
+def test_ignored_files_give_one_remark_per_paper(tasks: dict[str, TaskFiles]) -> None:
     noise = {
         "__pycache__/a.pyc": b"\0", "src/.DS_Store": b"\0", "logs/run.log": b"x", "results/out.json": b"{}",
         "plot.png": b"\x89PNG", "model.json": b"\0\1", "test_mine.py": b"x = 1\n", "conftest.py": b"x = 1\n",
@@ -159,12 +159,12 @@ def test_hostile_archives_are_refused(name: str, tasks: dict[str, TaskFiles]) ->
     assert any(text.startswith(message) for text in found), found
 
 
-def test_symbolic_links_are_passed_over_and_lead_nowhere(tasks: dict[str, TaskFiles]) -> None:
+def test_symbolic_links_are_ignored_and_not_followed(tasks: dict[str, TaskFiles]) -> None:
     link = tar_info(REPOSITORY + "src/scores.py", kind=tarfile.SYMTYPE, target="/etc/passwd")
     files = tree({"src/scores.py": None})
     reading = read(make_tar_of(*((tar_info(n, size=len(c)), c) for n, c in files.items()), (link, b"")), tasks)
     assert "is missing from the modified repository" in answer_of(reading).wrong
-    assert passed_over(reading) == ["Ignored files that are not part of an answer - symbolic links: 1 (src/scores.py)."]
+    assert ignored(reading) == ["Ignored files that are not part of an answer - symbolic links: 1 (src/scores.py)."]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_symbolic_links_are_passed_over_and_lead_nowhere(tasks: dict[str, TaskFi
         (replace(TREE_LIMITS, total=200_000), "With this entry, whose declared size is 292 KB, "),
     ],
 )
-def test_every_bound_is_held(limits: ArchiveLimits, message: str, tasks: dict[str, TaskFiles]) -> None:
+def test_every_limit_is_enforced(limits: ArchiveLimits, message: str, tasks: dict[str, TaskFiles]) -> None:
     data = make_tar(tree({"src/zz.txt": os.urandom(300_000)}))
     with pytest.raises(BundleError) as caught:
         read_bundle(data, defaults=DESCRIBED, tasks=tasks, limits=replace(limits, problems=100), tree_limits=limits)
@@ -182,7 +182,7 @@ def test_every_bound_is_held(limits: ArchiveLimits, message: str, tasks: dict[st
 
 
 @pytest.mark.parametrize(("suffix", "what", "size"), [("py", "Python files", "8 MB"), ("txt", "files", "32 MB")])
-def test_what_is_changed_is_bounded_in_all(tasks: dict[str, TaskFiles], suffix: str, what: str, size: str) -> None:
+def test_the_total_size_of_changes_is_limited(tasks: dict[str, TaskFiles], suffix: str, what: str, size: str) -> None:
     half = os.urandom(500_000).hex().encode()
     many = {f"src/part_{number}.{suffix}": half for number in range(34)}
     data = make_zip(tree(many), compression=zipfile.ZIP_STORED)
@@ -190,15 +190,15 @@ def test_what_is_changed_is_bounded_in_all(tasks: dict[str, TaskFiles], suffix: 
     assert refusals(data, tasks)[-1][1] == message
 
 
-def test_paths_that_are_too_long_or_too_deep_are_passed_over(tasks: dict[str, TaskFiles]) -> None:
+def test_paths_that_are_too_long_or_too_deep_are_ignored(tasks: dict[str, TaskFiles]) -> None:
     long, deep = f"src/{'a' * 200}.py", f"src/{'a/' * 8}b.py"
     reading = read(tree({"src/scores.py": CHANGED, long: b"A = 1\n", deep: b"B = 1\n"}), tasks)
     assert list(answer_of(reading).files) == ["src/scores.py"]
-    (message,) = passed_over(reading)
+    (message,) = ignored(reading)
     assert message.startswith("Ignored files that are not part of an answer - files with very long paths: 2 (")
 
 
-# The maker of archives, not the reader, cuts a name at its first NUL and cannot write what is then empty.
+# zipfile, when writing, cuts a name at its first NUL and cannot write an empty name.
 NAMES = st.sampled_from(
     ["01-Alpha/alpha-repo/src/scores.py", "1-ALPHA/x/y.py", "beta/", "../x", "/x", "a/b/c", "01-Alpha", "\xe9/x.py",
      "01-Alpha/alpha-repo/unit_test/unit_test_1.py", "12-Beta/beta-repo/model.py", "answers/a/1/answer.py", "./x",

@@ -1,4 +1,4 @@
-"""Predictions in the forms of other tools: what is read, what counts as not attempted, and what is refused where."""
+"""Predictions in other tools' formats: what is read, not attempted, or refused, and at which place."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_every_form_of_predictions_is_read(form: str) -> None:
     assert reading.manifest.system == "m-1"
 
 
-def test_one_row_may_be_written_over_several_lines() -> None:
+def test_one_row_may_span_several_lines() -> None:
     (answer,) = read(json.dumps(row(), indent=1).encode()).answers
     assert answer.file == "line 1, model_patch"
 
@@ -78,7 +78,7 @@ def test_a_row_without_an_answer_is_not_attempted(nothing: dict[str, Any]) -> No
     assert reading.digest() not in {read(lines(row())).digest(), read(lines(row(), row("cd/1", **nothing))).digest()}
 
 
-def test_keys_of_other_tools_are_ignored_beside_the_right_ones() -> None:
+def test_other_tools_keys_are_ignored() -> None:
     foreign: dict[str, Any] = {"instance": {"repo": "x"}, "trials": 4, "functions": [], "exit_status": "submitted"}
     assert read(lines(row(**foreign, trial=1, function=None))).problems == ()
     misspelt = {"instance" if key == "instance_id" else key: value for key, value in row().items()}
@@ -101,13 +101,13 @@ def test_keys_of_other_tools_are_ignored_beside_the_right_ones() -> None:
         (json.dumps([row()] * 6001).encode(), ("", "The file has more than 6000 rows.")),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(data: bytes, expected: tuple[str, str]) -> None:
+def test_problems_name_their_place(data: bytes, expected: tuple[str, str]) -> None:
     problem = read(data).problems[0]
     assert (problem.severity, problem.file) == (Severity.REFUSE, expected[0])
     assert problem.message.startswith(expected[1])
 
 
-def test_a_diff_alone_is_refused_with_what_to_do() -> None:
+def test_a_single_diff_is_refused_with_advice() -> None:
     with pytest.raises(BundleError, match="This is a diff, which does not name the task it answers; put it at"):
         read(DIFF.encode())
 

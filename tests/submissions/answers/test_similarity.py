@@ -1,4 +1,4 @@
-"""How much of the golden function's code is in an answer."""
+"""Measuring how much of the golden function's code is in an answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GOLDEN = '''def total(xs, beta):
         found += beta * x
     return found
 '''
-# The same with another name and comment.
+# The same with a different name and comment.
 RENAMED = """def total(xs, beta):
     # Another remark.
     s = 0
@@ -40,7 +40,7 @@ def test_names_count_for_tokens_and_not_for_the_tree() -> None:
     assert expected == 0.615
 
 
-def test_the_tree_counts_equal_nodes_with_all_below_them() -> None:
+def test_the_tree_counts_nodes_with_equal_subtrees() -> None:
     """Inner nodes: Assign and Return of one; Assign, Return and its BinOp of the other. The Assign is in both."""
     assert similarity("def f():\n    a = 1\n    return a\n", "def f():\n    b = 2\n    return b + 1\n")["tree"] == 0.4
 
@@ -69,12 +69,12 @@ DOCSTRING_ONLY = 'def f():\n    """Sum of squares."""\n'
         DOCSTRING_ONLY,
     ],
 )
-def test_what_cannot_be_compared_has_none(answer: str) -> None:
+def test_texts_that_cannot_be_compared_have_no_similarity(answer: str) -> None:
     assert similarity(answer, GOLDEN) == {}
 
 
 @given(st.text(max_size=80) | st.text("def f():\n\t =+[](){}'\"#1x", max_size=80))
-def test_nothing_in_a_text_raises_and_no_number_is_outside(text: str) -> None:
+def test_any_text_is_compared_without_errors_and_within_range(text: str) -> None:
     for found in (similarity(text, GOLDEN), similarity(f"def f():\n    {text}", GOLDEN)):
         assert all(0 <= number <= 1 for number in found.values())
         assert found.keys() in (set(), {"tokens", "tree"})

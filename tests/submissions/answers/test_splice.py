@@ -174,7 +174,7 @@ PIECES = st.sampled_from(
     st.sampled_from(["", "def f(x):\n    return x\n", "class A:\n    def f(self):\n        return 1\n"]),
 )
 @example("\\", (FUNCTION, MODULE), "")
-def test_any_answer_is_placed_well_or_refused(text: str, target: tuple[Goal, str], tail: str) -> None:
+def test_any_answer_is_placed_correctly_or_refused(text: str, target: tuple[Goal, str], tail: str) -> None:
     goal, pristine = target
     with contextlib.suppress(AnswerError):
         result = splice(pristine.encode(), goal, (text + tail).encode())
@@ -189,8 +189,8 @@ def test_any_answer_is_placed_well_or_refused(text: str, target: tuple[Goal, str
     st.lists(PIECES, max_size=8).map("".join),
     st.sampled_from([FUNCTION, METHOD]),
 )
-def test_a_file_in_which_the_goal_is_found_takes_an_answer(before: str, stub: str, after: str, goal: Goal) -> None:
-    """What the importer takes for runnable, no answer fails for the file's sake."""
+def test_a_file_whose_goal_is_found_accepts_an_answer(before: str, stub: str, after: str, goal: Goal) -> None:
+    """If the importer accepts a file as runnable, no answer fails because of the file."""
     pristine = f"{before}\n{stub}{after}".encode()
     with contextlib.suppress(SourceError):
         find_goal(pristine, goal)

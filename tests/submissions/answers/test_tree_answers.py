@@ -1,4 +1,4 @@
-"""An answer for each task of a modified repository."""
+"""Building an answer for each task of a modified repository."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tasks(tmp_path: Path) -> dict[str, TaskFiles]:
 
 
 def answers(files: dict[str, bytes], tasks: dict[str, TaskFiles]) -> tuple[dict[str, RawAnswer], list[Problem]]:
-    """The answers by task, and the remarks on tasks that are none on what was set aside beside an answer."""
+    """Return the answers by task, and the remarks except those on changes set aside."""
     reading = read(files, tasks)
     assert not reading.refused
     made = {answer.task: answer for answer in reading.answers}
@@ -51,7 +51,7 @@ def test_each_task_gets_its_own_goal_and_the_others_stay_masked(tasks: dict[str,
     assert applied.goal_source == "def first(x):\n    return helper(x) + 1\n"
 
 
-def test_what_is_changed_beside_the_goals_goes_to_every_task_that_was_attempted(tasks: dict[str, TaskFiles]) -> None:
+def test_changes_besides_the_goals_belong_to_every_attempted_task(tasks: dict[str, TaskFiles]) -> None:
     changed = BOTH.replace(b"def helper(x):\n    return x\n", b"def helper(x):\n    return x + 7\n")
     made, _ = answers(tree({"src/scores.py": changed, "src/extra.py": b"E = 1\n", "README.md": b"New.\n"}), tasks)
     for task, own in (("alpha/1", FIRST), ("alpha/2", SECOND)):
@@ -72,11 +72,11 @@ def test_what_is_changed_beside_the_goals_goes_to_every_task_that_was_attempted(
     ],
     ids=["line ends", "docstring and comment", "below"],
 )
-def test_a_goal_that_does_the_same_is_not_attempted(tasks: dict[str, TaskFiles], changed: bytes) -> None:
+def test_a_goal_changed_only_in_formatting_is_not_attempted(tasks: dict[str, TaskFiles], changed: bytes) -> None:
     assert answers(tree({"src/scores.py": changed}), tasks)[0] == {}
 
 
-def test_a_change_elsewhere_in_the_goal_s_file_is_said(tasks: dict[str, TaskFiles]) -> None:
+def test_a_change_elsewhere_in_the_goal_file_is_reported(tasks: dict[str, TaskFiles]) -> None:
     made, remarks = answers(tree({"src/scores.py": FIRST}), tasks)
     assert list(made) == ["alpha/1"]
     (remark,) = remarks
@@ -88,7 +88,7 @@ def test_a_change_elsewhere_in_the_goal_s_file_is_said(tasks: dict[str, TaskFile
     )
 
 
-def test_converted_line_ends_do_not_make_a_file_of_changes(tasks: dict[str, TaskFiles]) -> None:
+def test_converted_line_ends_are_not_changes(tasks: dict[str, TaskFiles]) -> None:
     made, _ = answers(tree({"src/scores.py": FIRST.replace(b"\n", b"\r\n")}), tasks)
     assert made["alpha/1"].files == {"src/scores.py": FIRST}
     assert with_line_ends_of(b"a\r\nb\r\n", b"a\nc\n") == b"a\r\nc\r\n"
@@ -102,9 +102,7 @@ def test_converted_line_ends_do_not_make_a_file_of_changes(tasks: dict[str, Task
         (b"def first(x:\n", "src/scores.py, line 1, is not valid Python: '(' was never closed."),
     ],
 )
-def test_what_is_left_of_a_goal_may_be_a_bad_answer(
-    tasks: dict[str, TaskFiles], content: bytes | None, message: str
-) -> None:
+def test_a_broken_goal_is_a_bad_answer(tasks: dict[str, TaskFiles], content: bytes | None, message: str) -> None:
     made, _ = answers(tree({"src/scores.py": content}), tasks)
     assert set(made) == {"alpha/1", "alpha/2"}
     with pytest.raises(AnswerError) as caught:
@@ -112,7 +110,7 @@ def test_what_is_left_of_a_goal_may_be_a_bad_answer(
     assert caught.value.message.startswith(message)
 
 
-def test_another_task_s_broken_file_is_not_one_s_own_fault(tasks: dict[str, TaskFiles]) -> None:
+def test_another_tasks_broken_file_breaks_no_answer(tasks: dict[str, TaskFiles]) -> None:
     made, _ = answers(tree({"src/scores.py": FIRST, "src/other.py": b"def third(x:\n"}), tasks)
     assert made["alpha/1"].files == {"src/scores.py": FIRST}
     (aside,) = made["alpha/1"].aside
@@ -120,7 +118,7 @@ def test_another_task_s_broken_file_is_not_one_s_own_fault(tasks: dict[str, Task
     assert made["alpha/3"].wrong.startswith("src/other.py, line 1, is not valid Python")
 
 
-def test_a_changed_test_is_kept_beside_and_not_applied(tasks: dict[str, TaskFiles]) -> None:
+def test_a_changed_test_is_set_aside_and_not_applied(tasks: dict[str, TaskFiles]) -> None:
     made, _ = answers(tree({"src/scores.py": FIRST, "unit_test/unit_test_1.py": b"print('Passed')\n"}), tasks)
     answer = made["alpha/1"]
     assert answer.files == {"src/scores.py": FIRST}
@@ -151,7 +149,7 @@ def test_new_files_that_an_answer_may_not_have_are_left_out(
 SOLVED = IN_TEST.replace(b"    raise NotImplementedError\n", b"    import os\n    return x\n")
 
 
-def test_in_a_test_file_the_goal_alone_is_taken(tasks: dict[str, TaskFiles]) -> None:
+def test_only_the_goal_is_taken_from_a_test_file(tasks: dict[str, TaskFiles]) -> None:
     made, _ = answers(tree(beta={"unit_test/unit_test_1.py": SOLVED}), tasks)
     assert made["beta/1"].files == {"unit_test/unit_test_1.py": SOLVED}
     assert made["beta/1"].aside == ()
@@ -174,7 +172,7 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=examples(30))
 @given(st.lists(PIECES, max_size=5).map(b"".join))
-def test_whatever_is_in_the_goal_s_file_is_an_answer_or_a_bad_one(tasks: dict[str, TaskFiles], content: bytes) -> None:
+def test_any_goal_file_gives_an_answer_or_a_bad_answer(tasks: dict[str, TaskFiles], content: bytes) -> None:
     made, _ = answers(tree({"src/scores.py": content}, {"unit_test/unit_test_1.py": content}), tasks)
     for task, answer in made.items():
         with contextlib.suppress(AnswerError):
@@ -202,15 +200,17 @@ def task(tmp_path: Path) -> TaskFiles:
 @pytest.mark.parametrize(
     ("hostile", "reason"),
     [
-        ({"other.py/x.txt": b"x\n"}, "lies below other.py, which is no folder"),
-        ({"link/x.txt": b"x\n"}, "lies below link, which is no folder"),
-        ({"new.py": b"x = 1\n", "new.py/x.txt": b"x\n"}, "lies below new.py, which is no folder"),
-        ({"new.py/x.txt": b"x\n", "new.py": b"x = 1\n"}, "lies below new.py, which is no folder"),
+        ({"other.py/x.txt": b"x\n"}, "is below other.py, which is not a folder"),
+        ({"link/x.txt": b"x\n"}, "is below link, which is not a folder"),
+        ({"new.py": b"x = 1\n", "new.py/x.txt": b"x\n"}, "is below new.py, which is not a folder"),
+        ({"new.py/x.txt": b"x\n", "new.py": b"x = 1\n"}, "is below new.py, which is not a folder"),
         ({"a" * 256 + ".txt": b"x\n"}, "has a path of more than 200 characters"),
         ({"a/" * 8 + "x.txt": b"x\n"}, "has a path of more than 8 parts"),
     ],
 )
-def test_what_no_disk_takes_is_set_aside(task: TaskFiles, hostile: dict[str, bytes], reason: str) -> None:
+def test_names_that_the_file_system_refuses_are_set_aside(
+    task: TaskFiles, hostile: dict[str, bytes], reason: str
+) -> None:
     folder = TreeFolder(
         place="01-Alpha/repo", changed={"model.py": RIGHT, "parts/x.txt": b"x\n", **hostile}, protected={}
     )

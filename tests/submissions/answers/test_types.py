@@ -1,4 +1,4 @@
-"""Names of tasks as people write them."""
+"""Normalising task names."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ from submissions.answers.types import task_named
         ("", ""),
     ],
 )
-def test_a_task_may_be_written_as_its_folder(written: str, meant: str) -> None:
+def test_a_task_may_be_named_by_its_folder(written: str, meant: str) -> None:
     assert task_named(written) == meant

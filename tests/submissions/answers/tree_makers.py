@@ -1,4 +1,4 @@
-"""A small suite of masked repositories and the output trees that agents leave of it."""
+"""A small suite of masked repositories, and output trees made from it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def tree(
     root: str = "",
     more: Mapping[str, bytes] | None = None,
 ) -> dict[str, bytes]:
-    """Both masked repositories with these files changed (None removes one), and ``more`` beside them."""
+    """Return both masked repositories with these files changed (None removes one), and ``more`` files."""
     made: dict[str, bytes] = {}
     for slug, changes in (("alpha", alpha), ("beta", beta)):
         for path, content in {**REPOSITORIES[slug], **(changes or {})}.items():
@@ -83,7 +83,7 @@ def tree(
 
 
 def task_files(folder: Path) -> dict[str, TaskFiles]:
-    """The masked repositories, written below ``folder``, as tasks."""
+    """Write the masked repositories below ``folder`` and return them as tasks."""
     for slug, files in REPOSITORIES.items():
         for path, content in files.items():
             target = folder / slug / path

@@ -1,4 +1,4 @@
-"""Model endpoints for tests, usable by every room's tests."""
+"""Factory of model endpoints for all tests."""
 
 from __future__ import annotations
 

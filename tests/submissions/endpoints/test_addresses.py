@@ -1,4 +1,4 @@
-"""Which texts are endpoints' addresses, and the origin of each."""
+"""Parsing endpoint addresses and their origins."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_origin_is_normalised(address: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("", "plain ASCII"),
         ("api.example.org/v1", "begins with https://"),
@@ -50,9 +50,9 @@ def test_the_origin_is_normalised(address: str, expected: str) -> None:
         ("https://api.example.org/" + "a" * 300, "at most 300"),
     ],
 )
-def test_what_is_no_address_is_said(address: str, said: str) -> None:
-    assert said in problem(address)
-    with pytest.raises(AddressError, match=re.escape(said)):
+def test_invalid_addresses_are_refused_with_a_reason(address: str, message: str) -> None:
+    assert message in problem(address)
+    with pytest.raises(AddressError, match=re.escape(message)):
         origin(address)
 
 

@@ -1,4 +1,4 @@
-"""Of a file that is understood in part, only actions are counted, and the rest is said."""
+"""Partly understood files: only actions are counted, and the rest is reported."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.submissions.trajectories.test_reading import EVENTS, READ, RUN, lines
 @pytest.mark.parametrize(
     ("objects", "steps"),
     [
-        # An observation belongs to the step before it, whatever else it names, and the second one, too.
+        # Every observation belongs to the preceding step, whatever else it names.
         (
             [{"command": "ls"}, {"kind": "ToolObservation", "tool_name": "bash", "output": "a"}, {"output": "b"}],
             (Step(Action.OTHER, "ls", "a\nb"),),
         ),
         ([{"tool": "bash", "input": "ls"}, {"type": "tool_result", "content": "a"}], (Step(Action.RUN, "ls", "a"),)),
         ([{"source": "environment", "text": "up"}, {"command": "ls"}], (Step(Action.OTHER, "ls"),)),
-        # A prompt is nobody's step.
+        # A prompt is not a step.
         (
             [{"source": "user", "message": "Do it."}, {"source": "agent", "message": "Yes."}],
             (Step(Action.MESSAGE, "Yes."),),
@@ -28,7 +28,7 @@ from tests.submissions.trajectories.test_reading import EVENTS, READ, RUN, lines
             [{"type": "system_prompt", "text": "You"}, {"type": "thought", "thought": "Hm."}],
             (Step(Action.OTHER, thought="Hm."),),
         ),
-        # A word within a kind that only sounds like an action is none.
+        # A word within a kind that resembles an action is not an action.
         ([{"command": "ls"}, {"type": "item.completed", "item": {}}], (Step(Action.OTHER, "ls"),)),
         ([{"command": "ls"}, {"name": "run-1", "version": 2}], (Step(Action.OTHER, "ls"),)),
     ],
@@ -37,12 +37,12 @@ def test_only_actions_are_counted(objects: list[object], steps: tuple[Step, ...]
     assert read_trajectory(lines(*objects)).runs[""].steps == steps
 
 
-def test_of_what_is_mostly_not_understood_no_step_is_counted() -> None:
+def test_no_step_is_counted_if_most_events_are_not_understood() -> None:
     other = [{"type": "item.started"}, {"type": "item.completed"}]
     with pytest.raises(TrajectoryError) as refused:
         read_trajectory(lines({"command": "ls"}, *other))
     assert str(refused.value).startswith(
-        "2 of 3 events were not understood (type item.started; type item.completed), so no step is counted. It is stored"
+        "2 of 3 events were not understood (type item.started; type item.completed), so no step is counted. It is"
     )
     reading = read_trajectory(lines({**RUN, "history": [*EVENTS[3], *other, *other]}))
     (found,) = reading.runs.values()

@@ -1,4 +1,4 @@
-"""Trajectories in every form and state in which people have them, and the one form that they are read into."""
+"""Parsing trajectories of every format and state into one form."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.conftest import examples
 
 
 def action(number: int, name: str, args: dict[str, Any], *, reply: str = "", source: str = "agent") -> dict[str, Any]:
-    """An action as OpenHands writes it, at a second of its own."""
+    """Return an action as OpenHands writes it, at a distinct second."""
     event = {"id": number, "timestamp": f"2025-05-16T01:00:{number:02}.000000", "source": source, "message": ""}
     event |= {"action": name, "args": args}
     if reply:
@@ -37,7 +37,7 @@ def action(number: int, name: str, args: dict[str, Any], *, reply: str = "", sou
 
 
 def observation(number: int, cause: int, name: str, content: str) -> dict[str, Any]:
-    """What came of an action."""
+    """Return the observation of an action."""
     time = f"2025-05-16T01:00:{number:02}.500000"
     return {"id": number, "timestamp": time, "source": "agent", "cause": cause, "observation": name, "content": content}
 
@@ -96,7 +96,7 @@ def lines(*runs: object) -> bytes:
 
 
 def test_a_run_is_read_step_by_step() -> None:
-    """Each reply's tokens and cost are counted once; what the machinery notes for itself is left out."""
+    """Each reply's tokens and cost are counted once; OpenHands' own events are left out."""
     assert read_trajectory(lines(RUN)).runs == {"3": READ}
     assert READ.counts() == {"run": 2, "read": 1, "edit": 1, "message": 2, "finish": 1, "other": 1}
 
@@ -108,7 +108,7 @@ def test_a_list_of_events_is_one_run_without_a_name() -> None:
     assert (name, others, len(found.steps), found.dollars) == ("", [], 8, None)
 
 
-def test_several_runs_are_told_apart_and_the_later_of_one_counts() -> None:
+def test_several_runs_are_distinguished_and_the_later_of_two_counts() -> None:
     failed: dict[str, Any] = {"instance_id": "3", "history": [], "metrics": None, "error": "BadRequestError: too long"}
     other = {**RUN, "instance_id": 14}
     found = read_trajectory(lines(failed, other, RUN)).runs
@@ -117,7 +117,7 @@ def test_several_runs_are_told_apart_and_the_later_of_one_counts() -> None:
     assert read_trajectory(lines(RUN, failed)).runs["3"].ending == "BadRequestError: too long"
 
 
-def test_broken_lines_are_passed_over() -> None:
+def test_broken_lines_are_ignored() -> None:
     data = (
         b"\xef\xbb\xbf"
         + lines(RUN)
@@ -151,13 +151,13 @@ ERROR = {"source": "agent", "observation": "error", "content": "RateLimitError:\
         ([ERROR, state("running"), *EVENTS[3]], ""),
     ],
 )
-def test_a_run_that_stopped_names_its_own_reason(last: list[dict[str, Any]], ending: str) -> None:
+def test_a_stopped_run_has_its_own_reason(last: list[dict[str, Any]], ending: str) -> None:
     (found,) = read_trajectory(lines({**RUN, "history": [*EVENTS[:4], last]})).runs.values()
     assert found.ending == f"stopped without finishing{': ' if ending else ''}{ending}"
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"{}", b"[]", b"[[[", b"null", b"[" * 100_000, b'{"history": 1}\n'])
-def test_what_is_no_run_is_refused(data: bytes) -> None:
+def test_files_without_a_run_are_refused(data: bytes) -> None:
     with pytest.raises(TrajectoryError, match="Nothing in the trajectory can be shown"):
         read_trajectory(data)
 
@@ -181,7 +181,7 @@ FOREIGN = st.lists(st.dictionaries(KEYS, WORDS | VALUES, max_size=7) | VALUES, m
 
 @settings(max_examples=examples(100))
 @given(history=FOREIGN, metrics=VALUES, error=VALUES, name=VALUES, cut=st.integers(0, 40))
-def test_nothing_in_a_file_raises_anything_else(history: Any, metrics: Any, error: Any, name: Any, cut: int) -> None:
+def test_any_content_is_read_or_refused(history: Any, metrics: Any, error: Any, name: Any, cut: int) -> None:
     run = {"instance_id": name, "history": history, "metrics": metrics, "error": error}
     data = json.dumps(run).encode()
     try:
@@ -194,22 +194,22 @@ def test_nothing_in_a_file_raises_anything_else(history: Any, metrics: Any, erro
 
 @settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=200))
-def test_no_bytes_raise_anything_else(data: bytes) -> None:
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     with pytest.raises(TrajectoryError):
         read_trajectory(data)
 
 
 def with_metrics(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same as a session has them: usage in the replies, sums in the events."""
-    told = []
+    """Return the events as in a session: usage in the replies, sums in the events."""
+    converted = []
     usages = {each["response_id"]: each for each in METRICS["token_usages"]}
     for event in events:
         reply = event.get("tool_call_metadata", {}).get("model_response", {}).get("id")
         if reply:
             response = {"id": reply, "usage": usages[reply]}
             event = {**event, "tool_call_metadata": {"model_response": response}, "llm_metrics": METRICS}
-        told.append(event)
-    return told
+        converted.append(event)
+    return converted
 
 
 FLAT = with_metrics([event for pair in EVENTS for event in pair if event is not NOTHING])
@@ -217,7 +217,7 @@ SESSION = {f"events/{event['id']}.json": json.dumps(event, indent=1).encode() fo
 OF_SESSION = replace(READ, steps=tuple(replace(step, dollars=None) for step in READ.steps))
 
 
-def test_a_sessions_folder_is_read_like_a_list() -> None:
+def test_a_session_folder_is_read_like_a_list() -> None:
     """Event 10 comes after event 9, and the cache's repetitions count once."""
     files = {**SESSION, "event_cache/0-25.json": json.dumps(FLAT).encode(), "metadata.json": b'{"title": "x"}'}
     reading = read_trajectory(folder_as_lines({**files, "log.txt": b"words"}))
@@ -229,14 +229,14 @@ def test_a_sessions_folder_is_read_like_a_list() -> None:
     assert read_trajectory(folder_as_lines({"0.json": json.dumps(FLAT).encode()})).runs == {"": OF_SESSION}
 
 
-def test_kinds_that_are_not_known_are_shown_and_said() -> None:
+def test_unknown_kinds_are_shown_with_a_remark() -> None:
     reading = read_trajectory(lines(*FLAT, action(20, "dance", {"with": "me"})))
     assert reading.runs[""].steps[-1] == Step(Action.OTHER, 'dance: {"with": "me"}')
     assert reading.remarks == ("1 action is of an unknown kind (dance); shown as “other”.",)
 
 
 GENERIC: dict[str, tuple[list[object], tuple[Step, ...]]] = {
-    "actions with what came of them": (
+    "actions with observations": (
         [
             {"thought": "Look.", "action": "ls -la", "observation": "core.py", "execution_time": 0.5},
             {"action": "submit", "observation": ""},
@@ -280,7 +280,7 @@ def test_other_agents_lines_are_steps(name: str) -> None:
         assert (reading.runs[""].source, reading.remarks) == ("generic", ())
 
 
-def test_objects_without_a_known_field_are_no_steps_and_said() -> None:
+def test_objects_without_a_known_field_give_a_remark_and_no_step() -> None:
     reading = read_trajectory(lines({"command": "ls"}, {"colour": "blue"}) + b"not json\n")
     assert reading.runs[""].steps == (Step(Action.OTHER, "ls"),)
     assert reading.remarks == (
@@ -303,7 +303,7 @@ OBJECTS = st.lists(
 
 @settings(max_examples=examples(100))
 @given(objects=OBJECTS, in_folder=st.booleans())
-def test_nothing_in_other_agents_files_raises_anything_else(objects: list[Any], in_folder: bool) -> None:
+def test_any_content_of_other_agents_is_read_or_refused(objects: list[Any], in_folder: bool) -> None:
     data = lines(*objects)
     if in_folder:
         data = folder_as_lines({f"{place}.json": json.dumps(each).encode() for place, each in enumerate(objects)})
@@ -316,12 +316,12 @@ def test_nothing_in_other_agents_files_raises_anything_else(objects: list[Any], 
     assert all(remark.endswith(".") for remark in found.remarks)
 
 
-def test_prices_that_cannot_be_told_apart_are_no_steps() -> None:
+def test_prices_that_cannot_be_assigned_belong_to_no_step() -> None:
     (found,) = read_trajectory(lines({**RUN, "metrics": {**METRICS, "costs": [{"cost": 0.6}]}})).runs.values()
     assert found == replace(READ, steps=OF_SESSION.steps)
 
 
-def test_events_without_ids_are_each_another_one() -> None:
+def test_events_without_ids_are_all_kept() -> None:
     same = {"source": "agent", "action": "run", "args": {"command": "ls"}}
     answer = {"source": "agent", "observation": "run", "content": "core.py", "extras": {}}
     found = read_trajectory(lines(same, answer, same)).runs[""]
@@ -337,11 +337,11 @@ STEPS = (
 WHOLE = AgentRun("agent", STEPS, "finished", 500, 60, 0.02)
 
 
-def test_it_is_the_same_after_the_database() -> None:
+def test_a_run_survives_the_database_unchanged() -> None:
     assert AgentRun.from_data(json.loads(json.dumps(WHOLE.as_data()))) == WHOLE
 
 
-def test_long_texts_lose_their_middle_and_say_so() -> None:
+def test_long_texts_lose_their_middle_with_a_note() -> None:
     text = bounded("v" * 600 + "w" * 600, 300)
     kept = text.count("v"), text.count("w")
     assert text == "v" * kept[0] + f"\n[… {1200 - sum(kept)} characters left out …]\n" + "w" * kept[1]
@@ -349,7 +349,7 @@ def test_long_texts_lose_their_middle_and_say_so() -> None:
     assert bounded("v" * 300, 300) == "v" * 300
 
 
-def test_what_no_database_takes_is_replaced() -> None:
+def test_characters_that_databases_refuse_are_replaced() -> None:
     step = Step(Action.RUN, "a\0b", "\ud83d", "ok")
     assert (step.input, step.observation) == ("a\ufffdb", "\ufffd")
 
@@ -378,11 +378,11 @@ def test_after_too_many_characters_steps_are_shortened() -> None:
         {"steps": [{"action": "run", "colour": "blue"}]},
     ],
 )
-def test_anything_else_is_refused(data: Any) -> None:
+def test_other_stored_data_is_refused(data: Any) -> None:
     with pytest.raises(TrajectoryError):
         AgentRun.from_data(data)
 
 
 @pytest.mark.parametrize("number", [-1, True, "7", float("nan"), float("inf"), 10**16])
-def test_numbers_that_are_none_are_unknown(number: object) -> None:
+def test_values_that_are_not_numbers_are_unknown(number: object) -> None:
     assert (tokens(number), amount(number)) == (None, None)

@@ -1,4 +1,4 @@
-"""Trajectories of forms that are not read are recognised by what is in them, and counted as nothing."""
+"""Trajectory formats that are not parsed are recognised by their content, and no step is counted."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ FILES: Final = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_it_is_named_and_no_step_is_counted(name: str) -> None:
+def test_the_format_is_named_and_no_step_is_counted(name: str) -> None:
     form, data = FILES[name]
     message = f"This looks like {form}, which is not read yet: it is stored as it is, and its steps are not counted."
     reading = read_trajectory(data)
@@ -90,7 +90,7 @@ def test_it_is_named_and_no_step_is_counted(name: str) -> None:
     assert read_limited(data, instance_id="3") == found
 
 
-def test_what_an_openhands_run_cost_is_read_all_the_same() -> None:
+def test_the_cost_of_an_openhands_v1_run_is_read() -> None:
     other = {**V1_RUN, "instance_id": "4", "metrics": None}
     runs = read_trajectory(lines(V1_RUN, other)).runs
     assert [(name, run.source, run.input_tokens, run.output_tokens, run.dollars) for name, run in runs.items()] == [
@@ -112,19 +112,19 @@ def test_what_an_openhands_run_cost_is_read_all_the_same() -> None:
         {"messages": [], "info": SWE_AGENT["info"], "trajectory_format": "mini-swe-agent-1"},
     ],
 )
-def test_one_key_alone_names_no_form(value: dict[str, Any]) -> None:
+def test_one_key_alone_identifies_no_format(value: dict[str, Any]) -> None:
     assert form_of([value]) is None
     assert form_of([[value], value]) is None
 
 
-def test_of_several_runs_none_may_be_the_papers() -> None:
+def test_several_runs_may_include_none_of_the_paper() -> None:
     data = lines(V1_RUN, {**V1_RUN, "instance_id": "4"})
     found = read_limited(data, instance_id="9")
     assert (found.unread, found.as_data()["steps"]) == ("The file has 2 runs, none with the id '9'.", None)
 
 
 @pytest.mark.parametrize("name", [*(name for name in FILES if "folder" not in name), "OpenHands"])
-def test_sent_as_predictions_it_is_refused_once_with_the_place_where_it_belongs(name: str) -> None:
+def test_a_trajectory_sent_as_predictions_is_refused_once_with_advice(name: str) -> None:
     event = {"id": 1, "source": "agent", "action": "run", "args": {"command": "ls"}}
     run = {"instance_id": "3", "history": [event], "git_patch": "diff"}
     form, data = FILES.get(name) or ("an OpenHands trajectory", lines(run, run))
@@ -150,7 +150,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(VALUES, max_size=5), st.booleans())
-def test_nothing_in_a_file_raises_anything_else(values: list[Any], in_lines: bool) -> None:
+def test_any_content_is_read_or_refused(values: list[Any], in_lines: bool) -> None:
     data = lines(*values) if in_lines else json.dumps(values).encode()
     try:
         reading = read_trajectory(data)
@@ -164,8 +164,8 @@ def test_nothing_in_a_file_raises_anything_else(values: list[Any], in_lines: boo
 @pytest.mark.parametrize("form", [V1_RUN, SWE_AGENT, ATIF])
 @settings(max_examples=examples(100), deadline=None)
 @given(data=st.data())
-def test_a_form_with_parts_missing_is_never_another_s_steps(form: dict[str, Any], data: st.DataObject) -> None:
-    """Whatever is left out of such a file, its prompts and observations are no actions."""
+def test_an_incomplete_format_is_never_read_as_another_one(form: dict[str, Any], data: st.DataObject) -> None:
+    """Whatever is removed from such a file, its prompts and observations are not read as actions."""
     left = {key: value for key, value in form.items() if data.draw(st.booleans(), label=key)}
     try:
         runs = read_trajectory(lines(left)).runs
