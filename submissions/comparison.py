@@ -27,7 +27,7 @@ _LONGEST_RUN: Final = 8
 _KEPT: Final = 3
 _LARGEST_BLOCK: Final = 2_500
 """Removed lines times added lines of one change. Beyond this product, lines are paired in order."""
-_ALIKE: Final = 0.4
+_LEAST_LIKENESS: Final = 0.4
 """Lines that share fewer of their words are not treated as versions of each other."""
 _DOCSTRING: Final = '"""\N{HORIZONTAL ELLIPSIS}"""'
 _WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")
@@ -223,7 +223,7 @@ def _pairs(left: Sequence[str], right: Sequence[str], span_: Span, other: Span) 
     best = [[0.0] * (len(columns) + 1) for _ in range(len(rows) + 1)]
     for row in reversed(range(len(rows))):
         for column in reversed(range(len(columns))):
-            paired = like[row][column] + best[row + 1][column + 1] if like[row][column] >= _ALIKE else 0.0
+            paired = like[row][column] + best[row + 1][column + 1] if like[row][column] >= _LEAST_LIKENESS else 0.0
             best[row][column] = max(paired, best[row + 1][column], best[row][column + 1])
     pairs, row, column = [], 0, 0
     while row < len(rows) and column < len(columns):

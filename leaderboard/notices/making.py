@@ -20,7 +20,7 @@ from leaderboard.models import MailChoice, Notice
 from leaderboard.models.enums import NoticeKind
 from leaderboard.notices.mailing import is_offered, push_mails
 from leaderboard.notices.reading import mark_read
-from reviews.annotators.readiness import what_is_missing
+from reviews.annotators.readiness import missing_steps
 from reviews.enums import NEWEST_CLOSED, CaseKind, Role, TriggerKind
 from reviews.labelling.claiming import claimable
 from reviews.models import Case, Reviewer, Trigger
@@ -174,7 +174,7 @@ def _waiting_reviews() -> list[Notice]:
 
 def _has_work(reviewer: Reviewer) -> bool:
     """Whether something waits that this reviewer could take now."""
-    return any(claimable(reviewer, role).exists() for role in Role) and not what_is_missing(reviewer)
+    return any(claimable(reviewer, role).exists() for role in Role) and not missing_steps(reviewer)
 
 
 def _store(notices: Collection[Notice]) -> None:

@@ -34,7 +34,7 @@ def current() -> GuidelineRevision:
     try:
         with transaction.atomic():
             return GuidelineRevision.objects.create(
-                number=1, text=_tidied(SHIPPED.read_text(encoding="utf-8")), changes="The first revision."
+                number=1, text=_normalised(SHIPPED.read_text(encoding="utf-8")), changes="The first revision."
             )
     except IntegrityError:  # Another request stored it first.
         return GuidelineRevision.objects.latest("number")
@@ -55,10 +55,10 @@ def publish(*, actor: User, text: str, changes: str, made_from: int | None = Non
     if not actor.is_staff:
         msg = "Only maintainers may change the guidelines."
         raise NotAllowedError(msg)
-    text, changes = _tidied(text), changes.strip()
+    text, changes = _normalised(text), changes.strip()
     newest = current()
     if made_from is not None and made_from != newest.number:
-        raise ReviewError(_overtaken(newest.number, made_from))
+        raise ReviewError(_newer_revision_message(newest.number, made_from))
     if not text.strip():
         msg = "The guidelines are empty. Enter their text."
         raise ReviewError(msg)
@@ -75,7 +75,7 @@ def publish(*, actor: User, text: str, changes: str, made_from: int | None = Non
             )
             record(verb=Verb.GUIDELINE, subject=made, actor=actor, reason=changes)
     except IntegrityError as error:
-        raise ReviewError(_overtaken(newest.number + 1, newest.number)) from error
+        raise ReviewError(_newer_revision_message(newest.number + 1, newest.number)) from error
     return made
 
 
@@ -107,14 +107,14 @@ def difference(old: str, new: str) -> Comparison:
     return side_by_side(old.rstrip("\n"), new.replace("\r\n", "\n").rstrip("\n"), languages=("", ""))
 
 
-def _tidied(text: str) -> str:
+def _normalised(text: str) -> str:
     """Normalise line ends, which browsers change, and trailing blanks, so that they do not count as changes."""
     return (
         "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").strip().split("\n")) + "\n"
     )
 
 
-def _overtaken(newest: int, made_from: int) -> str:
+def _newer_revision_message(newest: int, made_from: int) -> str:
     return (
         f"Revision {newest} was published while you edited revision {made_from}. Your text is kept below: "
         "add the changes of the new revision to it, then publish it again."

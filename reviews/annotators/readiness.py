@@ -30,7 +30,7 @@ class MissingStepError(NotReadyError):
         self.address = address
 
 
-def what_is_missing(reviewer: Reviewer) -> list[Missing]:
+def missing_steps(reviewer: Reviewer) -> list[Missing]:
     """Return the steps before the next item, in order; empty if the reviewer is ready."""
     missing = []
     if not reviewer.affiliation:
@@ -62,6 +62,6 @@ def require_ready(reviewer: Reviewer, role: Role) -> None:
     if not reviewer.active or role not in reviewer.roles:
         msg = f"You are not {'an active' if not reviewer.active else 'an'} {role.label}. Ask a maintainer."
         raise MissingStepError(msg, address=reverse("reviews"))
-    missing = what_is_missing(reviewer)
+    missing = missing_steps(reviewer)
     if missing:
         raise MissingStepError(missing[0].sentence, address=missing[0].address)

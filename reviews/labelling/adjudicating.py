@@ -71,7 +71,7 @@ def _decide(assignment: Assignment, given: _Given) -> Decision:
         held = Assignment.objects.select_related("reviewer__user").get(pk=assignment.pk)
         stored = Decision.objects.filter(case=case).first()
         if stored is not None:
-            return _same(stored, given, held.reviewer)
+            return _existing_decision(stored, given, held.reviewer)
         _require_access(case, held)
         require_guidelines_read(held.reviewer)
         now = timezone.now()
@@ -102,7 +102,7 @@ def _decide(assignment: Assignment, given: _Given) -> Decision:
     return decision
 
 
-def _same(stored: Decision, given: _Given, reviewer: Reviewer) -> Decision:
+def _existing_decision(stored: Decision, given: _Given, reviewer: Reviewer) -> Decision:
     if stored.adjudicator_id != reviewer.pk:
         msg = "Another adjudicator has decided this case. Your note is kept as a draft. Take the next case."
         raise LeaseLostError(msg)

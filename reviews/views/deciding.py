@@ -67,7 +67,7 @@ def adjudicate(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("reviews")
     if assignment.state != AssignmentState.EVIDENCE:
         return _lost(request, assignment, holding.why_lost(assignment), DecideForm(), status=HTTPStatus.OK)
-    return _page(request, assignment, DecideForm(initial=_typed_before(assignment)))
+    return _page(request, assignment, DecideForm(initial=_draft_decision(assignment)))
 
 
 @action(_address)
@@ -109,7 +109,7 @@ def adjudicate_beat(request: HttpRequest, pk: int) -> JsonResponse:
     return JsonResponse({"lease_until": until.isoformat()})
 
 
-def _typed_before(assignment: Assignment) -> dict[str, object]:
+def _draft_decision(assignment: Assignment) -> dict[str, object]:
     """Return a decision that could not be stored; a draft without reasons is that of the blind label."""
     draft = assignment.draft
     return {name: draft.get(name, "") for name in DecideForm.base_fields} if draft.get("reasons") else {}

@@ -40,7 +40,7 @@ def reviews(request: HttpRequest) -> HttpResponse:
 
 
 def _of(reviewer: Reviewer) -> dict[str, Any]:
-    missing = readiness.what_is_missing(reviewer)
+    missing = readiness.missing_steps(reviewer)
     return {
         "reviewer": reviewer,
         "roles": reviewer.roles,

@@ -23,7 +23,7 @@ from django_htmx.http import HttpResponseClientRedirect, HttpResponseLocation
 
 from evaluator.labels import Label
 from reviews.annotators import guidelines, practice
-from reviews.annotators.readiness import what_is_missing
+from reviews.annotators.readiness import missing_steps
 from reviews.annotators.reviewers import reviewer_of
 from reviews.cases import holding
 from reviews.enums import AssignmentState, CaseKind, Confidence, Role
@@ -207,7 +207,7 @@ def _next_place(request: HtmxRequest, reviewer: Reviewer, role: Role, *, done: s
     try:
         assignment = claiming.claim(reviewer=reviewer, role=role)
     except NotReadyError as error:
-        missing = what_is_missing(reviewer)
+        missing = missing_steps(reviewer)
         practised = practice.next_practice(reviewer) if missing and missing[0].name == "practice" else None
         if practised is not None:
             return reverse("label", args=[practised.pk])

@@ -97,13 +97,13 @@ def _one(request: HttpRequest, reviewer: Reviewer, form: RolesForm) -> HttpRespo
         "reviewer": reviewer,
         "form": form,
         "conflicts": reviewer.conflicts.select_related("system"),
-        "events": [(event, _what(event.data)) for event in history(reviewer)[:_SHOWN_ROWS]],
+        "events": [(event, _change_text(event.data)) for event in history(reviewer)[:_SHOWN_ROWS]],
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     return render(request, "reviews/reviewer.html", context, status=status)
 
 
-def _what(data: dict[str, Any]) -> str:
+def _change_text(data: dict[str, Any]) -> str:
     """Describe an event's change: a conflict, parts of the profile, or roles."""
     if "conflict" in data:
         change = data["conflict"]

@@ -69,7 +69,7 @@ def apply_diff(task: TaskFiles, diff: bytes) -> AppliedAnswer:
     builder = AnswerBuilder(
         task=task, others=(), folder=TreeFolder(place="", changed={}, protected={}), masked=result.before
     )
-    deleted = _sort_out(result, plain, builder)
+    deleted = _sort_changes(result, plain, builder)
     try:
         _require_change(result, builder, deleted)
         applied = apply_files(task, builder.files, deleted=deleted)
@@ -82,23 +82,23 @@ def apply_diff(task: TaskFiles, diff: bytes) -> AppliedAnswer:
 def _applied_in(scratch: Path, repository: Path, diff: bytes) -> tuple[_Result, tuple[str, ...]]:
     """Apply ``diff`` to a copy of the repository; add a note if it applies only with other line ends."""
     try:
-        return _made(scratch / "tree", repository, diff), ()
+        return _apply_to_copy(scratch / "tree", repository, diff), ()
     except DoesNotApplyError as error:
         first = error
     unix = diff.replace(b"\r\n", b"\n")
-    made = _made_with_unix_ends(scratch / "unix", repository, unix, even_so=unix != diff)
+    made = _apply_with_unix_ends(scratch / "unix", repository, unix, always=unix != diff)
     if made is None:
         raise first
     return made, (OTHER_LINE_ENDS,)
 
 
-def _made(tree: Path, repository: Path, diff: bytes) -> _Result:
+def _apply_to_copy(tree: Path, repository: Path, diff: bytes) -> _Result:
     holes = copy_tree(repository, tree, longest=MAX_FILE_BYTES)
     return _run(tree, holes, read_tree(tree), diff)
 
 
-def _made_with_unix_ends(tree: Path, repository: Path, diff: bytes, *, even_so: bool) -> _Result | None:
-    """Do the same after converting the named files from CRLF to LF; None if none has CRLF, unless ``even_so``."""
+def _apply_with_unix_ends(tree: Path, repository: Path, diff: bytes, *, always: bool) -> _Result | None:
+    """Do the same after converting the named files from CRLF to LF; None if none has CRLF, unless ``always``."""
     holes = copy_tree(repository, tree, longest=MAX_FILE_BYTES)
     before = read_tree(tree)
     named = b"\n".join(_HEADER.findall(diff))
@@ -107,8 +107,8 @@ def _made_with_unix_ends(tree: Path, repository: Path, diff: bytes, *, even_so: 
             content = (tree / path).read_bytes()
             if content.count(b"\r\n") == content.count(b"\n") == content.count(b"\r") > 0:
                 (tree / path).write_bytes(content.replace(b"\r\n", b"\n"))
-                even_so = True
-    if not even_so:
+                always = True
+    if not always:
         return None
     try:
         return _run(tree, holes, read_tree(tree), diff)
@@ -153,7 +153,7 @@ def _content(path: str, tree: Path, after: Tree) -> bytes | None:
     return (tree / path).read_bytes()
 
 
-def _sort_out(result: _Result, plain: PlainDiff, builder: AnswerBuilder) -> list[str]:
+def _sort_changes(result: _Result, plain: PlainDiff, builder: AnswerBuilder) -> list[str]:
     """Add allowed changes to ``builder.files``, set the others aside, and return the deleted paths."""
     for path, content in result.written.items():
         if content is None:

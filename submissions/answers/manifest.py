@@ -33,7 +33,7 @@ def _showable(text: str, *, multiline: bool = True) -> str:
 _in_one_line = partial(_showable, multiline=False)
 
 
-def _own_words(text: str) -> str:
+def _not_placeholder(text: str) -> str:
     if text in KIT_PLACEHOLDERS.values():
         raise ValueError(f"still has the task kit's example text {text!r}; replace it with your own")
     return text
@@ -53,7 +53,7 @@ def _address(link: str) -> str:
 
 
 _Text = Annotated[str, StringConstraints(max_length=100), AfterValidator(_in_one_line)]
-_Name = Annotated[_Text, StringConstraints(min_length=1), AfterValidator(_own_words)]
+_Name = Annotated[_Text, StringConstraints(min_length=1), AfterValidator(_not_placeholder)]
 _Link = Annotated[str, StringConstraints(max_length=300), AfterValidator(_in_one_line), AfterValidator(_address)]
 _Amount = Annotated[float, Field(ge=0, le=_LARGEST_USAGE)]
 

@@ -34,7 +34,7 @@ _PLACE = (
     "Put a trajectory into a bundle, beside the answer that the agent gave: "
     "answers/<paper>/<index>/trajectory.json beside answer.diff."
 )
-_EITHER = "Give either 'model_patch' (a diff) or 'function' (the source), and only one."
+_ONE_OF_BOTH = "Give either 'model_patch' (a diff) or 'function' (the source), and only one."
 
 
 def _one_task(written: str) -> str:
@@ -172,7 +172,7 @@ def _prediction(value: object) -> Prediction:
     except ValidationError as error:
         raise ValueError(" ".join(each.sentence for each in wrongs(error, tuple(Usage.model_fields)))) from None
     if not any(key in value for key in _ANSWERS) or (row.model_patch is not None and row.function is not None):
-        raise ValueError(_EITHER)
+        raise ValueError(_ONE_OF_BOTH)
     return row
 
 

@@ -13,7 +13,7 @@ from django.db.models import F, Max, Q
 from django.utils import timezone
 
 from submissions.answers.types import BundleError, refuse
-from submissions.domain.uploads import CheckedBundle, check_kept, checked_bundle, described_by_upload
+from submissions.domain.uploads import CheckedBundle, checked_bundle, described_by_upload, run_check
 from submissions.models import Upload
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _of_claim(upload: Upload) -> QuerySet[Upload]:
 def _check(upload: Upload) -> None:
     kept = b""
     try:
-        kept = check_kept(path=Path(upload.file.path), described=described_by_upload(upload))
+        kept = run_check(path=Path(upload.file.path), described=described_by_upload(upload))
         checked = checked_bundle(kept)
     except BundleError as error:
         checked, kept = CheckedBundle(problems=tuple(error.problems)), b""

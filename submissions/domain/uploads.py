@@ -122,12 +122,12 @@ def check_file(*, path: Path, described: Manifest | None = None) -> CheckedBundl
     ``described`` replaces a missing ``submission.json`` (predictions, output trees).
     """
     try:
-        return checked_bundle(check_kept(path=path, described=described))
+        return checked_bundle(run_check(path=path, described=described))
     except BundleError as error:
         return CheckedBundle(problems=tuple(error.problems))
 
 
-def check_kept(*, path: Path, described: Manifest | None) -> bytes:
+def run_check(*, path: Path, described: Manifest | None) -> bytes:
     """Check the bundle at ``path`` in a limited process; return the result for a later :func:`checked_bundle`.
 
     Raises BundleError if it cannot be read at all, or its check exceeds a limit.
@@ -149,7 +149,7 @@ def check_kept(*, path: Path, described: Manifest | None) -> bytes:
 
 
 def checked_bundle(kept: bytes) -> CheckedBundle:
-    """Compare the result of :func:`check_kept` with the suite's current state.
+    """Compare the result of :func:`run_check` with the suite's current state.
 
     Raises BundleError if the bundle could not be read, and :class:`StaleCheckError` if tasks have changed since.
     """

@@ -82,7 +82,7 @@ def read_trajectory(data: bytes) -> Reading:
         form = unread_forms.form_of(value for _, value in rows.values)
         found = _unread(rows, form) if form else _of_objects(rows)
         return Reading(found, tuple(rows.remarks))
-    found = _of_runs(runs or [{"history": _once(events)}], rows)
+    found = _of_runs(runs or [{"history": _without_duplicates(events)}], rows)
     others = [name for name, value in rows.values if not (_is_run(value) if runs else _as_events(value))]
     if others:
         what = "run" if runs else "event"
@@ -199,7 +199,7 @@ def _as_events(value: object) -> list[dict[str, Any]]:
     return [item for item in found if isinstance(item, dict) and is_event(item)]
 
 
-def _once(events: list[dict[str, Any]]) -> list[object]:
+def _without_duplicates(events: list[dict[str, Any]]) -> list[object]:
     """Remove duplicate events, since a session's cache repeats its files. Events without an id are all kept."""
     kept: dict[object, dict[str, Any]] = {}
     for place, event in enumerate(events):

@@ -50,9 +50,9 @@ def upload(request: HttpRequest) -> HttpResponse:
     user = _user(request)
     if request.method == "POST":
         form = UploadForm(request.POST, request.FILES, owner=user)
-        if _may_check(form, user):
-            return redirect("upload_check", pk=_checked(form, user).pk)
-        stored = _kept(form, user)
+        if _is_checkable(form, user):
+            return redirect("upload_check", pk=_start_check(form, user).pk)
+        stored = _store_file(form, user)
     else:
         stored = _own_upload(user, request.GET.get("from", ""))
         initial = {**stored.fields, "stored": stored.pk} if stored else None
@@ -60,7 +60,7 @@ def upload(request: HttpRequest) -> HttpResponse:
     return render(request, "submissions/upload.html", {"form": form, "stored": stored, **_quota(user)})
 
 
-def _may_check(form: UploadForm, user: User) -> bool:
+def _is_checkable(form: UploadForm, user: User) -> bool:
     """Return whether the form is valid. Counts the check that follows; too many checks make it invalid."""
     is_valid = form.is_valid()
     if is_valid or form.cleaned_data.get("file"):
@@ -72,7 +72,7 @@ def _may_check(form: UploadForm, user: User) -> bool:
     return is_valid
 
 
-def _checked(form: UploadForm, user: User) -> Upload:
+def _start_check(form: UploadForm, user: User) -> Upload:
     """Receive the file of a valid form, or queue another check of the stored one."""
     described, fields = form.described(), form.as_typed()
     stored: Upload | None = form.cleaned_data["stored"]
@@ -85,7 +85,7 @@ def _checked(form: UploadForm, user: User) -> Upload:
     return uploads.receive(owner=user, file=file, described=described, fields=fields)
 
 
-def _kept(form: UploadForm, user: User) -> Upload | None:
+def _store_file(form: UploadForm, user: User) -> Upload | None:
     """Store the file of a form with invalid fields, so that it need not be chosen again."""
     stored: Upload | None = form.cleaned_data.get("stored")
     file = form.cleaned_data.get("file")

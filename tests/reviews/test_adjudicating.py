@@ -210,7 +210,7 @@ def test_maintainers_lift_a_flag(
     assert flagged_tasks == [flag.revision]
     event = AuditEvent.objects.get(verb=Verb.FLAG_LIFTED)
     assert (event.actor, event.reason, event.data["case"]) == (maintainer, REASON, flag.decision.case_id)
-    with pytest.raises(WrongStateError, match="lifted already"):
+    with pytest.raises(WrongStateError, match="already lifted"):
         lift(actor=maintainer, flag=flag, reason=REASON)
 
 

@@ -149,7 +149,7 @@ class TestClosedCases:
         closed_case(answer)
         second = appeal(actor=maintainer, implementation=answer, evidence=EVIDENCE)
         Case.objects.filter(pk=second.pk).update(state=CaseState.FINAL, label="LC")
-        with pytest.raises(ReviewError, match="Bring new evidence"):
+        with pytest.raises(ReviewError, match="Give new evidence"):
             appeal(actor=maintainer, implementation=answer, evidence=f"  {EVIDENCE.upper().replace(' ', '  ')}")
         assert appeal(actor=maintainer, implementation=answer, evidence="And " + EVIDENCE).round == 3
         states = list(Case.objects.order_by("round").values_list("state", flat=True))

@@ -104,7 +104,7 @@ class TestPublishing:
         assert guidelines.current().text == "Second.\n"
         # One of two simultaneous requests stores it.
         monkeypatch.setattr(guidelines, "current", lambda: first)
-        with pytest.raises(ReviewError, match="Revision 2 came out"):
+        with pytest.raises(ReviewError, match="Revision 2 was published"):
             publish(actor=maintainer, text="Another second.", changes="All.", made_from=1)
 
     def test_a_new_revision_is_unread_again(self, maintainer: User, reviewer: Reviewer) -> None:

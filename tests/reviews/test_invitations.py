@@ -81,7 +81,7 @@ def test_a_second_link_adds_its_role_or_stays_unused(maintainer: User, reviewer:
     secret = secret_of(maintainer)
     with pytest.raises(ReviewError, match="it stays valid for another user"):
         accept(user=reviewer.user, secret=secret)
-    with pytest.raises(ReviewError, match="ended by a maintainer"):
+    with pytest.raises(ReviewError, match="maintainer has deactivated you"):
         accept(user=ReviewerFactory(active=False).user, secret=secret)
     with pytest.raises(ReviewError, match="no such invitation"):
         accept(user=UserFactory(), secret=secret[:-1])

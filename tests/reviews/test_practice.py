@@ -18,7 +18,7 @@ from evaluator.models import JudgeConfig, Judgement, JudgeVote, ShownJudge, Test
 from evaluator.testing.evaluate import evaluate_next
 from reviews.annotators import guidelines, practice
 from reviews.annotators.practice import ensure_practice, next_practice, practice_cases, progress, remaining
-from reviews.annotators.readiness import MissingStepError, require_ready, what_is_missing
+from reviews.annotators.readiness import MissingStepError, missing_steps, require_ready
 from reviews.enums import AssignmentState, CaseKind, CaseState, Role, Severity, TriggerKind
 from reviews.labelling.locking import lock
 from reviews.models import Assignment, Case, CaseEvent, Reviewer, Trigger
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.django_db
 def test_a_newcomer_has_three_steps_in_order() -> None:
     case = case_of(kind=CaseKind.PRACTICE, known_label="CC", explanation="Because.")
     reviewer: Reviewer = ReviewerFactory(affiliation="")
-    steps = what_is_missing(reviewer)
+    steps = missing_steps(reviewer)
     assert [(step.name, step.address) for step in steps] == [
         *(("profile", "/reviews/profile/"), ("guidelines", "/reviews/guidelines/"), ("practice", "/reviews/")),
     ]
@@ -63,7 +63,7 @@ def test_a_newcomer_has_three_steps_in_order() -> None:
             held.delete()
             reviewed(case, reviewer, "CC")
     require_ready(reviewer, Role.ANNOTATOR)
-    assert (addresses, what_is_missing(reviewer)) == ([step.address for step in steps], [])
+    assert (addresses, missing_steps(reviewer)) == ([step.address for step in steps], [])
 
 
 def test_changed_guidelines_require_reading_the_changes() -> None:
@@ -301,7 +301,7 @@ def test_scripted_votes_are_marked_and_give_the_severities(lmr_mini: SuiteVersio
 
 def test_samples_that_cannot_be_created_are_reported(lmr_mini: SuiteVersion) -> None:  # noqa: F811
     TaskRevision.objects.update(audit_state=AuditState.UNAUDITED, audit={"obstacle": "no sandbox works"})
-    with pytest.raises(CommandError, match=r"not made: The tasks of 'lmr-mini' cannot be audited.* audit_tasks"):
+    with pytest.raises(CommandError, match=r"not created: The tasks of 'lmr-mini' cannot be audited.* audit_tasks"):
         run()
     TaskRevision.objects.update(audit_state=AuditState.PASSED)
     for options, message in (

@@ -308,8 +308,8 @@ def test_conflicts_are_added_and_removed(as_dana: Client, dana: Reviewer) -> Non
     both = {"organisation": "Gamma", "system": str(system.pk)}
     for typed, message in (
         ({"organisation": "beta <B>  lab"}, "already declared"),
-        ({}, "one of both"),
-        (both, "one of both"),
+        ({}, "choose one of them"),
+        (both, "choose one of them"),
     ):
         response = as_dana.post(CONFLICTS, typed)
         assert (response.status_code, message in response.content.decode()) == (422, True)

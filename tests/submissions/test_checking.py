@@ -131,13 +131,13 @@ def test_fields_changed_during_a_check_are_kept(
     alice: User, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored(alice)
-    check = uploads.check_kept
+    check = uploads.run_check
 
     def changed_meanwhile(**given: Any) -> bytes:
         uploads.check_again(upload=Upload.objects.get(), described=None, fields={"notes": "later"})
         return check(**given)
 
-    monkeypatch.setattr(checking, "check_kept", changed_meanwhile)
+    monkeypatch.setattr(checking, "run_check", changed_meanwhile)
     checking.check_next()
     upload = Upload.objects.get()
     assert (upload.checked, upload.report, upload.fields) == (False, {}, {"notes": "later"})
@@ -148,13 +148,13 @@ def test_an_upload_discarded_during_its_check_leaves_no_files(
     alice: User, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = Path(stored(alice).file.path).parent
-    check = uploads.check_kept
+    check = uploads.run_check
 
     def discarded_meanwhile(**given: Any) -> bytes:
         found = check(**given)
         uploads.discard(upload=Upload.objects.get())
         return found
 
-    monkeypatch.setattr(checking, "check_kept", discarded_meanwhile)
+    monkeypatch.setattr(checking, "run_check", discarded_meanwhile)
     assert checking.check_next()
     assert (Upload.objects.count(), list(folder.iterdir())) == (0, [])

@@ -58,7 +58,7 @@ def measured(version: SuiteVersion, source: str) -> Implementation:
     revision = version.revisions.select_related("task__paper").get(task__index=1)
     raw = RawAnswer("alpha/1", 1, AnswerKind.SOURCE, source.encode(), "answer.py")
     answer = Implementation(submission=submission, revision=revision, attempted=True)
-    answer.take(apply_limited(raw, files_of(revision)))
+    answer.set_code(apply_limited(raw, files_of(revision)))
     answer.save()
     TestRunFactory(implementation=answer, evaluator_version=EVALUATOR_VERSION)
     assert evaluate.evaluate_next()
