@@ -1,1 +1,1 @@
-"""From a task to a prompt, and from a model's words to an answer. No Django here."""
+"""Turn a task into a prompt, and a model's reply into an answer. No Django here."""

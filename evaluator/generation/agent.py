@@ -1,9 +1,9 @@
-"""Let a model work on one task as an agent: it asks for shell commands in a box until it submits, or has to stop.
+"""Let a model work on one task as an agent: it runs shell commands in a box until it submits or must stop.
 
-The shape is mini-swe-agent's: one tool, a linear conversation, and the repository's difference at the end is the
-answer.
-Nothing here knows of providers, databases or money: the caller's ``ask`` does. An interrupted run is begun again: the
-caller's ``ask`` then has the replies that were given before, and the same commands make the box as it was.
+The design is mini-swe-agent's: one tool and a linear conversation; the repository's diff at the end is the answer.
+
+Nothing here knows of providers, databases or money: the caller's ``ask`` does. An interrupted run starts over: the
+caller's ``ask`` then returns the replies of the earlier try, and the same commands bring the box to the same state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SOURCE: Final = "agent"
 SUBMIT: Final = "submit"
-"""The command that ends the work. It is not run."""
+"""The command that ends the work. It is never run."""
 BASH: Final = Tool(
     "bash",
     "Run a shell command in the repository's folder. Every command starts there anew, has no input and no network. "
@@ -44,9 +44,9 @@ BASH: Final = Tool(
     },
 )
 MOST_MESSAGES: Final = 3
-"""After so many replies in a row that use no tool the work ends."""
+"""The work ends after this many replies in a row without a tool call."""
 MOST_AT_ONCE: Final = 32
-"""How many commands one reply may ask for."""
+"""The largest number of commands in one reply."""
 MAX_COMMAND_CHARACTERS: Final = 1024 * 1024
 LEFT_OUT: Final = "(left out: the conversation has grown too long. Ask again for what you still need.)"
 OUT_OF_CONTEXT: Final = "The conversation no longer fits the model's context."
@@ -57,12 +57,12 @@ CUT_OFF: Final = "Your reply was cut off by its token limit before it used a too
 CALL_AGAIN: Final = f"Nothing was done. Call {BASH.name} with one JSON argument, `command` (a string)."
 UNREADABLE_CALL: Final = "(a tool call that could not be read)"
 LONGEST_UNREADABLE: Final = 4000
-"""So many characters of a tool call that its provider could not read go back into the conversation."""
+"""How many characters of a tool call that its provider could not read go back into the conversation."""
 _NOT_DONE: Final = "(not carried out: the work had ended)"
 _TOOLS_TOKENS: Final = 300
-"""About what it costs to say what a box has, before there is one."""
+"""Rough token count of the list of a box's tools, for estimates made before a box exists."""
 _MESSAGE_TOKENS: Final = 8
-"""What a message costs besides its text, generously."""
+"""Tokens that a message costs besides its text; a generous estimate."""
 _READING: Final = re.compile(r"(?:cd [^;&|]+ && *)?(?:cat|head|tail|less|nl|sed -n)\b[^>]*", re.DOTALL)
 _EDITING: Final = re.compile(
     r"\bsed (?:-\w+ )*-i|\bpatch\b|\btee\b|\.write(?:_text)?\(|\s>>? *(?!/dev/null)[\w./~\"'$]"
@@ -89,26 +89,26 @@ _MATERIAL: Final = {
         "place there.\n"
     ),
 }
-"""What an agent has of the repository, by its inputs and by whether the goal file holds the definition alone."""
+"""What an agent gets of the repository, by its inputs and by whether the goal file holds the definition alone."""
 
 
 class Ask(Protocol):
-    """Asks the model for the turn ``step`` (from 1). Writing down, limits and retries are the caller's."""
+    """Ask the model for the turn ``step`` (from 1). Recording, limits and retries are the caller's."""
 
     def __call__(self, request: ModelRequest, *, step: int) -> ModelReply:
-        """The model's reply. Raises :class:`OutOfContextError`; what else it raises ends :func:`run_agent` as well."""
+        """Return the model's reply. Raises :class:`OutOfContextError`; any other exception ends :func:`run_agent`."""
 
 
 class OutOfContextError(Exception):
-    """The provider says that the conversation is longer than the model reads. The message is for people."""
+    """The provider says that the conversation is longer than the model's context. The message is for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """What an agent left. ``finished`` says that the model submitted; ``ending`` says in words how the work ended.
+    """Result of an agent's work. ``finished``: the model submitted; ``ending`` describes how the work ended.
 
-    ``is_definition`` means that the goal file in the box held nothing but the goal's definition, so that ``changes``
-    holds no file of the repository.
+    ``is_definition``: the goal file in the box held only the goal's definition, so ``changes`` holds no file of the
+    repository.
     """
 
     changes: Changes
@@ -128,16 +128,16 @@ def run_agent(
     cancelled: Callable[[], bool],
     scratch: Path | None = None,
 ) -> AgentResult:
-    """Let a model work on ``task`` in a box of its own, and return what it left.
+    """Let a model work on ``task`` in its own box, and return the result.
 
     Args:
-        ask: asks the model.
+        ask: sends a request to the model.
         sandbox: runs the box.
-        task: what to do.
-        limits: what it may use.
+        task: the task to work on.
+        limits: what the agent may use.
         label: names the box.
-        cancelled: asked twice a second, from another thread; when it answers true the box is killed.
-        scratch: where the box's folders are put together; by default the system's place for temporary files.
+        cancelled: called twice a second from another thread; the box is killed when it returns true.
+        scratch: where the box's folders are created; by default the system's folder for temporary files.
 
     Raises ``RunCancelledError``, and ``SandboxError`` for infrastructure errors.
     """
@@ -153,7 +153,7 @@ def run_agent(
 
 @dataclass
 class _Run:
-    """One agent at work: the conversation, and the steps as pages show them."""
+    """An agent's run in progress: the conversation, and the steps as pages show them."""
 
     ask: Ask
     box: AgentBox
@@ -170,7 +170,7 @@ class _Run:
     begun: float = field(default_factory=time.monotonic)
 
     def turn(self) -> None:
-        """Ask for one reply and carry it out, or end the work; ``ending`` then says why."""
+        """Ask for one reply and carry it out, or end the work and store the reason in ``ending``."""
         if self.cancelled():
             raise RunCancelledError
         messages = within_context(self.messages, self.limits)
@@ -190,7 +190,7 @@ class _Run:
                 self.ending = f"The agent's box is gone: {error}. What it held after the last complete step counts."
 
     def trajectory(self) -> AgentRun:
-        """What was done, step by step."""
+        """Return the steps done so far."""
         return AgentRun(
             source=SOURCE,
             steps=tuple(self.steps),
@@ -223,16 +223,16 @@ class _Run:
             self.ending = f"The model used no tool in {MOST_MESSAGES} replies in a row."
 
     def _refuse_call(self, reply: ModelReply) -> None:
-        """Answer a tool call that the provider could not read, as any wrong one: it is a step of the model."""
+        """Answer a tool call that the provider could not read like any other wrong call: it is a step of the model."""
         self.talked = 0
         observation = f"Error: {reply.problem} {CALL_AGAIN}"
         self._add(Action.OTHER, reply, input=reply.text, observation=observation)
-        # The provider knows no call that could be answered, so both turns are plain text.
+        # Without a readable call there is nothing to attach a tool result to, so both turns are plain text.
         written = reply.text[:LONGEST_UNREADABLE] or UNREADABLE_CALL
         self.messages += [Message("assistant", written), Message("user", observation)]
 
     def _carry_out(self, use: ToolUse, reply: ModelReply, *, is_first: bool) -> None:
-        """Run one command. Raises what :meth:`AgentBox.run` raises, after the step is kept."""
+        """Run one command. Raises what :meth:`AgentBox.run` raises, after the step is recorded."""
         begun = time.monotonic()
         wrong = problem(use)
         command = use.raw if wrong else str(use.arguments["command"])
@@ -249,10 +249,10 @@ class _Run:
                 gone, observation = error, f"Error: the box is gone: {error}"
         self.messages.append(Message("tool", observation, tool_use_id=use.id))
         seconds_taken = round(time.monotonic() - begun, 3)
-        said = reply.text if is_first else ""
+        thought = reply.text if is_first else ""
         counted = reply if is_first else None
         text = f"{use.name} {command}" if wrong else command
-        self._add(action, counted, input=text, observation=observation, thought=said, seconds=seconds_taken)
+        self._add(action, counted, input=text, observation=observation, thought=thought, seconds=seconds_taken)
         if gone is not None:
             raise gone
 
@@ -266,7 +266,7 @@ class _Run:
 
 
 def action_of(command: str) -> Action:
-    """The kind of action in the paper's terms, by the look of the command."""
+    """Classify a command as one of the paper's actions, by its text."""
     text = command.strip()
     if text == SUBMIT:
         return Action.FINISH
@@ -276,7 +276,7 @@ def action_of(command: str) -> Action:
 
 
 def problem(use: ToolUse) -> str:
-    """What is wrong with a tool use, or an empty text."""
+    """Return what is wrong with a tool use, or an empty string."""
     if use.name != BASH.name:
         return f"There is no tool {use.name[:100]!r}; there is only {BASH.name}."
     if use.wrong:
@@ -290,9 +290,9 @@ def problem(use: ToolUse) -> str:
 
 
 def within_context(messages: list[Message], limits: AgentLimits) -> tuple[Message, ...] | None:
-    """The conversation with as many of the oldest observations left out as must be; None where that is not enough.
+    """Return the conversation with the oldest observations left out until it fits; None if it cannot fit.
 
-    The answers to the last turn stay: without them the model would ask for the same again.
+    Answers to the last turn are kept: without them the model would repeat its request.
     """
     sizes = [_size(message) for message in messages]
     surplus = sum(sizes) + tokens.count(_rules()) - (limits.context_tokens - limits.max_output_tokens)
@@ -308,12 +308,12 @@ def within_context(messages: list[Message], limits: AgentLimits) -> tuple[Messag
 
 
 def system_text() -> str:
-    """The rules that the model is told."""
+    """Return the agent's system prompt."""
     return prompt_text("agent_system.txt")
 
 
 def first_tokens(task: AgentTask, limits: AgentLimits) -> int:
-    """About how many tokens the first request has: the rules, the tool and the task."""
+    """Estimate the tokens of the first request: system prompt, tool and task."""
     return tokens.count(_rules()) + _size(opening(task, limits)) + _TOOLS_TOKENS
 
 
@@ -322,7 +322,7 @@ def _rules() -> str:
 
 
 def opening(task: AgentTask, limits: AgentLimits, tools: Tools | None = None) -> Message:
-    """The task in words, with what the box has where that is known."""
+    """Return the message that describes the task, with the box's tools where they are known."""
     goal = task.goal
     name = goal.function
     if goal.class_name and goal.class_name != name and not name.startswith(f"{goal.class_name}."):
@@ -349,8 +349,8 @@ def _paper_line(task: AgentTask) -> str:
 
 
 def _size(message: Message) -> int:
-    """About how many tokens a message has. Of what providers want back as it was, as many as it has as text."""
-    asked = "".join(f"{use.name}{use.raw or dict(use.arguments)}" for use in message.tool_uses)
-    own = tokens.count(message.text) + tokens.count(asked) + _MESSAGE_TOKENS
+    """Estimate a message's tokens. Opaque parts, returned to the provider unchanged, count as their text."""
+    calls = "".join(f"{use.name}{use.raw or dict(use.arguments)}" for use in message.tool_uses)
+    own = tokens.count(message.text) + tokens.count(calls) + _MESSAGE_TOKENS
     opaque = "".join(str(part) for part in message.opaque)
     return max(own, tokens.count(opaque)) if opaque else own

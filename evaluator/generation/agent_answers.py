@@ -1,4 +1,4 @@
-"""Answer a question by an agent: the model works in a box, and the difference of its repository is the answer."""
+"""Have an agent answer a question: the model works in a box, and its repository's diff is the answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from submissions.answers.types import TaskFiles
 
 PLACE: Final = "the agent's repository"
-"""What it is called in messages."""
+"""How messages name the source of an agent's answer."""
 _SHOWN: Final = 20
 
 
@@ -53,7 +53,7 @@ def answer_by_agent(
     within: Callable[[], None],
     stop: Callable[[], bool],
 ) -> Answer:
-    """Let the model work on the task. Replies that an earlier try was given are not asked for again.
+    """Let the model work on the task. Replies stored by an earlier try are not requested again.
 
     Raises what :func:`evaluator.providers.calling.call` raises, ``RunCancelledError`` and ``SandboxError``.
     """
@@ -85,15 +85,16 @@ def answer_by_agent(
 
 
 def read_result(result: AgentResult, task: TaskFiles) -> Answer:
-    """What an agent's work is worth: its repository's difference, applied like an uploaded diff.
+    """Turn an agent's work into an answer: apply its repository's diff like an uploaded one.
 
-    What may not be changed is set aside and said: agents touch tests for honest reasons too.
+    Changes that are not allowed are set aside with the reason, not treated as tampering: agents also edit tests for
+    honest reasons.
     """
     goal, changes = task.goal, result.changes
     if result.is_definition:
         own = {path: content for path, content in changes.changed.items() if path == goal.file}
         aside = {
-            path: "is not the definition, which alone was asked for" for path in changes.changed if path not in own
+            path: "is not the definition, the only file that counts" for path in changes.changed if path not in own
         }
     else:
         own, aside = _sorted(changes, task)
@@ -133,7 +134,7 @@ def _raw(own: dict[str, bytes], task: TaskFiles, *, is_definition: bool) -> RawA
 
 
 def _sorted(changes: Changes, task: TaskFiles) -> tuple[dict[str, bytes], dict[str, str]]:
-    """The changed files that may be part of an answer, and why the others are not."""
+    """Return the changed files that may be part of an answer, and why the others may not."""
     masked = read_tree(task.repository)
     own: dict[str, bytes] = {}
     aside = dict(changes.refused)
@@ -151,19 +152,19 @@ def _sorted(changes: Changes, task: TaskFiles) -> tuple[dict[str, bytes], dict[s
 
 
 def _remarks(aside: dict[str, str], changes: Changes, task: TaskFiles) -> list[dict[str, Any]]:
-    """What is said of the changes that are no part of the answer."""
-    said = [(path[:200], f"Not applied: it {why}.") for path, why in list(aside.items())[:_SHOWN]]
+    """Describe the changes that are not part of the answer, as they are stored and shown."""
+    remarks = [(path[:200], f"Not applied: it {why}.") for path, why in list(aside.items())[:_SHOWN]]
     deleted = [path for path in changes.deleted if path != task.goal.file]
     if deleted:
         shown = ", ".join(deleted[:3]) + (", ..." if len(deleted) > 3 else "")
-        said.append((PLACE, f"Deleted files are put back: {len(deleted)} ({shown})."))
-    return [{"message": message, "file": path, "diff": ""} for path, message in said]
+        remarks.append((PLACE, f"Deleted files are put back: {len(deleted)} ({shown})."))
+    return [{"message": message, "file": path, "diff": ""} for path, message in remarks]
 
 
 def agent_task(revision: TaskRevision, *, inputs: str, environment: str) -> AgentTask:
-    """``revision`` as an agent gets it. Raises ``ContentMissingError``."""
+    """Return what an agent gets for ``revision``. Raises ``ContentMissingError``."""
     paper = paper_of(revision)
-    # An agent could make no more of a PDF without readable text.
+    # An agent could not read such a PDF either.
     has_file = revision.paper_hash and not why_unreadable(revision)
     paper_file = file_path(revision.paper_hash) if has_file else None
     return AgentTask(
@@ -185,7 +186,7 @@ def _text(paper: Paper) -> str:
 
 
 def agent_limits(given: EndpointSettings, revision: TaskRevision) -> AgentLimits:
-    """What an agent may use on ``revision``."""
+    """Return what an agent may use on ``revision``."""
     usual = AgentLimits(
         steps=settings.ENVIRONMENT.agent_steps,
         context_tokens=given.context_tokens,

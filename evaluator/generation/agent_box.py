@@ -1,6 +1,6 @@
-"""Run an agent's commands in its box and take in what they print and change. Everything from there is foreign.
+"""Run an agent's commands in its box and receive their output and the changed files. All of that is untrusted.
 
-A box that dies, falls silent or says what its driver never says ends the agent's work; only what happens before the
+A box that dies, stops answering or breaks its driver's protocol ends the agent's work. Only what fails before the
 driver is ready is an infrastructure error.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MEBIBYTE: Final = 1024 * 1024
 START_SECONDS: Final = 120.0
 ANSWER_SECONDS: Final = 60.0
-"""How long the driver may take beyond a command's time."""
+"""How much longer than a command's own time the driver may take to answer."""
 GOODBYE_SECONDS: Final = 3.0
 _TICK_SECONDS: Final = 0.5
 _OUTPUT_BYTES: Final = 256 * MEBIBYTE
@@ -57,17 +57,17 @@ _TRIED = (
     "vi",
 )
 _LOOKED_FOR: Final = sorted({*LENT_TOOLS.split(), *_TRIED})
-"""Programs that the prompt lists as present or missing: the usual ones, and others that models try."""
+"""Programs that the prompt lists as present or missing: the usual ones, and others that models often try."""
 _MOST_PACKAGES: Final = 80
 _LONGEST_NAME: Final = 60
 _FOREIGN: Final = "something in the box wrote what its driver does not write"
 
 
 class Conversation:
-    """The worker's end of a talk with a box: a :class:`~evaluator.sandbox.types.Dialogue` that cuts messages."""
+    """The worker's end of a conversation with a box: a :class:`~evaluator.sandbox.types.Dialogue` of frames."""
 
     def __init__(self, take: Callable[[bytes], None], broken: Callable[[], None]) -> None:
-        """``take`` is given every whole message; ``broken`` is called once when bytes come that are none."""
+        """Pass every whole message to ``take``; call ``broken`` once when the bytes are no valid frame."""
         self.feed = Feed()
         self._take = take
         self._broken = broken
@@ -75,7 +75,7 @@ class Conversation:
         self._is_broken = False
 
     def received(self, data: bytes) -> None:
-        """Take in the next bytes of stdout."""
+        """Process the next bytes of stdout."""
         if self._is_broken:
             return
         self._rest += data
@@ -94,10 +94,10 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
-    """What one answer may use: turns of the model, seconds in all and of one command, characters of one observation.
+    """Limits of one answer: turns, seconds in total and per command, characters per observation.
 
-    ``memory_bytes`` is what commands may use at once, ``disk_bytes`` what may be written beside the copies of
-    repository and paper. The conversation is kept below ``context_tokens`` less ``max_output_tokens``.
+    ``memory_bytes`` is what commands may use at once, ``disk_bytes`` what may be written besides the copies of
+    repository and paper. The conversation is kept below ``context_tokens`` minus ``max_output_tokens``.
     """
 
     steps: int = 40
@@ -112,13 +112,13 @@ class AgentLimits:
 
 
 class BoxGoneError(Exception):
-    """The box has ended, or can no longer be talked with. The message says why, for people."""
+    """The box has ended or no longer answers. The message gives the reason, for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How the agent's repository differs from the masked one: new contents, paths that are gone, and changes that are
-    not taken, each with the reason.
+    """How the agent's repository differs from the masked one: new contents, deleted paths, and refused changes with
+    their reasons.
     """
 
     changed: Mapping[str, bytes] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What commands find in a box, as it said before any of them ran: Python, its packages, programs of those usual."""
+    """What commands find in a box, as reported before any of them ran: Python, its packages, and known programs."""
 
     python: str = ""
     packages: tuple[tuple[str, str], ...] = ()
@@ -136,7 +136,7 @@ class Tools:
 
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> Self:
-        """From the driver's word that it is ready. Raises BoxGoneError for another form."""
+        """Read the driver's ready message. Raises BoxGoneError for any other form."""
         try:
             packages = tuple((_named(name), _named(version)) for name, version in message["packages"])
             return cls(_named(message["python"]), packages, tuple(map(_named, message["programs"])))
@@ -144,7 +144,7 @@ class Tools:
             raise BoxGoneError(_FOREIGN) from None
 
     def in_words(self) -> str:
-        """A line or two for the model."""
+        """Return a line or two for the model."""
         packages = [" ".join(package) for package in self.packages[:_MOST_PACKAGES]]
         packages += ["others"] if len(self.packages) > _MOST_PACKAGES else []
         python = f"- Python {self.python} with {', '.join(packages) or 'its standard library alone'}.\n"
@@ -154,7 +154,7 @@ class Tools:
 
 
 class AgentBox:
-    """One agent's box, as a context: it runs from enter to exit, and is killed whatever happens in between.
+    """One agent's box, as a context manager: it runs from enter to exit, and is always killed at the end.
 
     ``changes`` are those after the last command, ``tools`` what commands find.
     """
@@ -169,7 +169,7 @@ class AgentBox:
         label: str,
         cancelled: Callable[[], bool],
     ) -> None:
-        """``cancelled`` is asked twice a second, from another thread."""
+        """Create the box, not yet running. ``cancelled`` is called twice a second, from another thread."""
         self.changes, self.tools = Changes(), Tools()
         self._sandbox, self._limits, self._cancelled = sandbox, limits, cancelled
         self._nonce = secrets.token_hex(16)
@@ -216,7 +216,7 @@ class AgentBox:
         self._side.feed.close()
 
     def run(self, command: str, seconds: float) -> str:
-        """Run a shell command and return what the model is told of it; ``changes`` are then those of now.
+        """Run a shell command, update ``changes``, and return the observation for the model.
 
         Raises :class:`BoxGoneError`, ``RunCancelledError``, and ``SandboxError`` for infrastructure errors.
         """
@@ -242,29 +242,29 @@ class AgentBox:
         else:
             head = f"Exit code {code}." if code >= 0 else f"Killed by signal {-code}."
         printed = clean_text(output).rstrip() if isinstance(output, str) else ""
-        # The driver cuts by itself, unless somebody speaks in its place.
+        # The driver cuts the output itself; a foreign process that answers in its place may not.
         limit = self._limits.observation_chars + 500
         return f"{head}\n{printed[:limit]}" if printed else f"{head} Nothing was printed."
 
     def _begin(self) -> None:
-        """Wait for the hello and the copies. No agent's code runs before: what fails is an infrastructure error."""
+        """Wait for the driver's hello and the copies. No agent code has run yet: failures are infrastructure errors."""
         try:
             wrong = self._greet()
         except BoxGoneError as gone:
             wrong = str(gone)
         if wrong:
             ended = self._box is not None and self._box.done() and not self._box.exception()
-            said = self._box.result().stderr[-1000:] if ended and self._box is not None else b""
-            text = " ".join(clean_text(said.decode("utf-8", "replace")).split()) or "nothing"
+            stderr = self._box.result().stderr[-1000:] if ended and self._box is not None else b""
+            text = " ".join(clean_text(stderr.decode("utf-8", "replace")).split()) or "nothing"
             raise SandboxError(
                 f"the agent's box {self._spec.label} did not begin: {wrong}. Its stderr ends with: {text}"
             )
 
     def _greet(self) -> str:
-        """What is wrong with the driver's first words, or an empty text."""
+        """Return what is wrong with the driver's first messages, or an empty string."""
         hello = self._next(START_SECONDS)
         if hello.get("kind") != "hello" or hello.get("nonce") != self._nonce:
-            return "its first words were no hello"
+            return "its first message was not a hello"
         if hello.get("shell") is not True:
             return f"the environment {self._spec.environment!r} has no shell (sh)"
         job = {
@@ -299,7 +299,7 @@ class AgentBox:
             return message
 
     def _why_gone(self) -> str:
-        """How the box ended, in words. Raises what running it raised."""
+        """Describe how the box ended. Raises what running it raised."""
         assert self._box is not None  # noqa: S101 - it was entered
         if not wait([self._box], GOODBYE_SECONDS).done:
             return _FOREIGN
@@ -323,7 +323,7 @@ def _named(text: object) -> str:
 
 
 def _changes(answer: Mapping[str, Any]) -> Changes:
-    """The changes in a driver's answer. Raises :class:`BoxGoneError` where they have another form than the driver's."""
+    """Return the changes in a driver's answer. Raises :class:`BoxGoneError` for any form but the driver's."""
     try:
         changed = dict(answer["changed"])
         deleted, refused = tuple(answer["deleted"]), tuple((path, why) for path, why in answer["refused"])
@@ -345,7 +345,7 @@ def _changes(answer: Mapping[str, Any]) -> Changes:
 def _box_limits(limits: AgentLimits, workspace: Workspace) -> Limits:
     disk = workspace.size + limits.disk_bytes
     return Limits(
-        # Starting, running commands once more after an interruption, and waiting for the model are part of its life.
+        # The box also lives while it starts, repeats commands after an interruption, and waits for the model.
         wall_seconds=2 * limits.seconds + START_SECONDS,
         cpu_seconds=int(2 * limits.seconds + START_SECONDS),
         memory_bytes=limits.memory_bytes + disk,

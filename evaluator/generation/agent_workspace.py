@@ -1,4 +1,7 @@
-"""Prepare what an agent's box holds: the masked repository as far as its inputs allow, the paper, a shell. No test."""
+"""Prepare the contents of an agent's box: as much of the masked repository as its inputs allow, the paper, a shell.
+
+Tests are never among them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OWN_FOLDERS: Final = frozenset({"golden_files", "probes", "unit_test", "unit_tests"})
-"""Names of folders that hold a benchmark's own tests; no agent gets them."""
+"""Names of folders that hold a benchmark's own tests; agents never get them."""
 
 LENT_TOOLS: Final = (
     "sh bash awk basename cat chmod cmp cp cut date diff dirname du echo env expr false find grep head id ln ls "
@@ -39,9 +42,9 @@ _ENTRY_BYTES: Final = 256
 class AgentTask:
     """One task as an agent gets it.
 
-    ``repository`` is the masked tree (only read; with ``unit_test_file``, which the box does not get, where it is one
-    of upstream's). ``inputs`` is ``full``, ``paper_goal_file`` (of the repository only the goal file) or ``paper_only``
-    (only the masked definition). ``environment`` names what the box is made of.
+    ``repository`` is the masked tree (only read; it includes ``unit_test_file`` where that is one of upstream's, but
+    the box does not). ``inputs`` is ``full``, ``paper_goal_file`` (of the repository only the goal file) or
+    ``paper_only`` (only the masked definition). ``environment`` names the box's environment.
     """
 
     goal: Goal
@@ -55,7 +58,7 @@ class AgentTask:
 
     @property
     def is_definition(self) -> bool:
-        """Whether the goal file in the box holds the definition alone, as it does where the file is one of tests."""
+        """Whether the goal file in the box holds only the definition, as it does where the file is among the tests."""
         file = self.goal.file
         is_among_tests = file == self.unit_test_file or not OWN_FOLDERS.isdisjoint(PurePosixPath(file).parts)
         return self.inputs == "paper_only" or is_among_tests
@@ -63,7 +66,7 @@ class AgentTask:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What is mounted, and how much room the copies of it need (bytes and entries)."""
+    """What is mounted, and how much room its copies need (bytes and entries)."""
 
     mounts: tuple[Mount, ...]
     size: int
@@ -73,9 +76,9 @@ class Workspace:
 
 @contextmanager
 def prepared(task: AgentTask, *, scratch: Path | None = None) -> Iterator[Workspace]:
-    """The folders for one agent's box, removed at the end; put below ``scratch``, which must be there.
+    """Create the folders for one agent's box below ``scratch``, which must exist; remove them at the end.
 
-    Raises :class:`SandboxError` when the masked repository does not have what the task says.
+    Raises :class:`SandboxError` when the masked repository does not match the task.
     """
     with TemporaryDirectory(prefix="agent-", dir=scratch) as name:
         folder = Path(name)
@@ -95,9 +98,9 @@ def prepared(task: AgentTask, *, scratch: Path | None = None) -> Iterator[Worksp
 
 
 def definition_alone(content: bytes, goal: Goal, *, with_imports: bool) -> str:
-    """The masked definition by itself, at the left margin, on request after the imports of its file.
+    """Return the masked definition, dedented; with ``with_imports``, after its file's imports.
 
-    Raises :class:`SourceError` where it is not there.
+    Raises :class:`SourceError` where the definition is missing.
     """
     found = find_goal(content, goal)
     statements = [node for node in found.source.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -110,9 +113,9 @@ def definition_alone(content: bytes, goal: Goal, *, with_imports: bool) -> str:
 
 @lru_cache(maxsize=1)
 def shell_mounts() -> tuple[Mount, ...]:
-    """A shell and its usual helpers, lent by the host to boxes that have none, with the libraries that they need.
+    """Mounts of the host's shell, its usual helpers and their libraries, for boxes that have no shell.
 
-    Raises :class:`SandboxError` without a shell.
+    Raises :class:`SandboxError` if the host has no shell.
     """
     found = {name: path for name in LENT_TOOLS.split() if (path := shutil.which(name))}
     if "sh" not in found:
@@ -144,7 +147,7 @@ def _fill(task: AgentTask, folder: Path) -> None:
 
 
 def _without_tests(task: AgentTask, target: Path) -> None:
-    """Link the masked repository to ``target``, without unit tests and what only they name."""
+    """Link the masked repository to ``target``, without unit tests and the files that only they use."""
     link_tree(task.repository, target, bytecode=False)
     if task.unit_test_file:
         _remove_test(target, PurePosixPath(task.unit_test_file))
@@ -154,7 +157,7 @@ def _without_tests(task: AgentTask, target: Path) -> None:
 
 
 def _remove_test(tree: Path, test: PurePosixPath) -> None:
-    """Remove the folder of ``test``, or the test alone where it lies at the root, and the files that only it names."""
+    """Remove the folder of ``test``, or at the root only the test itself, and the files that only it names."""
     for name in _named_only_by(tree, test):
         (tree / name).unlink(missing_ok=True)
     if len(test.parts) > 1:
@@ -164,7 +167,7 @@ def _remove_test(tree: Path, test: PurePosixPath) -> None:
 
 
 def _named_only_by(tree: Path, test: PurePosixPath) -> list[PurePosixPath]:
-    """Files outside the test's folder whose names are in the test, and in no other source file."""
+    """Return the files outside the test's folder whose names occur in the test and in no other source file."""
     try:
         parsed = ast.parse((tree / test).read_bytes())
     except (OSError, SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""From a model's words, or an agent's work, to a stored answer that is tested like an uploaded one."""
+"""Turn a model's reply, or an agent's work, into a stored answer that is tested like an uploaded one."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _REPLY: Final = "the model's reply"
 
 @dataclass(slots=True)
 class Answer:
-    """What came of a question. ``text`` is what the model said, verbatim; ``error`` why there is no code to test.
+    """Answer to one question. ``text`` is the model's reply, verbatim; ``error`` explains why there is no code to test.
 
-    ``rule`` is the one by which the code was looked for in it (``evaluator.generation.extraction.RULE``), if any.
+    ``rule`` names the extraction rule that was used (``evaluator.generation.extraction.RULE``), if any.
     """
 
     taken: AnswerTaken
@@ -61,7 +61,10 @@ def answer_by_prompt(
     within: Callable[[], None],
     stop: Callable[[], bool],
 ) -> Answer:
-    """Standard prompting: one question, one answer. Raises what :func:`evaluator.providers.calling.call` raises."""
+    """Answer by standard prompting: one question, one reply.
+
+    Raises what :func:`evaluator.providers.calling.call` raises.
+    """
     revision = request.implementation.revision
     try:
         prompt = build_prompt(
@@ -82,7 +85,7 @@ def answer_by_prompt(
 
 
 def order_for(request: AnswerRequest, token: uuid.UUID, question: Any, *, step: int) -> Order:
-    """``question`` as the ``step``-th call for this answer: the same step is never asked twice."""
+    """Make ``question`` the ``step``-th call for this answer; each step is sent only once."""
     prices = request.generation.settings
     return Order(
         purpose=CallPurpose.ANSWER,
@@ -97,17 +100,17 @@ def order_for(request: AnswerRequest, token: uuid.UUID, question: Any, *, step: 
 
 
 def cuts_of(prompt: Prompt) -> list[dict[str, Any]]:
-    """What was left out of a prompt, as it is stored and shown."""
+    """Return what was left out of a prompt, as it is stored and shown."""
     return [cut.as_data() for cut in prompt.cuts]
 
 
 def read_reply(reply: ModelReply, revision: TaskRevision) -> Answer:
-    """What a model's words are worth. Refusals, silence and words without code are its result, not a fault."""
+    """Turn a reply into an answer. Refusals, empty replies and replies without code are results, not errors."""
     if reply.finish is Finish.REFUSED:
         return _nothing(AnswerTaken.REFUSED, reply.problem or "The model refused.", reply.text)
     if not reply.text.strip():
         if reply.finish is Finish.TRUNCATED:
-            return _nothing(AnswerTaken.TRUNCATED, "The token limit was used up before the model said anything.")
+            return _nothing(AnswerTaken.TRUNCATED, "The token limit was used up before the model wrote any text.")
         return _nothing(AnswerTaken.EMPTY, "The model's answer is empty.")
     try:
         extracted = extract_limited(reply.text, files_of(revision))
@@ -128,7 +131,7 @@ def read_reply(reply: ModelReply, revision: TaskRevision) -> Answer:
 
 
 def store_answer(request: AnswerRequest, token: uuid.UUID, answer: Answer) -> bool:
-    """Store the answer with its implementation if ``token`` still holds the question; say whether it did."""
+    """Store the answer with its implementation if ``token`` still holds the question; return whether it did."""
     with transaction.atomic():
         held = leases.finish(
             AnswerRequest,
@@ -158,9 +161,9 @@ def store_answer(request: AnswerRequest, token: uuid.UUID, answer: Answer) -> bo
 
 
 def usage_of(request: AnswerRequest, seconds: float) -> dict[str, float]:
-    """Tokens and cost of all calls for an answer, as the provider counted them, and the time it took.
+    """Sum the tokens and cost of all calls for an answer, as the provider counted them; add the time it took.
 
-    What is unknown of one call is left out.
+    A quantity that is unknown for any call is left out.
     """
     used = spent(ModelCall.objects.filter(answer_request=request))
     usage = {
@@ -173,7 +176,7 @@ def usage_of(request: AnswerRequest, seconds: float) -> dict[str, float]:
 
 
 def dollars_of(request: AnswerRequest) -> float | None:
-    """What all calls for an answer cost, in US dollars; ``None`` where the cost of one is unknown."""
+    """Return the cost of all calls for an answer in US dollars; ``None`` where the cost of any is unknown."""
     dollars = spent(ModelCall.objects.filter(answer_request=request)).dollars
     return None if dollars is None else float(dollars)
 

@@ -1,4 +1,4 @@
-"""Asking a model for one answer: claimed, asked within the run's limits, and stored with what it was taken from."""
+"""Ask a model for one answer: claim the question, ask within the run's limits, and store the answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SAME = ("api", "base_url", "model")
 
 
 def ask_next(*, submission_id: int | None = None) -> bool:
-    """Claim the next question that may be asked now, ask it and store the answer; false when there is none.
+    """Claim the next question, ask it and store the answer; return False when no question can be asked now.
 
     ``submission_id`` narrows it to one run (``manage.py evaluate``).
     """
@@ -50,13 +50,13 @@ def ask_next(*, submission_id: int | None = None) -> bool:
             _ask(AnswerRequest.objects.select_related("generation__endpoint").get(pk=request.pk), token)
             return True
         if not waiting_requests().filter(pk=request.pk).exists():
-            # Another worker was faster. The run's next question is this job's, or it would wait for the sweep.
+            # Another worker was faster. This job takes the run's next question, or it would wait for the sweep.
             return ask_next(submission_id=submission_id)
     return False
 
 
 def waiting_requests() -> QuerySet[AnswerRequest]:
-    """The questions that may be asked now, as far as their runs go."""
+    """Return the questions whose runs allow asking now."""
     return leases.due(
         AnswerRequest.objects.filter(
             generation__state=GenerationState.RUNNING, generation__submission__state=SubmissionState.GENERATING
@@ -65,22 +65,22 @@ def waiting_requests() -> QuerySet[AnswerRequest]:
 
 
 def _fair_order(submission_id: int | None) -> list[AnswerRequest]:
-    """The oldest question of each run, those of the owner with the fewest running first."""
+    """Return the oldest question of each run, starting with the owner who has the fewest running."""
     waiting = waiting_requests()
     if submission_id is not None:
         waiting = waiting.filter(generation__submission=submission_id)
     owner = "generation__submission__owner_id"
     running = Counter(AnswerRequest.objects.filter(state=WorkState.RUNNING).values_list(owner, flat=True))
-    # The rows hold what agents have done so far: only those are read that may be taken.
+    # Rows hold what agents have done so far, so only those that may be claimed are loaded.
     firsts = waiting.order_by().values("generation").annotate(first=Min("pk")).values("first")
     oldest = AnswerRequest.objects.filter(pk__in=firsts).select_related("generation__submission")
     return sorted(oldest, key=lambda each: (running[each.generation.submission.owner_id], each.pk))
 
 
 def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
-    """Every way in which this can end leaves the question in a defined state; no error escapes."""
+    """Ask one question. Every ending leaves it in a defined state; no error escapes."""
     release = partial(leases.release, AnswerRequest, request.pk, token)
-    fault = partial(leases.record_error, AnswerRequest, request.pk, token)
+    record_error = partial(leases.record_error, AnswerRequest, request.pk, token)
     generation = request.generation
     try:
         with leases.heartbeat(AnswerRequest, request.pk, token) as keeper:
@@ -95,33 +95,33 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
     except LimitReachedError as error:
         pause_at_limit(generation, error)
     except (CallRejectedError, ClientUnavailableError) as error:
-        # What one question meets here, every other would meet as well.
+        # Every other question would fail the same way.
         retry(release)
         _note(generation, EndpointCheck.FAILED, str(error))
-        stop(generation.pk, GenerationState.PAUSED, str(error), noted="The provider refused, or could not be asked.")
+        stop(generation.pk, GenerationState.PAUSED, str(error), noted="The provider refused or could not be reached.")
     except CallLostError as error:
-        retry(partial(fault, reason=str(error), hold=True))
+        retry(partial(record_error, reason=str(error), hold=True))
     except CallFaultError as error:
-        retry(partial(fault, reason=str(error)))
+        retry(partial(record_error, reason=str(error)))
     except (SandboxError, ContentMissingError) as error:
         log.warning("asking_failed", request=request.pk, error=str(error))
-        retry(partial(fault, reason=getattr(error, "public", "the task's files are missing")))
+        retry(partial(record_error, reason=getattr(error, "public", "the task's files are missing")))
     except KeyboardInterrupt:
         release(reason="The worker was interrupted.")
         raise
     except Exception:  # an error of our own code must be retried and shown, never lose a run
         log.exception("asking_failed", request=request.pk)
-        retry(partial(fault, reason="an infrastructure error of this site"))
+        retry(partial(record_error, reason="an infrastructure error of this site"))
     finish_generation(generation.pk)
 
 
 def _note(generation: Generation, state: EndpointCheck, message: str) -> None:
-    """Say on the endpoint what a run has found out, unless that is known or the endpoint is another one by now."""
+    """Record a run's finding on its endpoint, unless it is known or the endpoint's settings have changed."""
     same = Endpoint.objects.filter(
         pk=generation.endpoint_id or 0, **{name: generation.settings[name] for name in _SAME}
     )
-    news = same.exclude(check_state__in=[state, EndpointCheck.WAITING])
-    news.update(check_state=state, check_message=message, checked=timezone.now())
+    outdated = same.exclude(check_state__in=[state, EndpointCheck.WAITING])
+    outdated.update(check_state=state, check_message=message, checked=timezone.now())
 
 
 def _answer(request: AnswerRequest, token: uuid.UUID, lost: Callable[[], bool]) -> Answer:

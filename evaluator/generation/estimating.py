@@ -1,4 +1,4 @@
-"""What a run is expected to cost, from the real prompts, before anybody is asked anything."""
+"""Estimate a run's cost from the real prompts, before any request is sent."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from submissions.models import Endpoint
 
 AGENT_STEPS: Final = 15
-"""How many steps an agent usually takes here. Each one sends the whole conversation so far again."""
+"""How many steps an agent usually takes here. Each one resends the whole conversation so far."""
 
 STEP_TOKENS: Final = 600
-"""By how much the conversation usually grows with each step."""
+"""How many tokens each step usually adds to the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
-    """One task, all trials: ``output_tokens`` is a bound where the model is asked once. ``problem`` says why it is
-    not asked, ``cuts`` how many parts do not fit the model and are left out; ``without_paper``: none is available,
-    and ``paper_problem`` says why if there is a file.
+    """One task, all trials. ``output_tokens`` is an upper bound for standard prompting. ``problem`` explains why the
+    task is left out, ``cuts`` counts the parts left out because they do not fit the model. ``without_paper``: no paper
+    is available; ``paper_problem`` gives the reason if there is a file.
     """
 
     task: str
@@ -45,7 +45,7 @@ class EstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """All tasks of a run. ``dollars`` is ``None`` where the endpoint has no prices."""
+    """Estimate for all tasks of a run. ``dollars`` is ``None`` where the endpoint has no prices."""
 
     rows: tuple[EstimateRow, ...]
     dollars: Decimal | None
@@ -53,16 +53,16 @@ class Estimate:
 
     @property
     def input_tokens(self) -> int:
-        """Of all tasks and trials."""
+        """Sum over all tasks and trials."""
         return sum(row.input_tokens for row in self.rows)
 
     @property
     def output_tokens(self) -> int:
-        """Of all tasks and trials."""
+        """Sum over all tasks and trials."""
         return sum(row.output_tokens for row in self.rows)
 
     def as_data(self) -> dict[str, Any]:
-        """The totals, as they are kept with the run."""
+        """Return the totals, as they are stored with the run."""
         return {
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
@@ -72,10 +72,11 @@ class Estimate:
 
 
 def estimate(*, endpoint: Endpoint, order: RunOrder) -> Estimate:
-    """The expected tokens and cost of ``order`` on ``endpoint``.
+    """Estimate the tokens and cost of ``order`` on ``endpoint``.
 
-    Standard prompting: the prompts' tokens, and for each answer as many as it may have. An agent: a usual number of
-    steps from what it is told at first, which is a guess and said so; its limits are what bounds it.
+    Standard prompting counts the prompts' tokens and, for each answer, the most that it may have. For an agent, the
+    estimate is a usual number of steps that start from its first request; this is a guess and labelled as one. Only
+    the run's limits bound an agent's cost.
     """
     wanted = set(order.tasks)
     row_of = _agent_row if order.scaffold == Scaffold.AGENT else _prompt_row
@@ -108,8 +109,8 @@ def _prompt_row(endpoint: Endpoint, order: RunOrder, revision: TaskRevision) -> 
 
 
 def _agent_row(endpoint: Endpoint, order: RunOrder, revision: TaskRevision) -> EstimateRow:
-    """An agent reads paper and code from files, so that nothing is cut for it."""
-    # Loaded on first use, as the tokenizer is: web processes would have to load the sandboxes for it.
+    """Estimate a task for an agent. It reads paper and code from files, so nothing is cut."""
+    # Imported here, like the tokenizer: at the top it would load the sandboxes into web processes.
     from evaluator.generation.agent import first_tokens
     from evaluator.generation.agent_answers import agent_limits, agent_task
 

@@ -1,7 +1,7 @@
-"""Find the answer in what a model wrote: the last fenced block that defines the goal, or a diff that applies.
+"""Find the answer in a model's reply: the last fenced block that defines the goal, or a diff that applies.
 
-What the model marks as reasoning is not its answer. A block is applied as an uploaded ``answer.py`` or ``answer.diff``
-is, by the same code. Nothing in it is repaired.
+Text marked as reasoning is not part of the answer. A block is applied by the code that applies an uploaded
+``answer.py`` or ``answer.diff``. Nothing in it is repaired.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 RULE: Final = "3"
-"""Which rule an answer was taken by. Stored with each, so that answers taken by different rules can be told apart."""
+"""Version of the extraction rule. Stored with each answer, to distinguish answers extracted by different rules."""
 
 MAX_TEXT: Final = 400_000
-# A diff is tried in a copy of the repository, in which long files are holes.
+# A diff is tried in a copy of the repository in which long files are sparse.
 LIMITS: Final = ChildLimits(cpu_seconds=20, wall_seconds=60.0, file_bytes=8 * 1024**3)
 
 _DIFF: Final = re.compile(r"^(?:diff --git |--- |\+\+\+ |@@ )", re.MULTILINE)
@@ -37,7 +37,7 @@ _MOST_REASONS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The block that was taken. Where it cannot be applied, ``problem`` and the reply's ``line`` say why."""
+    """The block that was used. Where it cannot be applied, ``problem`` and the reply's ``line`` explain why."""
 
     note: str
     applied: AppliedAnswer | None = None
@@ -46,12 +46,12 @@ class Extracted:
 
 
 class NoAnswerError(Exception):
-    """No block of the reply can be taken. The message says why of each."""
+    """No block of the reply can be used. The message gives the reason for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A block of code: what it is called in messages, the reply's line before its first, and its text."""
+    """A block of code: its name in messages, the number of the line before its first one in the reply, and its text."""
 
     name: str
     above: int
@@ -59,7 +59,7 @@ class _Block:
 
 
 def extract_limited(text: str, task: TaskFiles, *, limits: ChildLimits = LIMITS) -> Extracted:
-    """:func:`extract` in a child process with limits; what takes more than they allow holds no answer.
+    """Run :func:`extract` in a child process with limits; a reply that exceeds them holds no answer.
 
     Raises NoAnswerError.
     """
@@ -85,16 +85,16 @@ def extract_limited(text: str, task: TaskFiles, *, limits: ChildLimits = LIMITS)
 
 
 def serve(limits_text: str) -> None:
-    """The child."""
+    """Run as the child process."""
     serve_child(limits_text, _extract)
 
 
 def extract(text: str, task: TaskFiles) -> Extracted:
-    """The answer in a model's reply. Raises NoAnswerError.
+    """Return the answer in a model's reply. Raises NoAnswerError.
 
-    Run it where a deadline can end it: it parses, and applies diffs, as long as the reply makes it.
+    Parsing and applying diffs may take as long as the reply makes them: call it where a deadline applies.
     """
-    # JSON can hold halves of characters, which cannot be written as UTF-8.
+    # JSON can hold lone surrogates, which cannot be encoded as UTF-8.
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode("utf-8", "replace").decode("utf-8")
     text = text.replace("\r\n", "\n")
     answer_text = text if _is_code(text, task.goal) else without_reasoning(text)
@@ -106,18 +106,18 @@ def extract(text: str, task: TaskFiles) -> Extracted:
         try:
             kind = _kind(block, task.goal)
         except AnswerError as error:
-            reasons.append(f"{_said(block, error)}")
+            reasons.append(f"{_reason(block, error)}")
             continue
         try:
             applied = apply_answer(_raw(block, kind, task.goal), task)
         except AnswerError as error:
             if kind is AnswerKind.DIFF:
-                reasons.append(_said(block, error))
+                reasons.append(_reason(block, error))
                 continue
             line = None if error.line is None else error.line + block.above
             return Extracted(f"Taken from {block.name}.", problem=error.message, line=line)
         if kind is AnswerKind.DIFF and task.goal.file not in applied.files:
-            reasons.append(f"{_begun(block)} is a diff that does not change {task.goal.file}.")
+            reasons.append(f"{_capitalised(block)} is a diff that does not change {task.goal.file}.")
             continue
         return Extracted(f"Taken from {block.name}{', a diff' if kind is AnswerKind.DIFF else ''}.", applied=applied)
     shown = [*reasons[:_MOST_REASONS], *(["…"] if len(reasons) > _MOST_REASONS else [])]
@@ -137,7 +137,7 @@ def _extract(data: bytes) -> dict[str, Any]:
 
 
 def _is_code(text: str, goal: Goal) -> bool:
-    """Whether the whole reply is an answer's code: then a mark of reasoning in it is part of that code."""
+    """Whether the whole reply is code: then a reasoning mark in it is part of that code."""
     try:
         return defines_goal(text.encode(), goal)
     except AnswerError:
@@ -145,7 +145,7 @@ def _is_code(text: str, goal: Goal) -> bool:
 
 
 def _kind(block: _Block, goal: Goal) -> AnswerKind:
-    """What the block can be taken for. Raises AnswerError where it is neither."""
+    """Return how the block can be applied. Raises AnswerError if it can be applied neither way."""
     try:
         if defines_goal(block.text.encode(), goal):
             return AnswerKind.SOURCE
@@ -162,7 +162,7 @@ def _raw(block: _Block, kind: AnswerKind, goal: Goal) -> RawAnswer:
 
 
 def _blocks(text: str) -> Sequence[_Block]:
-    """The fenced blocks as Markdown has them, in their order; a reply without any fence is one block."""
+    """Return the fenced blocks as Markdown defines them, in order; a reply without any fence is one block."""
     lines = text.split("\n")
     found: list[tuple[int, list[str]]] = []
     opened: re.Match[str] | None = None
@@ -187,12 +187,12 @@ def _blocks(text: str) -> Sequence[_Block]:
     ]
 
 
-def _said(block: _Block, error: AnswerError) -> str:
-    # A block that begins at the first line is the whole reply, and called that.
+def _reason(block: _Block, error: AnswerError) -> str:
+    # A block that begins at the first line is the whole reply, and its name says so.
     reply = " of the reply" if block.above else ""
     where = "" if error.line is None else f" (line {error.line + block.above}{reply})"
-    return f"{_begun(block)}{where}: {error.message.rstrip('.')}."
+    return f"{_capitalised(block)}{where}: {error.message.rstrip('.')}."
 
 
-def _begun(block: _Block) -> str:
+def _capitalised(block: _Block) -> str:
     return block.name[0].upper() + block.name[1:]

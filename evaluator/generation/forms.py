@@ -1,4 +1,4 @@
-"""What people type to start a run on an endpoint, and to let a paused one go on."""
+"""Forms to start a run on an endpoint and to resume a paused one."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _SALT = "leaderboard.run-estimate"
 
 
 def open_versions() -> list[SuiteVersion]:
-    """The newest version of every suite that takes answers, by the suite's title."""
+    """Return the newest version of every suite that accepts answers, by the suite's title."""
     versions = [current_version(suite) for suite in Suite.objects.order_by("title", "slug")]
     return [version for version in versions if version is not None and has_code(version)]
 
 
 class LimitsForm(forms.Form):
-    """A run's limits. Where a limit is empty there is none, but for the time."""
+    """A run's limits. An empty limit means none; the time limit is required."""
 
     run_tokens = forms.IntegerField(
         label="Tokens",
@@ -63,16 +63,16 @@ class LimitsForm(forms.Form):
 
     @staticmethod
     def limits_of(limited: Any) -> dict[str, Any]:
-        """The limits of an endpoint or a run, as they are shown first."""
+        """Return the limits of an endpoint or a run, as initial values."""
         return {name: getattr(limited, name) for name in LimitsForm.base_fields}
 
     def limits(self) -> dict[str, Any]:
-        """The limits. Call it on a valid form."""
+        """Return the limits. Call it on a valid form."""
         return {name: self.cleaned_data[name] for name in LimitsForm.base_fields}
 
 
 class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
-    """What is asked of whom. ``estimate`` is the last one that was shown, signed."""
+    """Everything that defines a run. ``estimate`` is the last one that was shown, signed."""
 
     suite = forms.CharField(widget=forms.HiddenInput)
     estimate = forms.CharField(required=False, max_length=2000, widget=forms.HiddenInput)
@@ -84,7 +84,7 @@ class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
         help_text="As in the paper's Table 3. Boards keep the three apart.",
     )
     scaffold = forms.ChoiceField(
-        label="How it is asked",
+        label="Scaffold",
         choices=[
             (Scaffold.NONE.value, "standard prompting: one question, one answer"),
             (Scaffold.AGENT.value, "agent: it reads, edits and runs in a sandbox before it answers"),
@@ -96,13 +96,13 @@ class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
         min_value=1,
         max_value=MOST_TRIALS,
         initial=1,
-        help_text=f"1 to {MOST_TRIALS}; every trial is asked and paid for anew.",
+        help_text=f"1 to {MOST_TRIALS}; every trial is a request of its own and paid for.",
     )
     tasks = forms.MultipleChoiceField(
         label="Only these tasks",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="None ticked means all. A counted task that is not asked counts as not attempted.",
+        help_text="None ticked means all. A counted task that is left out counts as not attempted.",
     )
     system = forms.CharField(
         label="System",
@@ -134,12 +134,12 @@ class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
         dollars = self.cleaned_data["run_dollars"]
         if dollars is not None and self._endpoint.cost(0, 0) is None:
             raise forms.ValidationError(
-                "The endpoint has no prices, so nobody can tell what the run costs. Give them there."
+                "The endpoint has no prices, so the cost is unknown. Add prices to the endpoint."
             )
         return dollars
 
     def order(self) -> RunOrder:
-        """What is wanted. Call it on a valid form."""
+        """Return the run to start. Call it on a valid form."""
         given = self.cleaned_data
         return RunOrder.model_validate(
             {
@@ -151,11 +151,11 @@ class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
         )
 
     def signed(self, estimate: Estimate) -> str:
-        """``estimate`` and what it was made for, signed: it comes back when the run is started."""
+        """Sign ``estimate`` and the order it was made for: it comes back when the run is started."""
         return signing.dumps({"of": self._fingerprint(), "totals": estimate.as_data()}, salt=_SALT)
 
     def seen_estimate(self) -> dict[str, object] | None:
-        """The totals of the estimate that was shown for just this order; None where there was none, or for another."""
+        """Return the totals of the estimate shown for exactly this order; None without one, or for another order."""
         try:
             seen = signing.loads(self.cleaned_data["estimate"], salt=_SALT)
         except signing.BadSignature:
@@ -164,9 +164,9 @@ class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
         return totals if seen["of"] == self._fingerprint() else None
 
     def _fingerprint(self) -> str:
-        """Changes with everything that an estimate depends on."""
+        """Return a digest that changes with everything the estimate depends on."""
         given, one = self.cleaned_data, self._endpoint
-        asked = [self._version.pk, *(given[name] for name in ("inputs", "scaffold", "trials", "tasks"))]
+        order = [self._version.pk, *(given[name] for name in ("inputs", "scaffold", "trials", "tasks"))]
         prices = [str(one.price_input), str(one.price_output)]
         facts = [one.pk, one.model, one.max_output_tokens, one.context_tokens, *prices]
-        return hashlib.sha256(json.dumps([asked, facts]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([order, facts]).encode()).hexdigest()

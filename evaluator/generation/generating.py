@@ -1,4 +1,4 @@
-"""Start, pause, resume and end a run on an endpoint, and count its progress. ``asking`` does the asking."""
+"""Start, pause, resume and end a run on an endpoint, and count its progress. ``asking`` sends the questions."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ _UNFINISHED = [WorkState.QUEUED, WorkState.RUNNING]
 
 
 def start(*, owner: User, endpoint: Endpoint, order: RunOrder) -> Submission:
-    """Make the submission of a run and queue its questions.
+    """Create a run's submission and queue its questions.
 
     Raises :class:`QuotaExceededError`, :class:`NotAllowedError` (another's endpoint) and :class:`SuiteNotOpenError`.
     """
     if endpoint.owner_id != owner.pk:
-        msg = "Only the owner of an endpoint may have it asked."
+        msg = "Only an endpoint's owner may start runs on it."
         raise NotAllowedError(msg)
     revisions = list(revisions_of(order.version))
     wanted = set(order.tasks)
-    asked = {each.pk for each in revisions if each.runnable and (not wanted or each.task.slug in wanted)}
-    if not asked:
-        msg = "None of these tasks takes answers now: they cannot be run, or they are not in this version of the suite."
+    chosen = {each.pk for each in revisions if each.runnable and (not wanted or each.task.slug in wanted)}
+    if not chosen:
+        msg = "None of these tasks accepts answers now: they cannot be run, or are not in this version of the suite."
         raise SuiteNotOpenError(msg)
     trials = max(1, min(order.trials, MOST_TRIALS))
     with transaction.atomic():
@@ -64,10 +64,10 @@ def start(*, owner: User, endpoint: Endpoint, order: RunOrder) -> Submission:
         for revision in revisions:
             for trial in range(1, trials + 1):
                 answer = Implementation.objects.create(submission=submission, revision=revision, trial=trial)
-                if revision.pk in asked:
+                if revision.pk in chosen:
                     AnswerRequest.objects.create(generation=generation, implementation=answer)
         record(verb=Verb.SUBMITTED, subject=submission, actor=owner, data={"endpoint": endpoint.pk})
-        transaction.on_commit(partial(push, len(asked) * trials, MODELS))
+        transaction.on_commit(partial(push, len(chosen) * trials, MODELS))
     return submission
 
 
@@ -96,7 +96,7 @@ def _new_submission(owner: User, endpoint: Endpoint, order: RunOrder, trials: in
         kind=order.kind,
         trials=trials,
         notes=order.notes,
-        # The same run may be made again: what a model answers is not always the same.
+        # The same run may be repeated: a model's answers vary.
         bundle_digest=f"endpoint-{uuid.uuid4().hex}",
         state=SubmissionState.GENERATING,
         code_licence=order.publish_licence,
@@ -121,7 +121,7 @@ def _new_generation(submission: Submission, endpoint: Endpoint, order: RunOrder)
 
 
 def pause(*, generation: Generation, actor: User) -> None:
-    """Ask nothing more until it is resumed. What is being asked is let go; an answer on its way is still kept."""
+    """Pause a run. Questions being asked are released; an answer that is already under way is still stored."""
     _require_manager(actor, generation)
     with transaction.atomic():
         if not stop(generation.pk, GenerationState.PAUSED, PAUSED_BY_HAND):
@@ -139,13 +139,13 @@ def resume(
     run_dollars: Decimal | None = None,
     run_seconds: int | None = None,
 ) -> None:
-    """Go on with a run that was paused or held, perhaps with higher limits. Nothing that was answered is asked again.
+    """Resume a run that was paused or held, perhaps with higher limits. Answered questions are not asked again.
 
-    A question whose answer was lost twice is asked anew: whoever resumes has seen that.
+    A question whose answer was lost twice is asked once more: the person who resumes has seen the warning.
     """
     _require_manager(actor, generation)
     if any(limit is not None for limit in (run_tokens, run_dollars, run_seconds)) and not _owns(actor, generation):
-        msg = "Only the owner of a run raises its limits: it is their account with the provider that pays."
+        msg = "Only the owner of a run may raise its limits: their account with the provider pays."
         raise NotAllowedError(msg)
     limits = {"run_tokens": run_tokens, "run_dollars": run_dollars, "run_seconds": run_seconds}
     with transaction.atomic():
@@ -162,14 +162,14 @@ def resume(
             stood_still_seconds=F("stood_still_seconds") + _stood_still(generation),
             **raised,
         ):
-            msg = "Only a run that is paused or held can go on."
+            msg = "Only a paused or held run can be resumed."
             raise WrongStateError(msg)
         Submission.objects.filter(pk=generation.submission_id, state=SubmissionState.HELD).update(
             state=SubmissionState.GENERATING, held_reason=""
         )
         held = generation.requests.filter(state=WorkState.HELD)
         ModelCall.objects.filter(answer_request__in=held, state=CallState.IN_DOUBT).update(
-            state=CallState.FAILED, message="In doubt: its answer was lost, and it was asked anew by hand."
+            state=CallState.FAILED, message="In doubt: its answer was lost. The run was resumed, so it is sent again."
         )
         held.update(state=WorkState.QUEUED, infra_count=0, not_before=None, reason="")
         waiting = generation.requests.filter(state=WorkState.QUEUED)
@@ -181,10 +181,10 @@ def resume(
 
 
 def stop(generation_id: int, state: GenerationState, reason: str, *, noted: str = "") -> bool:
-    """Let a run that is under way stand still; say whether it was under way. Its workers lose their claims.
+    """Stop a running run; return whether it was running. Its workers lose their claims.
 
-    ``reason`` is for those who manage the run. ``noted`` is the reason in its public history, which says then that the
-    site paused it; the event's data has the state.
+    ``reason`` is for those who manage the run. ``noted`` is the reason in its public history, which then records that
+    the site paused it; the event's data holds the state.
     """
     with transaction.atomic():
         if not Generation.objects.filter(pk=generation_id, state=GenerationState.RUNNING).update(
@@ -205,7 +205,7 @@ def stop(generation_id: int, state: GenerationState, reason: str, *, noted: str 
 
 
 def cancel_generation(submission_id: int) -> None:
-    """Drop what waits to be asked for a cancelled submission, and take the claims from those who ask."""
+    """Drop a cancelled submission's waiting questions, and revoke the claims of workers that are asking."""
     with transaction.atomic():
         generation = Generation.objects.filter(submission=submission_id).exclude(state=GenerationState.DONE).first()
         if generation is None:
@@ -222,14 +222,14 @@ def cancel_generation(submission_id: int) -> None:
 
 
 def finish_generation(generation_id: int) -> None:
-    """When nothing is left to ask: have the answers tested, or hold the run where a question had to be given up."""
+    """When no question is left, queue the answers' tests, or hold the run where a question is held."""
     requests = AnswerRequest.objects.filter(generation=generation_id)
     with transaction.atomic():
         if requests.filter(state__in=_UNFINISHED).exists():
             return
         held = requests.filter(state=WorkState.HELD).order_by("pk").first()
         if held is not None:
-            noted = "Errors outside its answers came too often."
+            noted = "Infrastructure errors repeated too often."
             stop(generation_id, GenerationState.HELD, held.reason, noted=noted)
             return
         running = Generation.objects.filter(pk=generation_id, state=GenerationState.RUNNING)
@@ -244,14 +244,14 @@ def finish_generation(generation_id: int) -> None:
 
 
 def unfinished_generations() -> list[int]:
-    """Runs under way of which nothing is left to ask: nobody moved them on."""
+    """Return running runs without open questions: the step that ends them was lost."""
     open_requests = AnswerRequest.objects.filter(state__in=_UNFINISHED).values("generation")
     running = Generation.objects.filter(state=GenerationState.RUNNING).exclude(pk__in=open_requests)
     return list(running.values_list("pk", flat=True))
 
 
 def elapsed_seconds(generation: Generation) -> float:
-    """Return for how many seconds a run has been under way: until it was stopped or ended, stops excluded."""
+    """Return how many seconds a run has been under way, until now or its end, without pauses."""
     until = generation.ended or timezone.now()
     return (until - generation.created).total_seconds() - generation.stood_still_seconds
 
@@ -269,7 +269,7 @@ def _forget_key(generation: Generation) -> None:
 
 def _require_manager(actor: User, generation: Generation) -> None:
     if not may_manage(actor, generation.submission):
-        msg = "Only the owner of a run or a maintainer may pause it or go on with it."
+        msg = "Only the owner of a run or a maintainer may pause or resume it."
         raise NotAllowedError(msg)
 
 
@@ -283,9 +283,9 @@ def _text(value: Decimal | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``answered`` of ``total`` questions are decided, ``code`` of them with code in them.
+    """``answered`` of ``total`` questions are decided; ``code`` of them have code.
 
-    ``used`` is what its calls used, ``wait_until`` when the provider wants to be asked again.
+    ``used`` is what its calls used; ``wait_until`` is when the provider accepts requests again.
     """
 
     total: int
@@ -301,12 +301,12 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """The decided part, from 0 to 1."""
+        """Return the decided fraction, from 0 to 1."""
         return self.answered / self.total if self.total else 0.0
 
 
 def progress(generation: Generation) -> Progress:
-    """Three queries, however many questions there are, and one for the endpoint where it is not at hand."""
+    """Count a run's questions and calls in three queries, plus one for the endpoint where it is not loaded."""
     states: Counter[str] = Counter()
     code = 0
     for state, taken, count in generation.requests.order_by().values_list("state", "taken").annotate(n=Count("pk")):
@@ -332,9 +332,9 @@ def progress(generation: Generation) -> Progress:
 
 
 def retry_held(*, submission: Submission, actor: User) -> int:
-    """Queue the held runs of ``submission`` again and return how many. For maintainers; recorded.
+    """Queue the held test runs of ``submission`` again and return how many. For maintainers; recorded.
 
-    One that was held while a model was asked goes on with asking: its answers are not all there yet.
+    A submission that was held while a model was asked resumes asking, since its answers are incomplete.
     """
     if not actor.is_staff:
         msg = "Only maintainers retry held submissions."

@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class LimitReachedError(Exception):
-    """The run has used up what its owner allowed. The message says which limit, and what to do.
+    """The run has used up a limit set by its owner. The message names the limit and what to do.
 
-    ``noted`` is the first half of it, for the run's public history.
+    ``noted`` is its first half, for the run's public history.
     """
 
     def __init__(self, limit: str) -> None:
         self.noted = f"The run reached its limit of {limit}."
-        super().__init__(f"{self.noted} Raise that limit and let it go on; what was answered is kept.")
+        super().__init__(f"{self.noted} Raise that limit and resume the run; stored answers are kept.")
 
 
 def reached_limit(generation: Generation, used: Spent) -> str:
-    """Return the limit that is used up, such as "20,000 tokens" or "6 h"; empty where none is."""
+    """Return the limit that is used up, such as "20,000 tokens" or "6 h"; empty if none is."""
     how = " (by this site's estimate, since the provider reports no token usage)" if used.estimated else ""
     if generation.run_tokens is not None and used.limited_tokens >= generation.run_tokens:
         return f"{generation.run_tokens:,} tokens{how}"
@@ -37,12 +37,12 @@ def reached_limit(generation: Generation, used: Spent) -> str:
 
 
 def require_within_limits(generation: Generation) -> None:
-    """Raise :class:`LimitReachedError` where a limit of the run is used up; asked before every call.
+    """Raise :class:`LimitReachedError` where a limit of the run is used up; called before every request.
 
-    What a provider does not report is estimated for this.
+    Usage that a provider does not report is estimated.
     """
     used = spent(ModelCall.objects.filter(answer_request__generation=generation))
-    # They may have been raised since the work on a question began.
+    # The limits may have been raised since work on the question began.
     limit = reached_limit(Generation.objects.get(pk=generation.pk), used)
     if limit:
         raise LimitReachedError(limit)
@@ -54,7 +54,7 @@ def pause_at_limit(generation: Generation, error: LimitReachedError) -> None:
 
 
 def pause_at_limits() -> None:
-    """Pause every run that has reached a limit while its questions wait: nothing may ask them for hours."""
+    """Pause every run at a limit whose questions wait: otherwise no worker may notice for hours."""
     waiting = AnswerRequest.objects.filter(state=WorkState.QUEUED).values("generation")
     for generation in Generation.objects.filter(state=GenerationState.RUNNING, pk__in=waiting):
         try:

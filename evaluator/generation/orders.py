@@ -16,7 +16,7 @@ USUAL_SECONDS: Final = 6 * 3600
 
 
 class Order(BaseModel):
-    """Without ``tasks`` every task that takes answers; limits (tokens, US dollars, seconds) are for the whole run."""
+    """``tasks`` are slugs; none means every task that accepts answers. Limits are for the whole run."""
 
     inputs: Literal[*Inputs.values] = Inputs.FULL.value  # type: ignore[valid-type]
     scaffold: Literal[*Scaffold.values] = Scaffold.NONE.value  # type: ignore[valid-type]
@@ -34,7 +34,7 @@ class Order(BaseModel):
 
 
 class RunOrder(Order):
-    """An order for a suite version. Tasks that are left out count as not attempted. ``estimate`` was shown before."""
+    """A run to start on a suite version. Tasks left out count as not attempted. ``estimate`` was shown before."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 

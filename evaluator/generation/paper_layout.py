@@ -1,4 +1,4 @@
-"""From the pages of a PDF to its lines in the order in which people read them, as PyMuPDF gives them."""
+"""Put the lines of a PDF's pages, as PyMuPDF extracts them, into reading order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# Parts of the page's height in which running heads and page numbers stand.
+# Fractions of the page's height in which running heads and page numbers are printed.
 _EDGE: Final = 0.08
 _BOLD_FLAG: Final = 16
 _MOST_LINES_A_PAGE: Final = 5000
@@ -26,7 +26,7 @@ _PAGE_NUMBER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text: its page (from 1), PyMuPDF's block on it, its box in points, its size, and whether it is bold."""
+    """A line of text: its page (from 1), PyMuPDF block, bounding box and font size in points, and boldness."""
 
     page: int
     block: int
@@ -50,7 +50,7 @@ class Page:
 
 
 def page_of(number: int, width: float, height: float, blocks: Iterable[Mapping[str, Any]]) -> Page:
-    """A page from PyMuPDF's ``get_text("dict")["blocks"]``. Text that is not level, as on a margin, is left out."""
+    """Make a page from PyMuPDF's ``get_text("dict")["blocks"]``. Rotated text, as on a margin, is left out."""
     lines: list[Line] = []
     for index, block in enumerate(blocks):
         for given in block.get("lines", ()):
@@ -63,7 +63,7 @@ def page_of(number: int, width: float, height: float, blocks: Iterable[Mapping[s
 
 
 def in_reading_order(pages: Sequence[Page]) -> list[Line]:
-    """All lines of ``pages`` as they are read, without running heads, running feet and page numbers."""
+    """Return all lines of ``pages`` in reading order, without running heads, running feet and page numbers."""
     running = _running(pages)
     ordered: list[Line] = []
     for page in pages:
@@ -94,7 +94,7 @@ def _line(page: int, block: int, given: Mapping[str, Any]) -> Line | None:
 
 
 def _joined(spans: Sequence[Mapping[str, Any]]) -> str:
-    """The spans' text; what is set small above or below the line becomes ``^{…}`` or ``_{…}``."""
+    """Join the spans' texts; superscripts become ``^{…}`` and subscripts ``_{…}``."""
     if not spans:
         return ""
     largest = max(spans, key=lambda span: (span["size"], len(span["text"])))
@@ -114,13 +114,13 @@ def _joined(spans: Sequence[Mapping[str, Any]]) -> str:
 
 
 def plain(text: str) -> str:
-    """``text`` with ordinary letters for mathematical ones, and without marks that only a typesetter needs."""
+    """Replace mathematical alphabets in ``text`` by ordinary characters, and drop marks that only typesetting needs."""
     text = _MATH_LETTER.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
     return _SELECTOR.sub("", text)
 
 
 def _running(pages: Sequence[Page]) -> frozenset[str]:
-    """The shapes of lines that stand at the edge of at least three pages, and of a third of all."""
+    """Return the shapes of lines at the edge of at least three pages and a third of all pages."""
     seen: Counter[str] = Counter()
     for page in pages:
         seen.update({_shape(line.text) for line in page.lines if _at_edge(line, page)})
@@ -136,7 +136,7 @@ def _at_edge(line: Line, page: Page) -> bool:
 
 
 def _ordered(lines: Sequence[Line], width: float) -> list[Line]:
-    """Lines of one page as they are read: across, or column by column between the lines that cross the middle."""
+    """Put the lines of one page into reading order: across, or by column between lines that cross the middle."""
     middle = width / 2
     left = [line for line in lines if line.x1 <= middle + 6]
     right = [line for line in lines if line.x0 >= middle - 6]
@@ -165,7 +165,7 @@ def _by_column(lines: Sequence[Line], middle: float) -> list[Line]:
 
 
 def _rows(lines: Sequence[Line]) -> list[Line]:
-    """Lines from above; those that stand at one height are joined from left to right, as cells of a table are."""
+    """Sort lines from the top; join those at the same height from left to right, like cells of a table."""
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: (line.y0 + line.y1, line.x0)):
         if rows and _same_height(rows[-1], line):

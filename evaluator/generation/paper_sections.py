@@ -1,4 +1,4 @@
-"""From a paper's lines to its title and its sections: which lines are headings, and how the others are joined."""
+"""Find a paper's title and sections in its lines: detect headings and join the other lines into text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SectionKind(StrEnum):
-    """What a section is, by what can be left out of a prompt first."""
+    """Kind of a section; decides what a prompt leaves out first."""
 
     FRONT = "front"
     ABSTRACT = "abstract"
@@ -28,7 +28,7 @@ class SectionKind(StrEnum):
 class Section:
     """A heading, its depth (from 1), the text up to the next heading, and the page (from 1) where it begins.
 
-    ``number`` is what stood before the heading (``3.1``, ``A``). The text before the first heading has none.
+    ``number`` is the number before the heading (``3.1``, ``A``). The text before the first heading has none.
     """
 
     heading: str
@@ -40,12 +40,12 @@ class Section:
 
     @property
     def name(self) -> str:
-        """What it is called where it is left out."""
+        """Return the name under which it is listed when it is left out."""
         return " ".join(part for part in (self.number, self.heading) if part) or "the text before its first heading"
 
 
 LATER_PAGES: Final = "later pages of the paper"
-"""What is left out where a paper was not read to its end."""
+"""Names the part that is left out where a paper was not read to its end."""
 
 # Words in the headings of sections that describe the method.
 _METHOD: Final = (
@@ -77,7 +77,7 @@ _SPACE_OR_DOT = re.compile(r"[\s.]+")
 
 @dataclass(slots=True)
 class _Open:
-    """A section while its lines are gathered."""
+    """A section whose lines are being collected."""
 
     heading: str
     level: int
@@ -87,7 +87,7 @@ class _Open:
 
 
 def title_of(lines: Sequence[Line], named: str) -> tuple[str, list[Line]]:
-    """The title, and the lines that it stands in: those set largest on the first page; else ``named``, with no line."""
+    """Return the title and its lines: the largest lines on the first page; else ``named`` and no line."""
     first = [line for line in lines if line.page == lines[0].page]
     body = _body_size(lines)
     largest = max((line.size for line in first), default=0.0)
@@ -103,10 +103,10 @@ def title_of(lines: Sequence[Line], named: str) -> tuple[str, list[Line]]:
 
 
 def cutting_order(sections: Sequence[Section]) -> tuple[list[Section], list[Section]]:
-    """The order in which sections are left out of a prompt that is too long, and those that go after everything else.
+    """Return two lists in the order in which a prompt that is too long leaves sections out.
 
-    First the references, appendices, and sections from the back; then what describes the method, the first page's
-    head and the abstract.
+    The first holds the references, appendices, and other sections from the back; the second, dropped after everything
+    else, the method's sections, the first page's head and the abstract.
     """
 
     def of_kind(kind: SectionKind) -> list[Section]:
@@ -120,7 +120,7 @@ def cutting_order(sections: Sequence[Section]) -> tuple[list[Section], list[Sect
 
 
 def sections_of(lines: Sequence[Line], titles: Sequence[tuple[int, str, int]]) -> tuple[Section, ...]:
-    """The sections that ``lines`` (in reading order) make. ``titles`` is the PDF's own outline: level, title, page."""
+    """Split ``lines`` (in reading order) into sections. ``titles`` is the PDF's outline: level, title, page."""
     body = _body_size(lines)
     outline = {(_key(title), page): level for level, title, page in titles}
     current = _Open(heading="", level=1, page=lines[0].page if lines else 1)
@@ -149,7 +149,7 @@ def sections_of(lines: Sequence[Line], titles: Sequence[tuple[int, str, int]]) -
 
 
 def _heading(line: Line, body: float, outline: dict[tuple[str, int], int]) -> _Open | None:
-    """The section that ``line`` begins, or None for a line of text."""
+    """Return the section that ``line`` begins, or None for a line of text."""
     text = line.text.strip()
     if len(text) > _LONGEST_HEADING or not any(character.isalpha() for character in text):
         return None
@@ -199,7 +199,7 @@ def _kinds(sections: Sequence[_Open]) -> list[SectionKind]:
 
 
 def _begins_letters(sections: Sequence[_Open], place: int) -> bool:
-    """Whether lettered sections follow numbered ones from here on. A lone ``A`` may be an article in bold type."""
+    """Whether sections numbered by letter follow numeric ones from here on. A lone ``A`` may be a bold article."""
     if sections[place].number != "A":
         return False
     numbered = any(each.number[:1].isdigit() for each in sections[:place])
@@ -207,7 +207,7 @@ def _begins_letters(sections: Sequence[_Open], place: int) -> bool:
 
 
 def _text(lines: Sequence[Line], words: Counter[str]) -> str:
-    """The lines as paragraphs; a word that was cut at a line's end is whole again."""
+    """Join the lines into paragraphs, and words that were hyphenated at a line's end."""
     text = ""
     last: Line | None = None
     for line in lines:
@@ -227,7 +227,7 @@ def _text(lines: Sequence[Line], words: Counter[str]) -> str:
 
 
 def _keeps_hyphen(first: str, whole: str, hyphenated: str, words: Counter[str]) -> bool:
-    """Whether the hyphen at a line's end belongs to the word, going by how the rest of the paper writes it."""
+    """Whether the hyphen at a line's end belongs to the word, judging by the rest of the paper's spelling."""
     with_it, without = words[hyphenated.lower()], words[whole.lower()]
     if with_it or without:
         return with_it > without
@@ -235,14 +235,14 @@ def _keeps_hyphen(first: str, whole: str, hyphenated: str, words: Counter[str]) 
 
 
 def _between(last: Line, line: Line) -> str:
-    """A space, or a new line where an item of a list begins, or the line above ends early."""
+    """Return a space, or a line break where a list item begins or the line above ends early."""
     is_item = bool(re.match(r"(?:[•▪◦‣*\u2013-]|\(?\d{1,2}[.)]) ", line.text))
     is_row = "  " in last.text or "  " in line.text
     return "\n" if is_item or is_row or last.x1 < line.x1 - 0.35 * (line.x1 - line.x0) else " "
 
 
 def _words(lines: Sequence[Line]) -> Counter[str]:
-    """How often every word is there in one piece, with hyphens and without."""
+    """Count every word that is not split at a line's end, with hyphens and without."""
     return Counter(word.lower() for line in lines for word in _WORD.findall(_CUT_WORD.sub("", line.text)))
 
 

@@ -1,7 +1,7 @@
-"""A paper as data: its sections in reading order, from its PDF by PyMuPDF, as the paper of LMR-BENCH does (section 4).
+"""Read a paper's sections in reading order from its PDF with PyMuPDF, as LMR-BENCH's paper does (section 4).
 
-Upstream keeps some papers as JSON, page number to text, without any layout: each of their pages is a section.
-A paper is foreign: :func:`read_paper_limited` reads it in a child process with hard limits, and is what callers use.
+Upstream stores some papers as JSON (page number to text, no layout): each page of those is a section.
+A paper is untrusted: callers use :func:`read_paper_limited`, which reads it in a child process with hard limits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LIMITS: Final = ChildLimits(answer_bytes=4 * MAX_CHARACTERS + 1024 * 1024)
 
 
 class PaperError(Exception):
-    """The file cannot be read as a paper. The message says why, in a sentence; ``late``: it took too long this time."""
+    """The file cannot be read as a paper. The message is a sentence with the reason; ``late``: it took too long."""
 
     def __init__(self, message: str, *, late: bool = False) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class PaperError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper's title, how many pages it has, and its sections. ``cut`` says what was not read, if anything."""
+    """A paper's title, page count and sections. ``cut`` describes what was not read, if anything."""
 
     title: str
     pages: int
@@ -50,20 +50,20 @@ class Paper:
     cut: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """The same as plain data: what a model is given as JSON."""
+        """Return plain data: the JSON that a model gets."""
         return dataclasses.asdict(self) | {
             "sections": [dataclasses.asdict(section) | {"kind": section.kind.value} for section in self.sections]
         }
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse. Raises KeyError, TypeError or ValueError for anything else."""
+        """Reverse :meth:`as_data`. Raises KeyError, TypeError or ValueError for anything else."""
         sections = tuple(Section(**{**given, "kind": SectionKind(given["kind"])}) for given in data["sections"])
         return cls(title=data["title"], pages=data["pages"], sections=sections, cut=data["cut"])
 
 
 def read_paper(content: bytes) -> Paper:
-    """The paper in a file. Raises PaperError. For foreign files use :func:`read_paper_limited`."""
+    """Read the paper in a file. Raises PaperError. Use :func:`read_paper_limited` for untrusted files."""
     is_json = content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
     paper = _read_json(content) if is_json else _read_pdf(content)
     if not is_readable("\n".join(section.text for section in paper.sections)):
@@ -92,7 +92,7 @@ def _read_json(content: bytes) -> Paper:
 
 
 def _read_pdf(pdf: bytes) -> Paper:
-    # Web pages import this module, and PyMuPDF takes its time.
+    # Web pages import this module, and PyMuPDF loads slowly.
     import pymupdf as untyped
 
     pymupdf: Any = untyped
@@ -121,7 +121,7 @@ def _read_pdf(pdf: bytes) -> Paper:
 
 
 def _pages(document: Any, count: int) -> tuple[list[Page], str]:
-    """The pages within the limits, and what is beyond them."""
+    """Return the pages within the limits, and a note on those beyond."""
     import pymupdf
 
     flags = pymupdf.TEXTFLAGS_DICT & ~pymupdf.TEXT_PRESERVE_LIGATURES & ~pymupdf.TEXT_PRESERVE_IMAGES
@@ -140,7 +140,7 @@ def _pages(document: Any, count: int) -> tuple[list[Page], str]:
 
 
 def read_paper_limited(path: Path, limits: ChildLimits = LIMITS) -> Paper:
-    """:func:`read_paper` on the file at ``path`` in a limited child process.
+    """Run :func:`read_paper` on the file at ``path`` in a child process with limits.
 
     Raises PaperError, and OSError where there is no file.
     """
@@ -158,8 +158,8 @@ def read_paper_limited(path: Path, limits: ChildLimits = LIMITS) -> Paper:
 
 
 def serve(limits_text: str) -> None:
-    """The child: read the file from standard input, write the paper as JSON to standard output."""
-    # Their files are opened here, before the limits close the way to more.
+    """Run as the child process: read the file from standard input, write the paper as JSON to standard output."""
+    # PyMuPDF opens its files on import, which the limits forbid later.
     import pymupdf  # noqa: F401
 
     serve_child(limits_text, _read)

@@ -1,4 +1,4 @@
-"""What a model is told of a task, from the catalogue and the content store: never tests, never golden files."""
+"""Collect what a model sees of a task from the catalogue and the content store: never tests, never golden files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
 
 PAPER_FORM: Final = "3"
-"""Changes when papers are read in another way, so that all are read anew."""
+"""Version of how papers are read. A change makes every paper be read again."""
 
-# What the reader of papers could not read stays unreadable until the reader changes, so that is remembered as well.
+# A paper that could not be read stays unreadable until the reader changes, so that result is stored as well.
 _UNREADABLE: Final = "unreadable"
 
 
 def prompt_task(revision: TaskRevision) -> PromptTask:
-    """``revision`` as prompts are built from it; a paper that cannot be read is left out.
+    """Return the prompt's material for ``revision``; a paper that cannot be read is left out.
 
     Raises ``ContentMissingError``.
     """
@@ -44,7 +44,7 @@ def prompt_task(revision: TaskRevision) -> PromptTask:
 
 
 def paper_of(revision: TaskRevision) -> Paper | None:
-    """The revision's paper as sections, read once and then kept; ``None`` where there is none that can be read."""
+    """Return the revision's paper as sections, read once and then stored; ``None`` if it cannot be read."""
     if not revision.paper_hash:
         return None
     try:
@@ -54,7 +54,7 @@ def paper_of(revision: TaskRevision) -> Paper | None:
 
 
 def stored_paper(paper_hash: str, file: Path | None = None) -> Paper:
-    """Read the paper with this content hash, once, from ``file`` or the content store, and keep what was read.
+    """Read the paper with this content hash once, from ``file`` or the content store, and store the result.
 
     Raises PaperError, and ContentMissingError or OSError where there is no file.
     """
@@ -64,7 +64,7 @@ def stored_paper(paper_hash: str, file: Path | None = None) -> Paper:
         try:
             data = read_paper_limited(file or file_path(paper_hash)).as_data()
         except PaperError as error:
-            if error.late:  # the machine is busy: that says nothing about the paper
+            if error.late:  # the machine may be busy; that does not make the paper unreadable
                 raise
             data = {_UNREADABLE: str(error)}
         _keep(kept, data)
@@ -74,7 +74,7 @@ def stored_paper(paper_hash: str, file: Path | None = None) -> Paper:
 
 
 def why_unreadable(revision: TaskRevision) -> str:
-    """Why models and judges do not get the revision's paper, as found when it was read; empty where they do."""
+    """Return why models and judges do not get the revision's paper, as found when it was read; empty if they do."""
     data = _kept(_kept_at(revision.paper_hash)) or {}
     return str(data.get(_UNREADABLE, ""))
 

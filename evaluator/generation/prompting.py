@@ -1,4 +1,4 @@
-"""The prompts that models are sent: files with a version, filled with a task's material and cut to a budget."""
+"""Build the prompts sent to models: versioned files, filled with a task's material and cut to a token budget."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ PAPER_ONLY: Final = "paper_only"
 PAPER_GOAL_FILE: Final = "paper_goal_file"
 
 _FOLDER = Path(__file__).parent / "prompts"
-# What providers add around each of the two messages.
+# Tokens that providers add around each of the two messages.
 _ENVELOPE: Final = 16
-# How far off what is expected of a cut may be, which does not count the words around it.
+# Factor by which the expected size after a cut may be off; it ignores the text around the cut part.
 _NEAR: Final = 1.25
 _WHY: Final = "The prompt would not fit the model's context."
 _BESIDE: Final = "may stand in the same block above it"
@@ -37,16 +37,16 @@ _ALONE: Final = "belong inside its body, since nothing beside it may change in t
 
 
 class PromptTooLongError(Exception):
-    """What must be in the prompt does not fit the budget. The message says how much it takes, in tokens."""
+    """The parts that a prompt must have do not fit the budget. The message gives their size in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTask:
-    """What a prompt is made from. Paths are relative to the repository; texts are the masked ones.
+    """Material of a prompt. Paths are relative to the repository; texts are the masked ones.
 
-    ``class_name`` is empty for a function, the goal itself where a class is masked. ``masked_source`` is the masked
-    definition, ``retrieval_context`` further files (path, text) that the task names. With ``alone`` nothing but the
-    definition may change in its file, which is the unit test's.
+    ``class_name`` is empty for a function, and the goal itself where a class is masked. ``masked_source`` is the masked
+    definition, ``retrieval_context`` further files (path, text) that the task names. With ``alone`` only the definition
+    may change in its file, which is the unit test's.
     """
 
     slug: str

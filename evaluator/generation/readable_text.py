@@ -1,7 +1,7 @@
-"""Recognise text that is not readable: fonts that map to no characters leave symbols, and words that no language has.
+"""Recognise unreadable text: fonts without a character map yield symbols, and words of no language.
 
-The check is coarse: to refuse a good paper is as bad as to read a bad one. Of 41 files of LMR-BENCH's papers (PDF and
-JSON), the one with the most tables has 61 % letters, and each has at least 19 % words of the list below.
+The check is coarse, since refusing a good paper is as bad as reading a bad one. Of 41 files of LMR-BENCH's papers (PDF
+and JSON), the one with the most tables has 61 % alphabetic characters, and each has at least 19 % words of the list.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _WORDS: Final = frozenset(
         ]
     ).split()
 )
-"""Words that any page of prose has, in languages of Latin script. One letter is no word: formulas are full of them."""
+"""Frequent words of prose in languages of Latin script, none of one character: formulas are full of those."""
 
 
 def is_readable(text: str) -> bool:
-    """Whether at least a third of ``text``, in parts of 3,000 characters, is letters and words of a language.
+    """Whether at least a third of ``text``, in parts of 3,000 characters, is made of a language's words.
 
-    In scripts other than Latin only letters are counted. A paper may hold many pages of tables: they do not matter.
+    In scripts other than Latin only alphabetic characters are counted. Pages of tables do not make a paper unreadable.
     """
     parts = [text[start : start + _CHUNK] for start in range(0, len(text), _CHUNK)]
     return sum(map(_part_is_readable, parts)) >= _LEAST_READABLE * len(parts)

@@ -1,4 +1,4 @@
-"""Store what agents did: read the trajectories of a bundle, and make the columns of any run."""
+"""Store what agents did: read the trajectories of a bundle, and make the columns of any agent's run."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ _LARGEST_DOLLARS: Final = Decimal(999_999)
 
 
 def read_uploaded(submission_id: int) -> int:
-    """Read the uploaded trajectories of a submission; how many were read.
+    """Read the uploaded trajectories of a submission; return how many were read.
 
-    Those that were read before are left as they are; of a form that is not read, the reason is stored. Tokens and cost
-    become the answer's usage where its submitter declared none of the kind; ``usage["read"]`` names those that were
-    read.
+    Trajectories read before are left unchanged; for an unknown format, the reason is stored. Tokens and cost become the
+    answer's usage where its submitter declared none of the kind; ``usage["read"]`` names the values filled in this way.
     """
     waiting = Implementation.objects.filter(submission_id=submission_id, steps__isnull=True).exclude(trajectory="")
     made = 0
@@ -44,10 +43,10 @@ def read_uploaded(submission_id: int) -> int:
 
 
 def read_again() -> int:
-    """Read some of the files again that an older reader has read; return how many were tried.
+    """Read some trajectories again that an older reader has read; return how many were tried.
 
-    What is stored stays where the file is missing, or where reading it takes too much time or memory. Such a file is
-    not tried again by this reader.
+    The stored result is kept where the file is missing, or where reading takes too much time or memory. This reader
+    does not try such a file again.
     """
     older = Trajectory.objects.filter(reader__lt=READER).exclude(implementation__trajectory="")
     listed = list(older.select_related("implementation__revision__task__paper").order_by("-pk")[:AT_ONCE])
@@ -62,7 +61,7 @@ def read_again() -> int:
 
 
 def _replace(stored: Trajectory, found: AgentRun | None) -> None:
-    """Store what was read again, with the usage that comes of it, unless another sweep did so meanwhile."""
+    """Store the new result and the usage it implies, unless another sweep did so meanwhile."""
     columns = {"reader": READER} if found is None else columns_of(found)
     with transaction.atomic():
         is_mine = Trajectory.objects.filter(pk=stored.pk, reader=stored.reader).update(**columns)
@@ -73,7 +72,7 @@ def _replace(stored: Trajectory, found: AgentRun | None) -> None:
 
 
 def _found(implementation: Implementation) -> AgentRun | None:
-    """The run in the answer's file: the only one, or the one with the paper's number; None where there is no file.
+    """Return the run in the answer's file: the only one, or the one with the paper's number; None without a file.
 
     Raises ChildError where reading it takes too much time or memory.
     """
@@ -87,7 +86,7 @@ def _found(implementation: Implementation) -> AgentRun | None:
 
 
 def _keep(implementation: Implementation, found: AgentRun) -> bool:
-    """Store it, unless another reader did so meanwhile."""
+    """Store the run, unless another worker did so meanwhile."""
     with transaction.atomic():
         _, is_new = Trajectory.objects.get_or_create(implementation=implementation, defaults=columns_of(found))
         if is_new:
@@ -96,7 +95,7 @@ def _keep(implementation: Implementation, found: AgentRun) -> bool:
 
 
 def columns_of(run: AgentRun) -> dict[str, Any]:
-    """The columns of a :class:`Trajectory` that show ``run``, whoever ran it."""
+    """Return the columns of a :class:`Trajectory` for ``run``, of any agent."""
     return {
         "source": TrajectorySource(run.source),
         "reader": READER,
@@ -110,7 +109,7 @@ def columns_of(run: AgentRun) -> dict[str, Any]:
 
 
 def _fill_usage(implementation: Implementation, found: AgentRun) -> None:
-    """Give the answer the tokens and cost that its submitter did not declare; what was read earlier is replaced."""
+    """Give the answer the tokens and cost that its submitter did not declare; replace values read earlier."""
     measured = {
         "input_tokens": found.input_tokens,
         "output_tokens": found.output_tokens,

@@ -1,4 +1,4 @@
-"""Read the text of a model's reply: where its fenced blocks are, and what it marks as reasoning."""
+"""Parse the text of a model's reply: its fenced blocks, and what it marks as reasoning."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MARKS: Final = {
     "[THINK]": "[/THINK]",
     "◁think▷": "◁/think▷",
 }
-"""How chat templates mark reasoning: the opening and its closing."""
+"""Marks around reasoning in chat templates: opening and closing."""
 
 # Only the text's first line may be indented.
 _OPENING: Final = re.compile("|".join(re.escape(each) for each in _MARKS))
 _CLOSINGS: Final = "|".join(re.escape(each) for each in _MARKS.values())
-# Without an opening, only a closing that ends reasoning counts: at the start of a line, or right after its last word.
-# Code, diffs and prose that mention the mark have a quote, a sign or a space before it.
+# Without an opening mark, a closing mark counts only where it ends reasoning: at a line's start, or right after its
+# last word. Code, diffs and prose that mention the mark have a quote, a sign or a space before it.
 _LONE_CLOSING: Final = re.compile(rf"^(?:{_CLOSINGS})|(?<=[^\s+\-`'\"(])(?:{_CLOSINGS})(?=\s*$)")
 
 
@@ -32,11 +32,11 @@ def closes(fence: re.Match[str], opened: re.Match[str]) -> bool:
 
 
 def without_reasoning(text: str) -> str:
-    """``text`` with empty lines in place of what is marked as reasoning, so that lines keep their numbers.
+    """Replace what ``text`` marks as reasoning by empty lines, so that the other lines keep their numbers.
 
-    Reasoning begins where a line begins with a mark outside a fenced block, or, where only the closing mark is there
-    (templates of Qwen and DeepSeek put the opening into the prompt), with the text. Without a closing mark it never
-    ends. Marks inside a fenced block are the block's own text.
+    Reasoning begins where a line begins with an opening mark outside a fenced block. Where there is only a closing mark
+    (templates of Qwen and DeepSeek put the opening one into the prompt), it begins with the text. Without a closing
+    mark it never ends. Marks inside a fenced block belong to the block.
     """
     kept: list[str] = []
     answer_from = 0
@@ -64,7 +64,7 @@ def without_reasoning(text: str) -> str:
 
 
 def _end(line: str, at: int, closing: str, *, fenced: bool) -> int | None:
-    """Where reasoning ends in ``line``. In a draft's fenced block the mark must begin or end the line."""
+    """Return where reasoning ends in ``line``. In a draft's fenced block the mark must begin or end the line."""
     if fenced and not line.startswith(closing, at):
         shown = line.rstrip()
         return len(shown) if shown.endswith(closing) else None
@@ -73,7 +73,7 @@ def _end(line: str, at: int, closing: str, *, fenced: bool) -> int | None:
 
 
 def _inside(line: str, opened: re.Match[str] | None) -> re.Match[str] | None:
-    """The fence of the block that is open after ``line``."""
+    """Return the fence of the block that is open after ``line``."""
     fence = FENCE.match(line)
     if opened is None:
         return fence
