@@ -1,4 +1,4 @@
-"""Django's registration of this room."""
+"""Register the evaluator app with Django."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from django.apps import AppConfig
 
 
 class EvaluatorConfig(AppConfig):
-    """See docs/architecture.md."""
+    """App configuration; see docs/architecture.md."""
 
     name = "evaluator"
 
     def ready(self) -> None:
-        """Subscribe to the lower rooms' news."""
+        """Subscribe to the signals of lower rooms."""
         from evaluator import receivers  # noqa: F401 - imported for its registrations

@@ -1,4 +1,4 @@
-"""The evaluator's closed vocabularies."""
+"""The evaluator's closed vocabularies (states, kinds, outcomes)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LABEL_CHOICES = [(label.value, label.meaning) for label in Label]
 
 
 class WorkState(TextChoices):
-    """The life of work that workers hold by a lease. Changed by conditional update only."""
+    """State of work that workers hold by a lease. Changed by conditional update only."""
 
     QUEUED = "queued", "queued"
     RUNNING = "running", "running"
@@ -24,13 +24,13 @@ class WorkState(TextChoices):
 
 
 RunState = WorkState
-"""A test run's life is that of all leased work."""
+"""A test run has the states of all leased work."""
 
 
 class AttemptState(TextChoices):
-    """One try at a test run. At most one attempt of a run is ever accepted.
+    """State of one try at a test run. At most one attempt of a run is ever accepted.
 
-    ``infra`` is also an attempt whose lease ran out; ``lost`` one that its worker gave back when it was asked to stop.
+    ``infra`` includes attempts whose lease ran out; ``lost`` is an attempt that its stopping worker gave back.
     """
 
     RUNNING = "running", "running"
@@ -41,7 +41,7 @@ class AttemptState(TextChoices):
 
 
 class ReevaluationState(TextChoices):
-    """A re-evaluation's life. ``held``: infrastructure errors came too often, an operator has to look."""
+    """State of a re-evaluation. ``held``: infrastructure errors repeated too often; an operator must act."""
 
     RUNNING = "running", "under way"
     HELD = "held", "held"
@@ -50,14 +50,14 @@ class ReevaluationState(TextChoices):
 
 
 class BuildState(TextChoices):
-    """How an environment's build ended."""
+    """Result of an environment's build."""
 
     BUILT = "built", "built"
     FAILED = "failed", "failed"
 
 
 class AttackGroup(StrEnum):
-    """What an attack is after. ``CONTROL`` is none: what must be so for the others to mean anything."""
+    """Target of an attack. ``CONTROL`` is no attack: it checks what must hold for the others to mean anything."""
 
     CONTROL = "control"
     RESOURCES = "resources"
@@ -66,7 +66,7 @@ class AttackGroup(StrEnum):
 
 
 class SelfCheckKind(TextChoices):
-    """How thorough a round of attacks was: before the first job, now and then, or by hand with all of them."""
+    """Kind of a round of attacks: canaries before the first job, a short regular round, or all attacks by hand."""
 
     CANARY = "canary", "canary"
     SHORT = "short", "short"
@@ -74,8 +74,8 @@ class SelfCheckKind(TextChoices):
 
 
 class GenerationState(TextChoices):
-    """A generation's life. ``paused``: its owner, or one of its limits, stopped it, and it can go on. ``held``: a
-    provider's errors came too often.
+    """State of a generation. ``paused``: stopped by its owner or by a limit; it can be resumed. ``held``: a provider's
+    errors repeated too often.
     """
 
     RUNNING = "running", "under way"
@@ -86,7 +86,7 @@ class GenerationState(TextChoices):
 
 
 class AnswerTaken(TextChoices):
-    """What the model's answer was. All but the first are the model's result, and count as no code."""
+    """What the model's answer was. All but the first are the model's own result and count as having no code."""
 
     CODE = "code", "code"
     REFUSED = "refused", "refused"
@@ -98,7 +98,7 @@ class AnswerTaken(TextChoices):
 
 
 class CallPurpose(TextChoices):
-    """What a model was asked for."""
+    """What a call to a model is for."""
 
     ANSWER = "answer", "answer"
     JUDGE = "judge", "verdict"
@@ -106,7 +106,7 @@ class CallPurpose(TextChoices):
 
 
 class CallState(TextChoices):
-    """A call's life. ``in_doubt``: it may have reached the provider, and its answer was lost."""
+    """State of a call. ``in_doubt``: it may have reached the provider, but its answer was lost."""
 
     SENDING = "sending", "sent"
     ANSWERED = "answered", "answered"
@@ -115,7 +115,7 @@ class CallState(TextChoices):
 
 
 class TrajectorySource(TextChoices):
-    """Which agent a trajectory is of, by the form that its file was recognised as."""
+    """The agent that wrote a trajectory, recognised by the file's format."""
 
     AGENT = "agent", "this site's agent"
     OPENHANDS = "openhands", "OpenHands"
@@ -127,14 +127,14 @@ class TrajectorySource(TextChoices):
 
 
 class Variant(TextChoices):
-    """Which form of the code a judge saw."""
+    """Form in which a judge saw the code."""
 
     RAW = "raw", "as it was sent"
     STRIPPED = "stripped", "without comments and docstrings"
 
 
 class Abstention(TextChoices):
-    """Why a vote has no label. It is never counted as one."""
+    """Why a vote is an abstention and has no label."""
 
     TRUNCATED = "truncated", "its answer was cut off"
     REFUSED = "refused", "it refused"

@@ -1,4 +1,4 @@
-"""What the queue calls. A job fetches, claims and delegates."""
+"""Job functions of the queue. A job fetches, claims and delegates."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ log = structlog.get_logger(__name__)
 
 
 def evaluate_next() -> None:
-    """Evaluate whichever run is next; when nothing waits, do nothing."""
+    """Evaluate the next waiting run, if any."""
     _evaluate_next()
 
 
 def audit_revision(revision_id: int) -> None:
-    """Audit one task revision if it still waits for it. An infrastructure error leaves it to the next sweep."""
+    """Audit one task revision if it still waits for its audit. After an infrastructure error the next sweep retries."""
     try:
         auditing.audit_waiting_revision(revision_id)
     except SandboxError as error:
@@ -29,31 +29,31 @@ def audit_revision(revision_id: int) -> None:
 
 
 def ask_or_judge_next() -> None:
-    """Ask a model for whichever answer or verdict is next; when nothing waits, do nothing."""
+    """Ask a model for the next waiting answer or verdict, if any."""
     # Imported here: the providers' SDKs are large, and only model workers need them.
     from evaluator.generation.asking import ask_next
     from evaluator.judging.judgements import judge_next
 
-    # In turn, so that a long run does not keep the verdicts waiting, nor the other way round.
+    # Alternate at random, so that a long run does not keep verdicts waiting, or the reverse.
     first, second = (ask_next, judge_next) if secrets.randbits(1) else (judge_next, ask_next)
     if not first():
         second()
 
 
 def check_next_upload() -> None:
-    """Check whichever uploaded file is next; when none waits, do nothing."""
+    """Check the next waiting upload, if any."""
     if checking.check_next():
-        # Of one person's files one is checked at a time; the next may have been waiting for this one.
+        # Only one file per person is checked at a time; that person's next file may have been waiting for this one.
         top_up(checking.waiting(), UPLOADS)
 
 
 def check_endpoint(endpoint_id: int) -> None:
-    """Try an endpoint with one tiny call; what came of it is kept on the endpoint."""
+    """Test an endpoint with one tiny call and store the result on it."""
     from evaluator.providers.checking_endpoints import check
 
     check(endpoint_id)
 
 
 def self_check() -> None:
-    """Try the evaluator with a short round of attacks; what came of it is kept for the status page."""
+    """Test the evaluator with a short round of attacks and store the result for the status page."""
     self_checks.run_short()

@@ -1,4 +1,4 @@
-"""The three labels that judges and annotators give, and how votes make one of them."""
+"""The three labels that judges and annotators give, and how votes are combined into one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from enum import StrEnum
 
 
 class Label(StrEnum):
-    """What a rater says of an answer: completely correct, logically correct, logically incorrect.
+    """A rater's label of an answer: completely correct, logically correct, logically incorrect.
 
-    This is the order in which every table and form has them.
+    Every table and form uses this order.
     """
 
     CC = "CC"
@@ -19,7 +19,7 @@ class Label(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """The label in words (paper, section 4)."""
+        """The label's meaning (paper, section 4)."""
         return {
             Label.CC: "completely correct",
             Label.LC: "logically correct",
@@ -28,7 +28,7 @@ class Label(StrEnum):
 
 
 def majority(labels: Sequence[Label | None]) -> Label | None:
-    """The label of more than half of all votes; ``None`` stands for an abstention, which is counted as a vote."""
+    """Return the label of more than half of all votes. ``None`` in ``labels`` is an abstention and counts as a vote."""
     given = Counter(label for label in labels if label is not None)
     if not given:
         return None
@@ -37,5 +37,5 @@ def majority(labels: Sequence[Label | None]) -> Label | None:
 
 
 def is_split(labels: Sequence[Label | None]) -> bool:
-    """Whether the votes do not all say the same. An abstention beside labels splits them; abstentions alone do not."""
+    """Whether the votes differ. An abstention beside labels splits them; abstentions alone do not."""
     return len(set(labels)) > 1

@@ -1,4 +1,4 @@
-"""How a test run ends. No Django here."""
+"""The outcomes of a test run. No Django here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, Self
 
 
 class Outcome(StrEnum):
-    """How a test run ended, and the words for it everywhere. Infrastructure errors are none: the run is retried."""
+    """Outcome of a test run, with its wording. Infrastructure errors are not outcomes: the run is retried."""
 
     words: str
 
@@ -29,4 +29,4 @@ class Outcome(StrEnum):
 
 
 WITHOUT_TEST: Final = frozenset({Outcome.NOT_ATTEMPTED, Outcome.BAD_PATCH})
-"""The outcomes that are decided without running anything."""
+"""Outcomes that are decided without running anything."""

@@ -1,4 +1,4 @@
-"""What this room does on news from the lower ones: queue work, after commit."""
+"""React to signals of lower rooms: queue work, after commit."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from submissions.signals import submission_cancelled, submission_created, upload
 
 @receiver(upload_waiting)
 def check_after_commit(**_: Any) -> None:
-    """Have a worker check the file; if this is lost, the sweep asks again."""
+    """Have a worker check the file. If the job is lost, the sweep queues it again."""
     transaction.on_commit(lambda: top_up(checking.waiting(), UPLOADS))
 
 
 @receiver(submission_created)
 def plan_after_commit(submission: Submission, **_: Any) -> None:
-    """Plan the runs of a new submission; if this process dies before, the sweep does."""
+    """Plan the runs of a new submission. If this process dies first, the sweep plans them."""
     transaction.on_commit(partial(plan, submission.pk))
 
 
 @receiver(submission_cancelled)
 def stop_after_commit(submission: Submission, **_: Any) -> None:
-    """Drop and stop the runs of a cancelled submission, and what is asked of models for it."""
+    """Cancel the runs of a cancelled submission, and its open questions to models."""
     transaction.on_commit(partial(cancel_runs, submission.pk))
     transaction.on_commit(partial(cancel_generation, submission.pk))
     transaction.on_commit(partial(cancel_judgements, submission_id=submission.pk))
@@ -47,14 +47,14 @@ def stop_after_commit(submission: Submission, **_: Any) -> None:
 
 @receiver(submission_scored)
 def have_it_judged(submission: Submission, **_: Any) -> None:
-    """Queue the verdicts of every active judge; `manage.py judge --pending` catches up where this was missed."""
+    """Queue the verdicts of every active judge; `manage.py judge --pending` queues any that were missed."""
     plan_for_submission(submission.pk)
 
 
 @receiver(submission_scored)
 def read_its_trajectories(submission: Submission, **_: Any) -> None:
-    """Read what agents did from the files that came with the answers, in the worker that scored them."""
-    # Loads the readers of agents' files, which only that worker needs.
+    """Read what agents did from the files sent with the answers, in the worker that scored them."""
+    # Imported here: it loads the readers of agents' files, which only this worker needs.
     from evaluator.generation.reading_trajectories import read_uploaded
 
     read_uploaded(submission.pk)
@@ -62,13 +62,13 @@ def read_its_trajectories(submission: Submission, **_: Any) -> None:
 
 @receiver(measured_again)
 def apply_when_measured(reevaluation_id: int, **_: Any) -> None:
-    """Apply a re-evaluation whose last test run has ended, in the worker that measured it."""
+    """Apply a re-evaluation whose last test run has ended, in the worker that ran it."""
     finalise_reevaluation(reevaluation_id)
 
 
 @receiver(paper_found)
 def why_models_cannot_read(*, content_hash: str, file: Path, **_: Any) -> str:
-    """Read an imported paper as prompts do, and keep it for them. It works at once: the import reports the result."""
+    """Read an imported paper as prompts do, and store it for them. Synchronous: the import reports the result."""
     try:
         if content_hash:
             stored_paper(content_hash, file)
@@ -81,8 +81,8 @@ def why_models_cannot_read(*, content_hash: str, file: Path, **_: Any) -> str:
 
 @receiver(suite_imported)
 def audit_after_import(**_: Any) -> None:
-    """Audit a new suite version; if nobody hears this, the sweep asks again."""
-    # Loads boxes and mutants, which pages do without.
+    """Audit a new suite version. If the job is lost, the sweep queues it again."""
+    # Imported here: it loads boxes and mutants, which pages do not need.
     from evaluator.auditing.auditing import push_audit
 
     push_audit()

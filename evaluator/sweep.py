@@ -1,4 +1,4 @@
-"""The sweep: whatever crashed, was lost or came twice, afterwards the database's unfinished work is under way again."""
+"""Restart unfinished work from the database's state after crashes, lost jobs and duplicate jobs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a sweep did."""
+    """Counts of what a sweep did."""
 
     expired: int
     planned: int
@@ -43,10 +43,10 @@ class Sweep:
 
 
 def reconcile() -> Sweep:
-    """Expire leases, plan what was never planned, push what waits, finalise submissions, remove boxes of the dead.
+    """Expire leases, plan unplanned runs, push waiting ones, finalise submissions, remove boxes of dead processes.
 
-    Uploads that nobody submitted, what killed workers left in scratch folders, and reference outputs that nothing asks
-    for any more are discarded on the way, and some trajectories read again where the reader has changed.
+    It also discards uploads without a submission, scratch files of killed workers and unused reference outputs, and
+    reads some trajectories again where the reader has changed.
     """
     expired = expire_leases()
     planned = sum(
@@ -76,15 +76,15 @@ def reconcile() -> Sweep:
     read_again()
     sweep_scratch()
     sweep_golden(golden_folder())
-    # What a higher room fails at (Django logs it) must not keep a worker from its runs.
+    # An error in a higher room (Django logs it) must not keep a worker from its runs.
     reconciled.send_robust(sender=Sweep)
     return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=_reap())
 
 
 def expire_leases() -> int:
-    """Take all work back from workers that stopped renewing their leases, and close what is thereby held.
+    """Take work back from workers that stopped renewing their leases, and hold or finish runs affected by that.
 
-    Returns how much it was. It counts as an infrastructure error of that work.
+    Returns how many leases expired. Each counts as an infrastructure error of its work.
     """
     runs, requests, judgements = expire_runs(), leases.expire(AnswerRequest), leases.expire(Judgement)
     for pk in set(AnswerRequest.objects.filter(pk__in=requests).values_list("generation", flat=True)):
@@ -93,8 +93,8 @@ def expire_leases() -> int:
 
 
 def _waiting_for_models() -> int:
-    asked = leases.due(AnswerRequest.objects.filter(generation__state=GenerationState.RUNNING))
-    return asked.count() + leases.due(Judgement.objects.all()).count()
+    requests = leases.due(AnswerRequest.objects.filter(generation__state=GenerationState.RUNNING))
+    return requests.count() + leases.due(Judgement.objects.all()).count()
 
 
 def _reap() -> int:

@@ -1,4 +1,4 @@
-"""What was asked and measured, with what, and how well the measuring itself works."""
+"""Models of runs, generations, judgements, re-evaluations and self-checks."""
 
 from evaluator.models.checks import SelfCheck
 from evaluator.models.environments import EnvironmentBuild

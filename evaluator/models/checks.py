@@ -1,4 +1,4 @@
-"""Whether the evaluator itself still does what it promises."""
+"""Self-checks: whether the evaluator still repels attacks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from evaluator.enums import SelfCheckKind
 class SelfCheck(models.Model):
     """One round of attacks on the configured evaluator. Shown on the status page.
 
-    ``results`` is a list of ``{attack, group, protocol, expected, outcome, repelled}``; ``error`` says why the round
-    could not be made at all, an infrastructure error that proves nothing; ``cause`` is what visitors read of that.
+    ``results`` is a list of ``{attack, group, protocol, expected, outcome, repelled}``. ``error`` explains why the
+    round could not run at all, an infrastructure error that proves nothing; ``cause`` is the part that visitors see.
     """
 
     kind = models.CharField(max_length=10, choices=SelfCheckKind)
@@ -33,10 +33,10 @@ class SelfCheck(models.Model):
 
     @property
     def repelled(self) -> int:
-        """How many attacks ended as they must."""
+        """How many attacks ended as expected."""
         return sum(bool(result["repelled"]) for result in self.results)
 
     @property
     def ok(self) -> bool:
-        """Whether the round was made, and every attack was repelled."""
+        """Whether the round ran and every attack was repelled."""
         return not self.error and bool(self.results) and self.repelled == len(self.results)

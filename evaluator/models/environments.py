@@ -1,4 +1,4 @@
-"""The environments that tasks are measured in, as they were built."""
+"""Builds of the environments that tasks run in."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from evaluator.enums import BuildState
 
 
 class EnvironmentBuild(models.Model):
-    """One try at making the environment ``name`` for ``sandbox`` from ``source_digest``; the newest one counts.
+    """One build of the environment ``name`` for ``sandbox`` from ``source_digest``; the newest one counts.
 
-    ``source_digest`` covers everything that the build was made from (Dockerfile and repository, or package list), so
-    that an unchanged source need not be built again. ``log`` is the end of the build's output, ``image`` what it made.
+    ``source_digest`` covers everything that the build used (Dockerfile and repository, or package list), so an
+    unchanged source is not built again. ``log`` is the end of the build's output, ``image`` its result.
     """
 
     name = models.CharField(max_length=80, db_index=True)

@@ -1,4 +1,4 @@
-"""Asking a model for the answers of a submission, and every call that was made for it."""
+"""Generations (this site asks a model for a submission's answers) and every call made for them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Generation(models.Model):
     """One submission whose answers this site asks a model for.
 
     ``settings`` is the endpoint as it was when the run began (``evaluator.providers.types.EndpointSettings`` as data,
-    never its key), ``estimate`` what the run was expected to cost, ``reason`` why it stands still, for its owner, and
-    ``ended`` since when it does, or is done. What it ``stood_still`` does not count against ``run_seconds``.
+    never its key). ``estimate`` is the run's expected cost. ``reason`` explains to its owner why it is stopped, and
+    ``ended`` is when it was stopped or done. ``stood_still_seconds`` of pauses do not count against ``run_seconds``.
     """
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="generation")
@@ -42,10 +42,10 @@ class Generation(models.Model):
 
 
 class AnswerRequest(Leased):
-    """Asking for the answer to one task, one trial.
+    """The question for one task, one trial.
 
-    ``taken`` says what the answer was taken from and ``note`` says it in words, ``rule`` by which rule
-    (``evaluator.generation.extraction.RULE``; empty for an agent's answer, which is its repository). ``cuts`` lists
+    ``taken`` is the kind of the model's answer, ``note`` describes it, and ``rule`` is the extraction rule
+    (``evaluator.generation.extraction.RULE``; empty for an agent, whose answer is its repository). ``cuts`` lists
     ``{part, tokens, why}`` of what did not fit the model's context and was left out of the prompt.
     """
 
@@ -66,15 +66,15 @@ class AnswerRequest(Leased):
 
 
 class ModelCall(models.Model):
-    """One request to a model, written down before it is sent. What the provider answered is kept as it came.
+    """One request to a model, stored before it is sent. The provider's response is stored unchanged.
 
-    ``key`` names what is asked and what for: an answered call with the same key is never sent again. ``number`` counts
-    the sendings under one key. ``endpoint`` is whose limit it counts against. ``token`` is that of the work that sent
-    it, ``sender`` its process: a call that is still ``sending`` when its sender is gone is in doubt, since its answer
-    may have been lost on the way, and is repeated at most once. ``request`` and ``response`` hold bodies, without
-    headers and so without keys. Tokens and ``dollars`` are unknown (``None``) where the provider reported no usage;
-    ``estimated_tokens`` and ``estimated_dollars`` are then what limits count in their place. ``error`` is a class and a
-    status, ``message`` what people read.
+    ``key`` identifies the question and its purpose: an answered call with the same key is never sent again. ``number``
+    counts the sendings under one key. ``endpoint`` is the one whose limit the call counts against. ``token`` is that of
+    the work that sent it, ``sender`` its process: a call that is still ``sending`` when its sender is gone is in doubt,
+    since its answer may have been lost, and is repeated at most once. ``request`` and ``response`` hold bodies without
+    headers, and therefore without keys. Tokens and ``dollars`` are unknown (``None``) where the provider reported no
+    usage; limits then count ``estimated_tokens`` and ``estimated_dollars`` instead. ``error`` is a class and a status,
+    ``message`` the text for users.
     """
 
     purpose = models.CharField(max_length=10, choices=CallPurpose)
@@ -124,16 +124,16 @@ class ModelCall(models.Model):
 
     @property
     def seconds(self) -> float | None:
-        """How long it took; None while it is under way."""
+        """How long it took in seconds; None while it is under way."""
         return (self.ended - self.started).total_seconds() if self.ended else None
 
 
 class Trajectory(models.Model):
-    """What an agent did on its way to an answer, in one form whoever ran it.
+    """Steps of an agent on its way to an answer, in one format for all agents.
 
     ``steps`` is ``submissions.trajectories.steps.AgentRun.as_data()``; ``counts`` maps each action of the paper's
-    Appendix F (run, read, edit, message, finish) to how often it was taken. ``reader`` is the version of the reader of
-    files (``submissions.trajectories.reading.READER``) that made them, 0 of those before they were numbered.
+    Appendix F (run, read, edit, message, finish) to how often it was taken. ``reader`` is the version of the file
+    reader (``submissions.trajectories.reading.READER``) that made them, 0 for those made before versions were numbered.
     """
 
     implementation = models.OneToOneField(Implementation, on_delete=models.CASCADE, related_name="steps")

@@ -1,4 +1,4 @@
-"""Judges, their votes, and how far each judge can be trusted."""
+"""Judges, their votes, and their health checks."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _CHANGEABLE = {"active", "endpoint", "endpoint_id"}
 
 
 class JudgeConfig(models.Model):
-    """An immutable judge: model, prompt, answer format and votes. A change makes a new one, which is a new column.
+    """An immutable judge: model, prompt, answer format and votes. A change makes a new judge with its own column.
 
     ``digest`` covers everything that could change a verdict. ``vendor`` is the model's family, disclosed where a judged
-    system is of the same one. ``endpoint`` lends its key, as long as its origin is this judge's.
+    system belongs to the same one. ``endpoint`` provides the key while its origin matches the judge's.
     """
 
     slug = models.SlugField(max_length=80, unique=True)
@@ -60,7 +60,7 @@ class JudgeConfig(models.Model):
         return self.name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Store a new judge, or whether an old one is active. Raises ``TypeError`` for any other change."""
+        """Store a new judge, or a change of whether it is active. Raises ``TypeError`` for any other change."""
         if not self._state.adding and not set(kwargs.get("update_fields") or {"everything"}) <= _CHANGEABLE:
             msg = "a judge's configuration is immutable; make a new one"
             raise TypeError(msg)
@@ -71,10 +71,10 @@ class JudgeConfig(models.Model):
 
 
 class JudgementQuerySet(models.QuerySet["Judgement"]):
-    """Judgements, and which of them a page shows first."""
+    """Judgements, in the order in which pages show them."""
 
     def of_answer(self, answer: Implementation) -> JudgementQuerySet:
-        """Each judge's, that of the board's judge (``on_board``) first, with configuration and votes. Two queries."""
+        """Return each judge's judgement, the board judge's (``on_board``) first, with config and votes. Two queries."""
         shown = ShownJudge.objects.filter(suite__versions=answer.submission.suite_version_id, config=OuterRef("config"))
         return (
             self.filter(implementation=answer)
@@ -86,12 +86,12 @@ class JudgementQuerySet(models.QuerySet["Judgement"]):
 
 
 class Judgement(Leased):
-    """What one judge says of one answer: the label of more than half of its votes, else an abstention.
+    """One judge's judgement of one answer: the label of more than half of its votes, or an abstention.
 
-    It never changes what the unit tests said. ``label`` is empty while it is open and when it ``abstained``.
-    ``input_digest`` covers what the judge was shown; ``paper_hash`` is that of the file whose text, or a part of it, it
-    was shown as the paper, empty for none. ``surface_sensitive`` marks answers whose label changes when their comments
-    are taken out.
+    It never changes the unit tests' outcome. ``label`` is empty while it is open and when it ``abstained``.
+    ``input_digest`` covers everything shown to the judge; ``paper_hash`` is that of the paper's file, whose text was
+    shown in whole or in part; empty for none. ``surface_sensitive`` marks answers whose label changes when their
+    comments are removed.
     """
 
     implementation = models.ForeignKey(Implementation, on_delete=models.CASCADE, related_name="judgements")
@@ -122,22 +122,22 @@ class Judgement(Leased):
 
     @property
     def counted_votes(self) -> list[JudgeVote]:
-        """The votes that the label rests on."""
+        """The votes that decide the label."""
         return [vote for vote in self.votes.all() if not vote.superseded]
 
     @property
     def superseded_votes(self) -> list[JudgeVote]:
-        """The votes that do not count any more."""
+        """The votes that no longer count."""
         return [vote for vote in self.votes.all() if vote.superseded]
 
     @property
     def abstentions(self) -> list[str]:
-        """Why votes have no label, each reason once."""
+        """Reasons for votes without a label, each once."""
         return list(dict.fromkeys(vote.get_abstention_display() for vote in self.counted_votes if vote.abstention))
 
     @property
     def about_paper(self) -> str:
-        """Whether the judge was shown the paper, in words; empty for judges whose prompt has none."""
+        """Whether the judge saw the paper, as text; empty for judges whose prompt has none."""
         if self.paper_hash:
             return "judged with the paper"
         if self.config.prompt_version in _PROMPTS_WITHOUT_PAPER:
@@ -146,7 +146,7 @@ class Judgement(Leased):
 
     @property
     def waiting(self) -> str:
-        """Why there is no label yet; empty when it is decided."""
+        """Why there is no label yet; empty once it is decided."""
         if self.state == WorkState.DONE:
             return ""
         return f"{self.get_state_display()}{f': {self.reason}' if self.reason else ''}"
@@ -155,8 +155,8 @@ class Judgement(Leased):
 class JudgeVote(models.Model):
     """One vote. ``findings`` lists ``{point, severity, lines}``, ``rationale`` two to four points.
 
-    ``calls`` are all the calls that were made for it; votes of the same judge on identical code share them.
-    ``superseded`` says why a vote does not count any more; it is empty for those that do.
+    ``calls`` are all calls made for it; votes of the same judge on identical code share them. ``superseded`` explains
+    why a vote no longer counts, and is empty for those that do.
     """
 
     judgement = models.ForeignKey(Judgement, on_delete=models.CASCADE, related_name="votes")
@@ -189,10 +189,10 @@ class JudgeVote(models.Model):
 
 
 class JudgeHealth(models.Model):
-    """One round of canaries: answers whose label is known, given to a judge.
+    """One health check of a judge: a round of canaries, answers whose label is known.
 
-    ``results`` lists ``{canary, task, kind, expected, labels, ok, abstained}``, ``summary`` the rates
-    (``evaluator.judging.health.Summary`` as data); ``error`` says why the round could not be made to its end.
+    ``results`` lists ``{canary, task, kind, expected, labels, ok, abstained}``, ``summary`` holds the rates
+    (``evaluator.judging.health.Summary`` as data). ``error`` explains why the round was not completed.
     """
 
     config = models.ForeignKey(JudgeConfig, on_delete=models.CASCADE, related_name="health_checks")
@@ -212,7 +212,7 @@ class JudgeHealth(models.Model):
 
 
 class ShownJudge(models.Model):
-    """Which judge a suite's board shows. Changed by a maintainer who has seen what would move."""
+    """The judge that a suite's board shows. Changed by a maintainer who has seen which labels would change."""
 
     suite = models.OneToOneField(Suite, on_delete=models.CASCADE, related_name="shown_judge")
     config = models.ForeignKey(JudgeConfig, on_delete=models.PROTECT, related_name="shown_for")

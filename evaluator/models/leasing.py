@@ -1,4 +1,4 @@
-"""Work that one worker at a time holds by a token and a lease."""
+"""Base model of work that one worker at a time holds by a token and a lease."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from evaluator.enums import WorkState
 
 
 class Leased(models.Model):
-    """Work that one worker at a time holds. Whoever has the newest ``token`` decides it until ``lease_until``.
+    """Work held by one worker at a time. The holder of the newest ``token`` decides it until ``lease_until``.
 
-    ``reason`` says why it waits again, or is held; ``infra_count`` how many infrastructure errors it has met since it
-    last moved on.
+    ``reason`` explains why it waits again or is held; ``infra_count`` counts its infrastructure errors since it last
+    made progress.
     """
 
     state = models.CharField(max_length=10, choices=WorkState, default=WorkState.QUEUED)
@@ -30,5 +30,5 @@ class Leased(models.Model):
 
     @classmethod
     def rows(cls) -> models.QuerySet[Self]:
-        """Every row, for what works alike on all leased work."""
+        """Return every row, for code that handles all leased work alike."""
         return cls._default_manager.all()

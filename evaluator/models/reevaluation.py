@@ -1,4 +1,4 @@
-"""Measuring a submission again because what it was measured with has changed."""
+"""Re-evaluations: a submission is measured again because its test conditions have changed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from submissions.models import Submission
 
 
 class Reevaluation(models.Model):
-    """One submission, measured again. Its old results count until every new one is there; nothing is overwritten.
+    """One repeated measurement of a submission. Old results count until every new one exists; none is overwritten.
 
-    What it changed is computed from the runs (``evaluator.reevaluation.reevaluating``).
+    Its changes are computed from the runs (``evaluator.reevaluation.reevaluating``).
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="reevaluations")
@@ -41,5 +41,5 @@ class Reevaluation(models.Model):
 
     @property
     def is_held(self) -> bool:
-        """Whether a maintainer has to look."""
+        """Whether a maintainer must act."""
         return self.state == ReevaluationState.HELD

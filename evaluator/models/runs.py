@@ -1,4 +1,4 @@
-"""What must be measured, and every try at measuring it."""
+"""Test runs and every attempt at them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from submissions.models import Implementation
 
 
 class TestRunQuerySet(models.QuerySet["TestRun"]):
-    """Test runs, and which of them count."""
+    """Test runs, with a filter for those that count."""
 
     def current(self) -> TestRunQuerySet:
-        """Those that no other has superseded, without those of re-evaluations that are still under way."""
+        """Return runs that are not superseded, without those of re-evaluations not yet applied."""
         pending = models.Q(reevaluation__isnull=False) & ~models.Q(reevaluation__state=ReevaluationState.APPLIED)
         return self.filter(superseded_by__isnull=True).exclude(pending)
 
 
 class TestRun(Leased):
-    """One answer, measured once under fixed conditions. The database row is the truth, the queue only a hint.
+    """One answer, measured once under fixed conditions. This row is authoritative; the queue is only a hint.
 
     ``token`` names the attempt that holds the run until ``lease_until``; results are accepted from it alone.
     ``reason`` is the verdict's once there is one.
     ``cases`` is a list of ``{seed, index, public, outcome, difference, error, name}``; private ones have no seed.
-    ``revision`` is the task revision whose tests decide where that is a newer one than the answer was given to. A run
-    of a re-evaluation counts from the moment when the whole re-evaluation is applied; until then the old one does.
-    ``environment`` is the name of what it was measured in, ``environment_digest`` what that was made of.
-    ``upstream_outcome`` is what the unit test of the suite's authors says where an overlay put a sealed test in its
-    place; it counts nowhere. ``upstream`` holds that verdict's ``{reason, log, seconds}``, or the reason why there is
-    none; empty where none was to be had.
+    ``revision`` is the task revision whose tests decide, if newer than the one that was answered. A run of a
+    re-evaluation counts from the moment when the whole re-evaluation is applied; until then the old one does.
+    ``environment`` is the name of the environment it ran in, ``environment_digest`` that of its contents.
+    ``upstream_outcome`` is the outcome of the suite authors' own unit test where an overlay replaced it by a sealed
+    test; it counts nowhere. ``upstream`` holds that verdict's ``{reason, log, seconds}``, or the reason why there is
+    none; empty where that test does not exist.
     """
 
     __test__ = False
@@ -66,7 +66,7 @@ class TestRun(Leased):
                 condition=models.Q(reevaluation__isnull=True),
                 name="measured_once_under_the_same_conditions",
             ),
-            # An environment may change and change back: a re-evaluation may come to conditions that were there before.
+            # An environment may change and change back, so a re-evaluation may repeat earlier conditions.
             models.UniqueConstraint(fields=["reevaluation", "implementation"], name="once_in_each_reevaluation"),
             models.CheckConstraint(
                 condition=models.Q(state=RunState.DONE) ^ models.Q(outcome=""), name="an_outcome_exactly_when_done"
@@ -89,12 +89,12 @@ class TestRun(Leased):
 
     @property
     def ran_remotely(self) -> bool:
-        """Whether upstream's test ran in another box than the answer, as some did before evaluator version 5."""
+        """Whether upstream's test ran in a separate box from the answer, as some did before evaluator version 5."""
         return self.graded_revision.audit.get("mode") == "remote" and self.evaluator_version in {"1", "2", "3", "4"}
 
 
 class Attempt(models.Model):
-    """One try at a test run, by one worker, who may decide it with ``token``; ``sandbox`` is empty without one."""
+    """One worker's attempt at a test run; ``token`` lets it decide the run. ``sandbox`` is empty if none was used."""
 
     run = models.ForeignKey(TestRun, on_delete=models.CASCADE, related_name="attempts")
     number = models.PositiveSmallIntegerField()
@@ -120,5 +120,5 @@ class Attempt(models.Model):
 
     @property
     def label(self) -> str:
-        """What this attempt's boxes are called on the machine."""
+        """The name of this attempt's boxes on the machine."""
         return f"run-{self.run_id}-{self.number}"

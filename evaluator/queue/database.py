@@ -1,4 +1,4 @@
-"""Store what was expensive to get: retry while the database is away, and make foreign text storable."""
+"""Store results that were expensive to get: retry while the database is away, and make untrusted text storable."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ DATABASE_IS_AWAY = (OperationalError, InterfaceError)
 RETRY_SECONDS = 120.0
 LONGEST_PAUSE_SECONDS = 5.0
 _Result = TypeVar("_Result")
-# PostgreSQL keeps neither in text nor in JSON; models and hostile servers send both.
+# PostgreSQL stores neither in text nor in JSON; models and hostile servers send both.
 _NOT_STORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def retry(act: Callable[[], _Result], *, seconds: float = RETRY_SECONDS) -> _Result:
     """Call ``act``, with backoff for up to ``seconds`` while the database does not answer, and return its result.
 
-    ``act`` must be a whole transaction that may be repeated: when the answer to a commit is lost, it is done twice.
+    ``act`` must be a whole, repeatable transaction: it runs twice when the answer to a commit is lost.
     """
     deadline, pause = time.monotonic() + seconds, 0.1
     while True:
@@ -35,19 +35,19 @@ def retry(act: Callable[[], _Result], *, seconds: float = RETRY_SECONDS) -> _Res
             if connection.in_atomic_block or time.monotonic() + pause > deadline:
                 raise
             log.warning("database_away", error=str(error))
-            # What Django keeps of a broken connection stays broken.
+            # Django keeps a broken connection; close it so that a new one is opened.
             connection.close()
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
 def storable_text(text: str) -> str:
-    """``text`` with a replacement character for each NUL and each half of a surrogate pair."""
+    """Replace each NUL and each lone surrogate in ``text`` by the replacement character."""
     return _NOT_STORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def storable(data: Any) -> Any:
-    """The same in all texts, keys included, of parsed JSON."""
+    """Apply :func:`storable_text` to all texts of parsed JSON, keys included."""
     if isinstance(data, str):
         return storable_text(data)
     if isinstance(data, dict):

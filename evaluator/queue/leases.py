@@ -1,8 +1,8 @@
 """Lease work to one worker at a time: test runs, questions to models and judgements (every :class:`Leased` model).
 
 The holder of the newest token decides the row; any other result is discarded (docs/design/sandbox.md). All changes
-are conditional updates, so a job that is delivered twice works once. A lease that runs out is an infrastructure error
-and counts as one: work that kills its worker again and again is held in the end.
+are conditional updates, so a job that is delivered twice runs once. An expired lease counts as an infrastructure
+error: work that repeatedly kills its worker is held in the end.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ _Work = TypeVar("_Work", bound=Leased)
 
 LEASE_LOST = "its worker died or stopped renewing the lease"
 INFRA_TRIES = 3
-"""After so many infrastructure errors work is held for its owner or an operator (docs/design/rules.md)."""
+"""After this many infrastructure errors, work is held for its owner or an operator (docs/design/rules.md)."""
 
 _SLACK_SECONDS: Final = 30.0
 LONGEST_BEAT_SECONDS: Final = 2.0
-"""Cancelling must reach a box within five seconds, however long the lease is."""
+"""A cancellation must reach a box within five seconds, regardless of the lease's length."""
 
 
 def due(queryset: QuerySet[_Work]) -> QuerySet[_Work]:
-    """Those of ``queryset`` that wait and may be begun now."""
+    """Return the rows of ``queryset`` that wait and may be started now."""
     now = Q(not_before__isnull=True) | Q(not_before__lte=timezone.now())
     return queryset.filter(now, state=WorkState.QUEUED)
 
 
 def claim(model: type[Leased], pk: int) -> uuid.UUID | None:
-    """Take one row that waits; the token, or ``None`` when another worker was faster."""
+    """Claim one waiting row; return the token, or ``None`` when another worker was faster."""
     token = uuid.uuid4()
     waiting = model.rows().filter(pk=pk, state=WorkState.QUEUED)
     taken = waiting.update(state=WorkState.RUNNING, token=token, lease_until=_lease_end(), not_before=None)
@@ -59,14 +59,14 @@ def claim(model: type[Leased], pk: int) -> uuid.UUID | None:
 
 
 def extend(model: type[Leased], pk: int, token: uuid.UUID) -> bool:
-    """Heartbeat: renew the lease. False when the claim is lost (expired and taken, or cancelled)."""
+    """Renew the lease (heartbeat). Returns False when the claim is lost (expired and taken, or cancelled)."""
     return bool(_held(model, pk, token).update(lease_until=_lease_end()))
 
 
 def release(
     model: type[Leased], pk: int, token: uuid.UUID, *, reason: str = "", not_before: datetime | None = None
 ) -> bool:
-    """Let work wait again without counting an error; return whether it was still held by ``token``."""
+    """Return work to waiting without counting an error; return whether ``token`` still held it."""
     return bool(
         _held(model, pk, token).update(
             state=WorkState.QUEUED, token=None, lease_until=None, not_before=not_before, reason=reason
@@ -77,7 +77,7 @@ def release(
 def record_error(
     model: type[Leased], pk: int, token: uuid.UUID, *, reason: str, hold: bool = False
 ) -> WorkState | None:
-    """Count an infrastructure error: the work waits, longer each time, and is held after three (or at once).
+    """Count an infrastructure error: the work waits, longer each time, and is held after the third (or at once).
 
     Returns the work's new state, or ``None`` when ``token`` no longer held it.
     """
@@ -100,20 +100,20 @@ def finish(model: type[Leased], pk: int, token: uuid.UUID, **fields: Any) -> boo
 
 
 def expire(model: type[Leased]) -> list[int]:
-    """Take back every row whose worker stopped renewing its lease, as an infrastructure error; return their keys."""
+    """Take back every row whose lease has expired, as an infrastructure error; return their keys."""
     late = model.rows().filter(state=WorkState.RUNNING, lease_until__lt=timezone.now())
     return [
         row.pk
         for row in late.only("token", "infra_count")
-        # Its worker may renew it, or end it, in this very moment.
+        # Its worker may renew or finish it at this very moment.
         if _count_error(late.filter(pk=row.pk, token=row.token), row, reason=LEASE_LOST)
     ]
 
 
 def claim_within_limit(model: type[Leased], pk: int, *, endpoint_id: int | None) -> uuid.UUID | None:
-    """Take one row that waits; ``None`` when it is taken, or its endpoint is full or asked everybody to wait."""
+    """Claim one waiting row; ``None`` when it is taken, or its endpoint is at its limit or asked to wait."""
     with transaction.atomic():
-        # The row lock puts workers one after the other, so that two do not both take the last place.
+        # The row lock serialises workers, so that two do not both take the last place.
         endpoint = Endpoint.objects.select_for_update().filter(pk=endpoint_id or 0).first()
         if endpoint is not None and not has_room(endpoint):
             return None
@@ -128,9 +128,9 @@ def has_room(endpoint: Endpoint) -> bool:
 
 
 def requests_under_way(endpoint: Endpoint) -> int:
-    """Generations and judgements that workers hold, and calls that are still on their way for others.
+    """Count the generations and judgements that workers hold, and calls still in flight for others.
 
-    Work that was paused, cancelled or taken from a worker leaves its last call behind, which may still be answered.
+    Work that was paused, cancelled or taken from a worker leaves its last call in flight, which may still be answered.
     """
     requests = AnswerRequest.objects.filter(generation__endpoint=endpoint, state=WorkState.RUNNING)
     judgements = Judgement.objects.filter(config__endpoint=endpoint, state=WorkState.RUNNING)
@@ -141,7 +141,7 @@ def requests_under_way(endpoint: Endpoint) -> int:
 
 
 def is_under_way(row: ModelCall, seconds: float) -> bool:
-    """Whether the process that sent it may still get the answer: its claim may be lost, and the answer is paid for."""
+    """Whether the sending process may still get the answer. Its claim may be lost, but the answer is paid for."""
     try:
         if Owner.parse(row.sender).is_dead():
             return False
@@ -151,7 +151,7 @@ def is_under_way(row: ModelCall, seconds: float) -> bool:
 
 
 def heartbeat(model: type[Leased], pk: int, token: uuid.UUID) -> Heartbeat:
-    """Keeps the lease on one row alive."""
+    """Return a context manager that keeps the lease on one row alive."""
     return Heartbeat(partial(extend, model, pk, token), name=f"{model.__name__}-{pk}")
 
 
@@ -179,7 +179,7 @@ def _lease_end() -> datetime:
 
 
 class Heartbeat:
-    """Calls ``renew`` until it answers false, which means that the claim is lost, or the work is done."""
+    """Calls ``renew`` regularly until it returns false (the claim is lost) or the work is done."""
 
     def __init__(self, renew: Callable[[], bool], *, name: str) -> None:
         self._renew = renew
@@ -196,7 +196,7 @@ class Heartbeat:
         self._thread.join()
 
     def lost(self) -> bool:
-        """Whether the work was cancelled, paused or given to another worker; a sandbox asks, and kills the box."""
+        """Whether the work was cancelled, paused or reassigned; a sandbox polls this and kills the box."""
         return self._lost.is_set()
 
     def _beat(self) -> None:
@@ -209,7 +209,7 @@ class Heartbeat:
                         self._lost.set()
                         return
                 except DATABASE_IS_AWAY as error:
-                    # The database is away: go on with the work, the lease itself decides when it is back.
+                    # Go on working: once the database is back, the lease decides.
                     log.warning("heartbeat_failed", error=str(error))
         finally:
             connection.close()

@@ -1,4 +1,4 @@
-"""Identify processes, so that work and boxes of a dead one are recognised."""
+"""Identify processes, so that work and boxes of dead ones are recognised."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process that no other can be mistaken for: its number's namespace, its number and its start (clock ticks)."""
+    """A unique identity of a process: pid namespace, pid and start time (clock ticks)."""
 
     namespace: int
     pid: int
@@ -17,20 +17,20 @@ class Owner:
 
     @classmethod
     def current(cls) -> Owner:
-        """The calling process."""
+        """Return the calling process."""
         return cls(namespace=_pid_namespace(), pid=os.getpid(), started=start_ticks(os.getpid()) or 0)
 
     def is_dead(self) -> bool:
-        """Whether the process is gone for sure; one in another pid namespace cannot be seen and counts as alive."""
+        """Whether the process is certainly gone; one in another pid namespace is not visible and counts as alive."""
         return self.namespace == _pid_namespace() and start_ticks(self.pid) != self.started
 
     def __str__(self) -> str:
-        """``namespace-pid-started``, fit for file names and container labels."""
+        """Return ``namespace-pid-started``, usable in file names and container labels."""
         return f"{self.namespace}-{self.pid}-{self.started}"
 
     @classmethod
     def parse(cls, text: str) -> Owner:
-        """The reverse of ``str``. Raises :class:`ValueError`."""
+        """Reverse ``str``. Raises :class:`ValueError`."""
         namespace, pid, started = (int(part) for part in text.split("-"))
         return cls(namespace, pid, started)
 
@@ -40,7 +40,7 @@ def _pid_namespace() -> int:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Field 22 of ``/proc/<pid>/stat`` (see proc(5)); ``None`` for a process that is gone or only a zombie."""
+    """Return field 22 of ``/proc/<pid>/stat`` (see proc(5)); ``None`` if the process is gone or a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -50,5 +50,5 @@ def start_ticks(pid: int) -> int | None:
 
 
 def job_label() -> str:
-    """What the boxes of work outside the queue are called."""
+    """Return the label of boxes for work outside the queue."""
     return f"job-{os.getpid()}"

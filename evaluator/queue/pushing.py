@@ -1,9 +1,9 @@
-"""Plan what must be measured, and put jobs into the queues.
+"""Plan test runs, and put jobs into the queues.
 
-The queues are django-rq's (``RQ_QUEUES``). A job carries no work but means "take the next", which the database picks
-fairly and under a lease: an RQ job could name a run, but not choose the submitter who has the fewest running, nor be
-held after three infrastructure errors, nor be cancelled with its submission. So Redis may lose its jobs or deliver them
-twice, and need not answer at all: the sweep (``manage.py reconcile``) puts back what is missing.
+The queues are django-rq's (``RQ_QUEUES``). A job names no work but means "take the next", which the database picks
+fairly and under a lease. An RQ job could name a run, but it could not choose the submitter with the fewest running
+ones, be held after three infrastructure errors, or be cancelled with its submission. Redis may therefore lose jobs,
+deliver them twice or not answer at all: the sweep (``manage.py reconcile``) adds what is missing.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ log = structlog.get_logger(__name__)
 
 RUNS: Final = "default"
 AUDITS: Final = "audits"
-"""Workers look here only when no run waits: an audit takes minutes, and nobody waits for it."""
+"""Workers look here only when no run waits: an audit takes minutes and is not urgent."""
 MODELS: Final = "models"
-"""Workers of its own look here: waiting for a model must not keep a box idle."""
+"""Served by separate workers: waiting for a model must not keep a box idle."""
 UPLOADS: Final = "uploads"
 
 _TAKE_NEXT: Final = {
@@ -41,11 +41,10 @@ CHECK_TIMEOUT_SECONDS: Final = 900
 
 
 def queues_of(*, models: bool = False, audits: bool = True) -> list[str]:
-    """Where a worker looks for work, the first first.
+    """Return the queues of a worker, in order of priority.
 
-    A check of an upload is short where nobody makes it long. So one worker is there for answers (it makes no
-    ``audits``), and those that ask ``models`` do that first: a few accounts that send slow files one after the other
-    delay checks alone.
+    Checking an upload is normally short. One worker (without ``audits``) puts answers first, and workers that ask
+    ``models`` also check uploads: accounts that send slow files one after the other only delay checks.
     """
     if models:
         return [MODELS, UPLOADS]
@@ -54,7 +53,7 @@ def queues_of(*, models: bool = False, audits: bool = True) -> list[str]:
 
 @contextmanager
 def opened(name: str = RUNS) -> Iterator[Queue]:
-    """One of the queues; its connection is closed afterwards."""
+    """Open one of the queues; close its connection afterwards."""
     queue = get_queue(name)
     try:
         yield queue
@@ -63,7 +62,7 @@ def opened(name: str = RUNS) -> Iterator[Queue]:
 
 
 def push(count: int, name: str = RUNS) -> int:
-    """Add ``count`` jobs and return how many were added: none where Redis does not answer, which is no error."""
+    """Add ``count`` jobs and return how many were added: 0 if Redis does not answer, which is not an error."""
     try:
         with opened(name) as queue:
             _enqueue(queue, count)
@@ -74,7 +73,7 @@ def push(count: int, name: str = RUNS) -> int:
 
 
 def top_up(waiting: int, name: str = RUNS) -> int:
-    """Add as many jobs as the queue has fewer than ``waiting``, and return how many were added."""
+    """Add jobs until the queue has ``waiting`` of them, and return how many were added."""
     try:
         with opened(name) as queue:
             missing = max(0, waiting - len(queue))
@@ -88,7 +87,7 @@ def top_up(waiting: int, name: str = RUNS) -> int:
 def _unreachable(error: RedisError, *, jobs: int) -> None:
     """Log that the queue does not answer, unless it is the instance's own and the instance is not running.
 
-    A server that was killed leaves its socket behind, which then refuses connections.
+    A killed server leaves its socket behind, which then refuses connections.
     """
     not_running = isinstance(error.__context__, FileNotFoundError | ConnectionRefusedError)
     if settings.ENVIRONMENT.redis_url or not not_running:
@@ -101,7 +100,7 @@ def _enqueue(queue: Queue, count: int) -> None:
 
 
 def push_once(name: str, function: str, *args: Any, job_id: str, **options: Any) -> bool | None:
-    """Add one job unless it waits already (then False); None where Redis does not answer."""
+    """Add one job unless it is queued already (then return False); return None if Redis does not answer."""
     try:
         with opened(name) as queue:
             queue.enqueue_call(function, args=args, job_id=job_id, unique=True, result_ttl=0, failure_ttl=1, **options)
@@ -114,7 +113,7 @@ def push_once(name: str, function: str, *args: Any, job_id: str, **options: Any)
 
 
 def push_check(endpoint_id: int) -> bool:
-    """Ask a model worker to try an endpoint; false where the queue cannot be reached."""
+    """Have a model worker test an endpoint; return False if the queue cannot be reached."""
     added = push_once(
         MODELS,
         "evaluator.jobs.check_endpoint",

@@ -1,4 +1,4 @@
-"""The job and worker classes that ``settings.RQ`` names, where RQ's own would not do."""
+"""Job and worker classes for ``settings.RQ``, where RQ's own are unsuitable."""
 
 from __future__ import annotations
 
@@ -16,56 +16,56 @@ if TYPE_CHECKING:
     from types import FrameType
 
 JOB_MODULES: Final = ("evaluator.jobs", "leaderboard.upkeep.jobs")
-"""The rooms' modules of job functions, by name only: imports point one way, and a worker loads them when it must."""
+"""The rooms' modules of job functions, by name only: imports point one way, and a worker loads them when needed."""
 
 GIVING_UP_SECONDS: Final = 7.0
-"""How long the process of a job has to give its work back when its worker is asked to stop at once."""
+"""How long a job's process has to give its work back when its worker must stop at once."""
 
 
 class KnownJob(Job):
-    """A job that calls nothing but the functions of :data:`JOB_MODULES`.
+    """A job that can only call functions of :data:`JOB_MODULES`.
 
-    The JSON serializer alone would let whoever can write to Redis call any importable function with any arguments
-    (``os.system``), since RQ imports the name that a job carries, and the names of its callbacks.
+    RQ imports the name that a job carries, and the names of its callbacks. With the JSON serializer alone, anyone who
+    can write to Redis could therefore call any importable function with any arguments (``os.system``).
     """
 
     @property
     def func(self) -> Callable[..., Any]:
-        """The function to call. Raises ``LookupError`` where the job names another: then it was written by others."""
+        """The function to call. Raises ``LookupError`` for any other name: this site did not write such a job."""
         module, _, name = str(self.func_name).rpartition(".")
         function = getattr(import_module(module), name, None) if module in JOB_MODULES else None
         if self.instance is not None or function is None or function.__module__ != module:
-            msg = f"{str(self.func_name)[:80]!r} is no job of this site"
+            msg = f"{str(self.func_name)[:80]!r} is not a job of this site"
             raise LookupError(msg)
         known: Callable[..., Any] = function
         return known
 
     @property
     def success_callback(self) -> None:
-        """None: our jobs have no callbacks."""
+        """None: jobs here have no callbacks."""
 
     @property
     def failure_callback(self) -> None:
-        """None: our jobs have no callbacks."""
+        """None: jobs here have no callbacks."""
 
     @property
     def stopped_callback(self) -> None:
-        """None: our jobs have no callbacks."""
+        """None: jobs here have no callbacks."""
 
 
 class ReleasingWorker(Worker):
-    """Gives the work in hand back when it is asked to stop: an orderly stop is no infrastructure error of the work.
+    """Worker that gives its work back when it must stop: an orderly stop is no infrastructure error of the work.
 
-    RQ itself kills the process of the job with SIGKILL, and its lease would have to run out.
+    RQ itself kills the job's process with SIGKILL, after which the lease would have to expire.
     """
 
     def setup_work_horse_signals(self) -> None:
-        """SIGTERM (from :meth:`kill_horse`, or from an init system to all processes) interrupts the job."""
+        """Have SIGTERM (from :meth:`kill_horse`, or from an init system to all processes) interrupt the job."""
         super().setup_work_horse_signals()  # type: ignore[no-untyped-call]
         signal.signal(signal.SIGTERM, _interrupt)
 
     def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
-        """Ask the process of the job to end, and kill it if it does not."""
+        """Ask the job's process to end, and kill it if it does not."""
         deadline = time.monotonic() + GIVING_UP_SECONDS
         try:
             os.kill(self.horse_pid, signal.SIGTERM)
@@ -83,5 +83,5 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 def _has_ended(child: int) -> bool:
-    """Whether a child has ended, without taking its status from RQ, which waits for it."""
+    """Whether a child has ended. Does not reap it: RQ waits for its status."""
     return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

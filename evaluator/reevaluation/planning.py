@@ -1,4 +1,4 @@
-"""Plan which scored submissions are measured again, and why; the dry run and the maintainers' page show the plan."""
+"""Plan which scored submissions are measured again, and why, for the command's dry run and the maintainers' page."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ UNDER_WAY: Final = (ReevaluationState.RUNNING, ReevaluationState.HELD)
 
 @dataclass(frozen=True, slots=True)
 class PlannedReevaluation:
-    """What a re-evaluation of ``submission`` would do: ``runs``, while ``kept`` answers keep the run they have.
+    """Planned re-evaluation of ``submission``: ``runs`` to add, and how many answers are ``kept`` with their old run.
 
-    The runs are not saved yet; each says why in ``supersedes_reason``. It ends on the suite version ``target``. Where
-    ``stale`` is not empty, that is the submission's own version: its answers were given to something else than the
-    current version asks, and each text says to what.
+    The runs are not saved yet; each gives its reason in ``supersedes_reason``. ``target`` is the suite version that it
+    ends on. If ``stale`` is not empty, that is the submission's own version: the current version asks for something
+    else than what was answered, and each text names one such change.
     """
 
     submission: Submission
@@ -55,25 +55,26 @@ class PlannedReevaluation:
 
     @property
     def moves(self) -> bool:
-        """Whether the submission gets to another suite version."""
+        """Whether the submission moves to another suite version."""
         return self.target.pk != self.submission.suite_version_id
 
     @property
     def needed(self) -> bool:
-        """Whether there is anything to do that is not being done already."""
+        """Whether there is anything to do that is not under way already."""
         return (bool(self.runs) or self.moves) and not self.under_way
 
     @property
     def reasons(self) -> tuple[tuple[str, int], ...]:
-        """Why, and for how many answers, the most frequent first."""
+        """The reasons, each with its number of answers, the most frequent first."""
         counts = Counter(why for run in self.runs for why in run.supersedes_reason.split("; "))
         return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def choose(*, suite: str = "", task: str = "", submissions: Collection[int] = ()) -> tuple[QuerySet[Submission], str]:
-    """The scored submissions of a suite (its slug), with answers to a task, or of these numbers; and the task's name.
+    """Select the scored submissions of a suite (by slug), with answers to a task, or with these numbers.
 
-    The task is named ``suite/paper/1``, or ``paper/1`` beside its suite. Raises :class:`WrongChoiceError`.
+    The task is named ``suite/paper/1``, or ``paper/1`` beside its suite. Returns the submissions and the task's full
+    name. Raises :class:`WrongChoiceError`.
     """
     found = Submission.objects.filter(state=SubmissionState.SCORED)
     if submissions:
@@ -114,7 +115,7 @@ def _full_task_name(task: str, suite: str) -> str:
 
 
 def with_new_seeds(current: SuiteVersion) -> SuiteVersion:
-    """The version that a new seed epoch would make of ``current``, neither of the two saved."""
+    """Return the version that a new seed epoch would make of ``current``. Neither is saved."""
     suite = current.suite
     newest = suite.seed_epochs.order_by("-number").values_list("number", flat=True)[0]
     epoch = SeedEpoch(suite=suite, number=newest + 1)
@@ -122,12 +123,12 @@ def with_new_seeds(current: SuiteVersion) -> SuiteVersion:
         suite=suite,
         number=current.number + 1,
         seed_epoch=epoch,
-        changes=f"Private seeds were drawn anew (seed epoch {epoch.number}); no task changed.",
+        changes=f"New private seeds were drawn (seed epoch {epoch.number}); no task changed.",
     )
 
 
 def fits(submission: Submission, version: SuiteVersion) -> bool:
-    """Whether ``submission`` is of ``version``, or its answers can be taken for answers to it."""
+    """Whether ``submission`` belongs to ``version``, or its answers also count as answers to it."""
     if submission.suite_version_id == version.pk:
         return True
     return not _stale(_answers([submission])[submission.pk], _by_task(version))
@@ -140,12 +141,12 @@ def plan(
     task: str = "",
     new_seeds: bool = False,
 ) -> list[PlannedReevaluation]:
-    """What re-evaluating each of ``submissions`` would do, whole: oldest first, a constant number of queries.
+    """Plan the re-evaluation of each of ``submissions``, oldest first, in a constant number of queries.
 
-    ``offered`` gives the environment that a revision would be measured in now; None where nobody knows, and then
-    environments are not compared. With ``task`` (``suite/paper/1``) only those in which that task has to be run again,
-    or is stale. What needs nothing is left in, so that one can see that it was looked at. ``new_seeds`` is as if the
-    suites had a new seed epoch; such a plan is to be read only, for the versions it leads to do not exist.
+    ``offered`` returns the environment that a revision would be measured in now; None if unknown, and then
+    environments are not compared. ``task`` (``suite/paper/1``) keeps only plans in which that task must run again or
+    is stale. Submissions that need nothing stay in the list, to show that they were examined. ``new_seeds`` plans as
+    if the suites had a new seed epoch; such a plan is for display only, since its versions do not exist.
     """
     listed = list(
         submissions.select_related("owner", "system", "suite_version__suite", "suite_version__seed_epoch").order_by(
@@ -178,7 +179,7 @@ def plan(
 
 
 def fingerprint(plans: Iterable[PlannedReevaluation]) -> str:
-    """Changes when a plan does: so that nobody confirms another one than was shown."""
+    """Return a digest that changes with the plan, so that a user confirms only the plan that was shown."""
     shown = [
         (each.submission.pk, each.target.pk, [(run.implementation_id, run.supersedes_reason) for run in each.runs])
         for each in plans
@@ -250,7 +251,7 @@ def _new_run(
 
 
 def _stale(answers: list[Implementation], current: Mapping[int, TaskRevision]) -> tuple[str, ...]:
-    """Why the answers cannot be taken for answers to the current version; its owner may submit again."""
+    """Return why the answers do not count as answers to the current version; the owner may submit again."""
     found = {}
     for answer in answers:
         old, new = answer.revision, current.get(answer.revision.task_id)
@@ -271,7 +272,7 @@ def _stale(answers: list[Implementation], current: Mapping[int, TaskRevision]) -
 def _differences(
     run: TestRun, revision: TaskRevision, version: SuiteVersion, offered: Callable[[TaskRevision], Offer | None]
 ) -> tuple[str, ...]:
-    """What is different now from what ``run`` was measured with."""
+    """Return how the conditions of ``run`` differ from today's."""
     why = []
     if run.grading_hash != revision.grading_hash:
         why.append("new grading content")
@@ -279,7 +280,7 @@ def _differences(
         why.append(f"seed epoch {run.seed_epoch} → {version.seed_epoch.number}")
     if not is_comparable(run.evaluator_version, sealed=revision.protocol == Protocol.SEALED):
         why.append(f"evaluator {run.evaluator_version} → {EVALUATOR_VERSION}")
-    # What was decided without a box was measured in no environment.
+        # A run that was decided without a box has no environment.
     offer = offered(revision) if run.environment_digest else None
     if offer and offer.name != run.environment:
         why.append(f"environment {run.environment} → {offer.name}")

@@ -1,4 +1,4 @@
-"""Measure scored submissions again: start, stop, retry and apply a re-evaluation, and compute what it changed."""
+"""Measure scored submissions again: start, stop, retry and apply a re-evaluation, and compute its changes."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 def start(*, planned: PlannedReevaluation, reason: str, actor: User | None) -> Reevaluation:
-    """Queue what ``planned`` says. The submission's old results count until all new ones are there.
+    """Queue the runs of ``planned``. The submission's old results count until all new ones exist.
 
-    ``actor`` is None for the command line. Raises :class:`NotAllowedError` for others than maintainers and without a
-    reason, :class:`WrongStateError` when there is nothing to do, the plan is no longer true, or one is under way.
+    ``actor`` is None for the command line. Raises :class:`NotAllowedError` for anyone but maintainers and without a
+    reason, :class:`WrongStateError` when there is nothing to do, the plan is outdated, or one is under way.
     """
     _require_maintainer(actor)
     if not reason.strip():
-        msg = "Say why: the reason is published beside the difference."
+        msg = "Give a reason: it is published beside the difference."
         raise NotAllowedError(msg)
     if not planned.needed:
         msg = f"Submission {planned.submission.pk} has nothing to be measured again."
@@ -60,7 +60,7 @@ def start(*, planned: PlannedReevaluation, reason: str, actor: User | None) -> R
             data={"reevaluation": reevaluation.pk, "runs": len(planned.runs)},
         )
         transaction.on_commit(partial(push, sum(run.state == RunState.QUEUED for run in planned.runs)))
-        # With nothing to run (only facts of a task changed, say) it is done already.
+        # With nothing to run (such as changed facts of a task), it is done already.
         transaction.on_commit(partial(finalise_reevaluation, reevaluation.pk))
     return reevaluation
 
@@ -92,7 +92,7 @@ def _new(planned: PlannedReevaluation, reason: str, actor: User | None) -> Reeva
 
 
 def retry(*, reevaluation: Reevaluation, actor: User) -> int:
-    """Queue the held runs of a held re-evaluation again and return how many. For maintainers; recorded."""
+    """Queue a held re-evaluation's held runs again and return how many. For maintainers; recorded."""
     _require_maintainer(actor)
     with transaction.atomic():
         if not Reevaluation.objects.filter(pk=reevaluation.pk, state=ReevaluationState.HELD).update(
@@ -108,7 +108,7 @@ def retry(*, reevaluation: Reevaluation, actor: User) -> int:
 
 
 def cancel(*, reevaluation: Reevaluation, actor: User | None) -> None:
-    """Stop it; everything stays as it was before. For maintainers; recorded.
+    """Stop a re-evaluation; its submission stays unchanged. For maintainers; recorded.
 
     Raises :class:`NotAllowedError`, and :class:`WrongStateError` when it has ended.
     """
@@ -117,7 +117,7 @@ def cancel(*, reevaluation: Reevaluation, actor: User | None) -> None:
         if not Reevaluation.objects.filter(pk=reevaluation.pk, state__in=UNDER_WAY).update(
             state=ReevaluationState.CANCELLED, ended=timezone.now()
         ):
-            msg = "It has ended already."
+            msg = "This re-evaluation has already ended."
             raise WrongStateError(msg)
         record(
             verb=Verb.REEVALUATION_STOPPED,
@@ -144,14 +144,14 @@ def finalise_reevaluation(pk: int) -> None:
 
 
 def reevaluations_to_finalise() -> list[int]:
-    """Those under way all of whose runs have ended: nobody moved them on. One query."""
+    """Return running re-evaluations whose runs have all ended: the step that applies them was lost. One query."""
     unfinished = TestRun.objects.filter(reevaluation=OuterRef("pk"), state__in=UNFINISHED)
     ended = Reevaluation.objects.filter(~Exists(unfinished), state=ReevaluationState.RUNNING)
     return list(ended.values_list("pk", flat=True))
 
 
 def _apply(reevaluation: Reevaluation) -> None:
-    """All new results replace the old ones at once; the submission and its answers move to the new suite version."""
+    """Replace all old results by the new ones; move the submission and its answers to the new suite version."""
     submission = Submission.objects.select_for_update().get(pk=reevaluation.submission_id)
     old = TestRun.objects.current().filter(implementation__submission=submission)
     before = {run.implementation_id: run for run in old.only("implementation").order_by("pk")}
@@ -180,7 +180,7 @@ def _apply(reevaluation: Reevaluation) -> None:
 
 
 def _as_changes(reevaluation: Reevaluation) -> dict[str, list[str]]:
-    """The difference as the lines of a submission's history: what -> old, new."""
+    """Return the difference as lines of a submission's history: name -> old, new."""
     difference = differences([reevaluation])[reevaluation.pk]
     changes = {each.name: [each.before, each.after] for each in difference.changed}
     if reevaluation.from_version_id != reevaluation.to_version_id:
@@ -191,9 +191,9 @@ def _as_changes(reevaluation: Reevaluation) -> dict[str, list[str]]:
 
 
 def new_epoch(*, suite: Suite, actor: User | None) -> SuiteVersion:
-    """Draw the private seeds of ``suite`` anew: a new version with the same task revisions and the next seed epoch.
+    """Draw new private seeds for ``suite``: a new version with the same task revisions and the next seed epoch.
 
-    What was scored before stays on its version until it is re-evaluated. Raises :class:`WrongStateError` before the
+    Scored submissions stay on their version until they are re-evaluated. Raises :class:`WrongStateError` before the
     suite's first import.
     """
     _require_maintainer(actor)
@@ -221,7 +221,7 @@ def _require_maintainer(actor: User | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An answer whose outcome is another one now. ``name`` is its task, with the trial where there are several."""
+    """An answer whose outcome changed. ``name`` is its task, with the trial where there are several."""
 
     name: str
     before: str
@@ -230,7 +230,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What an applied re-evaluation changed of ``measured`` answers, and in the row's passed/counted tasks."""
+    """Changes by an applied re-evaluation of ``measured`` answers, and the row's passed/counted tasks."""
 
     measured: int
     changed: list[Change]
@@ -249,9 +249,9 @@ class Difference:
 
 
 def differences(reevaluations: Collection[Reevaluation]) -> dict[int, Difference]:
-    """What each applied one of ``reevaluations`` changed, by its key. Three queries, however many there are.
+    """Return the changes of each applied re-evaluation, by its key. Three queries, regardless of their number.
 
-    It is computed from the test runs: none of them is ever overwritten.
+    They are computed from the test runs, which are never overwritten.
     """
     applied = [each for each in reevaluations if each.state == ReevaluationState.APPLIED]
     if not applied:
@@ -270,7 +270,7 @@ def differences(reevaluations: Collection[Reevaluation]) -> dict[int, Difference
 
 
 def _difference(reevaluation: Reevaluation, runs: Iterable[TestRun], counted: dict[int, set[int]]) -> Difference:
-    """``runs`` are all of the submission that ever counted, oldest first; its re-evaluations follow one another."""
+    """Compute one difference from all ``runs`` of the submission that ever counted, oldest first."""
     before: dict[int, TestRun] = {}
     new: dict[int, TestRun] = {}
     for run in runs:
@@ -298,6 +298,6 @@ def _name(run: TestRun, trials: int) -> str:
 
 
 def _passed(runs: Iterable[TestRun], counted: set[int], trials: int) -> str:
-    """Passed and counted tasks as on the board: pass@1 over the trials, without the tasks that are left out."""
+    """Return passed and counted tasks as on the board: pass@1 over the trials, without tasks that are left out."""
     passed = [run for run in runs if run.outcome == Outcome.PASSED and run.implementation.revision.task_id in counted]
     return f"{len(passed) / trials:g}/{len(counted)}"

@@ -1,1 +1,1 @@
-"""Repeat an answer's test run from its receipt, on whatever machine."""
+"""Repeat an answer's test run from its receipt, on any machine."""

@@ -1,4 +1,4 @@
-"""The receipt of an answer: all by which its test run can be repeated, written by pages and read by a command."""
+"""The receipt of an answer: everything needed to repeat its test run. Pages write it; a command reads it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ LARGEST: Final = 32 * 1024 * 1024
 
 
 class ReceiptError(Exception):
-    """A receipt cannot be read, or not be repeated here; says why and what to do."""
+    """A receipt cannot be read, or cannot be repeated here. The message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """Whose answer it is. ``diff`` (to the masked repository) and ``digest`` are null where its code is not public."""
+    """The answer and its system. ``diff`` (to the masked repository) and ``digest`` are null unless published."""
 
     address: str
     submission: int
@@ -31,7 +31,7 @@ class AnswerFacts:
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """What was asked: digests of statement, masked repository, and what grades it (golden file, cases, check)."""
+    """The task, with digests of statement, masked repository, and grading content (golden file, cases, check)."""
 
     suite: str
     suite_version: int
@@ -45,7 +45,7 @@ class TaskFacts:
 
 @dataclass(frozen=True, slots=True)
 class CaseFacts:
-    """A public case, or a test of upstream's, which has a ``name`` and no seed."""
+    """A public case, or one of upstream's tests, which has a ``name`` and no seed."""
 
     seed: int | None
     number: int
@@ -55,7 +55,7 @@ class CaseFacts:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What the unit test said, by what, in what. ``outcome`` is empty while it is undecided."""
+    """The unit test's result and conditions. ``outcome`` is empty while it is undecided."""
 
     outcome: str
     protocol: str
@@ -73,9 +73,9 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class JudgeFacts:
-    """One judge's label, and digests of the judge, its prompt, its answer's form, and what it was shown.
+    """One judge's label, with digests of the judge, its prompt, its answer format, and its input.
 
-    ``paper_digest`` is that of the paper's file, empty where the judge was shown none.
+    ``paper_digest`` is that of the paper's file, empty where the judge did not see it.
     """
 
     judge: str
@@ -92,7 +92,7 @@ class JudgeFacts:
 
 @dataclass(frozen=True, slots=True)
 class FinalFacts:
-    """The final label, whose it is, and the versions of the guidelines that the annotators went by."""
+    """The final label, its source, and the versions of the guidelines that the annotators used."""
 
     label: str
     source: str
@@ -101,7 +101,7 @@ class FinalFacts:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """All of it. ``command`` repeats the test run."""
+    """The whole receipt. ``command`` repeats the test run."""
 
     answer: AnswerFacts
     task: TaskFacts
@@ -116,8 +116,8 @@ class Receipt:
 
 
 def read_receipt(content: bytes) -> Receipt:
-    """A receipt from its JSON. Raises ReceiptError for anything else."""
-    # Here, since web processes import this module and need pydantic elsewhere only.
+    """Read a receipt from its JSON. Raises ReceiptError for anything else."""
+    # Imported here: web processes import this module and do not need pydantic for it.
     from pydantic import TypeAdapter, ValidationError
 
     if len(content) > LARGEST:

@@ -1,4 +1,4 @@
-"""Repeat the test run of an answer from its receipt, on whatever machine, and say where the result differs."""
+"""Repeat the test run of an answer from its receipt, on any machine, and report where the result differs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _MOST_CASES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """What came out here. ``differences`` are empty where it is what the receipt says.
+    """Result of a repeated run. ``differences`` is empty where it matches the receipt.
 
-    ``remarks`` are conditions that are not the same, by which a difference may be explained.
+    ``remarks`` are differing conditions that may explain a difference.
     """
 
     outcome: str
@@ -44,7 +44,7 @@ class Repeated:
 def repeat(receipt: Receipt) -> Repeated:
     """Measure the answer of ``receipt`` as a worker would; nothing is stored.
 
-    Raises ReceiptError where it cannot be repeated here, ``SandboxError`` for infrastructure errors.
+    Raises ReceiptError if it cannot be repeated here, ``SandboxError`` for infrastructure errors.
     """
     run = receipt.run
     if run is None or not run.outcome:
@@ -77,7 +77,7 @@ def repeat(receipt: Receipt) -> Repeated:
 
 
 def _revisions(task: TaskFacts) -> tuple[TaskRevision, TaskRevision]:
-    """The revision that was answered and the one whose tests decide; mostly they are the same."""
+    """Return the revision that was answered and the one whose tests decide; mostly they are the same."""
     known = TaskRevision.objects.filter(task__slug=task.task).select_related("task__suite", "task__paper", "category")
     given = known.filter(repository_hash=task.repository_digest).order_by("-number").first()
     graded = known.filter(grading_hash=task.grading_digest).order_by("-number").first()
@@ -91,17 +91,17 @@ def _revisions(task: TaskFacts) -> tuple[TaskRevision, TaskRevision]:
 
 
 def _applied(receipt: Receipt, revision: TaskRevision) -> Implementation:
-    """The answer as it was measured. Raises ReceiptError where its digest is not the receipt's."""
+    """Return the answer as it was measured. Raises ReceiptError where its digest differs from the receipt's."""
     content = (receipt.answer.diff or "").encode()
     raw = RawAnswer(receipt.task.task, receipt.answer.trial, AnswerKind.DIFF, content, "the receipt")
     answer = Implementation(revision=revision, trial=receipt.answer.trial, attempted=True)
     try:
         answer.set_code(apply_limited(raw, files_of(revision)))
     except AnswerError as error:
-        raise ReceiptError(f"The receipt's difference does not apply to the masked repository: {error}") from None
+        raise ReceiptError(f"The receipt's diff does not apply to the masked repository: {error}") from None
     if answer.digest != receipt.answer.digest:
         raise ReceiptError(
-            f"The receipt's difference makes an answer {answer.digest[:12]}, and the one that was measured is "
+            f"The receipt's diff makes the answer {answer.digest[:12]}, but the measured answer is "
             f"{(receipt.answer.digest or 'none')[:12]}: the receipt was changed or is damaged."
         )
     return answer
@@ -136,7 +136,7 @@ def _remarks(run: RunFacts, grader: Grader, sandbox: str, private: tuple[int, in
     if run.environment_digest != environment_digest:
         found.append(f"environment: stored {run.environment_digest or 'unknown'}, here {environment_digest}")
     if private != (run.private_passed, run.private_total):
-        # Seeds of another instance are others: how many pass may differ for an answer that is partly right.
+        # Private seeds differ between instances, so the pass count of a partly right answer may differ too.
         found.append(
             f"private cases: stored {run.private_passed} of {run.private_total} passed, here {private[0]} of "
             f"{private[1]}; each instance has private seeds of its own"
