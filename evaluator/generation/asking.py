@@ -18,7 +18,7 @@ from evaluator.generation.answers import Answer, answer_by_prompt, store_answer
 from evaluator.generation.generating import finish_generation, stop
 from evaluator.generation.limits import LimitReachedError, pause_at_limit, require_within_limits
 from evaluator.models import AnswerRequest
-from evaluator.providers.calling import CallBusyError, CallFaultError, CallLostError, CallRejectedError, StoppedError
+from evaluator.providers.calling import CallBusyError, CallFailedError, CallLostError, CallRejectedError, StoppedError
 from evaluator.providers.stored_clients import ClientUnavailableError, generation_client
 from evaluator.queue import leases
 from evaluator.queue.database import retry
@@ -101,7 +101,7 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
         stop(generation.pk, GenerationState.PAUSED, str(error), noted="The provider refused or could not be reached.")
     except CallLostError as error:
         retry(partial(record_error, reason=str(error), hold=True))
-    except CallFaultError as error:
+    except CallFailedError as error:
         retry(partial(record_error, reason=str(error)))
     except (SandboxError, ContentMissingError) as error:
         log.warning("asking_failed", request=request.pk, error=str(error))

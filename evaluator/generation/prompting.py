@@ -132,7 +132,7 @@ def build_prompt(task: PromptTask, *, inputs: str, input_budget: int) -> Prompt:
     ``inputs`` follows the paper's Table 3: ``full`` has the paper as JSON, the goal's whole file and the other files
     that the task names; ``paper_goal_file`` leaves those out; ``paper_only`` has no code but the definition's
     first lines, since an answer must fit its callers. What does not fit is left out in this order: the references,
-    appendices, sections from the back, files, then what describes the method, and the abstract. Each cut is said in
+    appendices, sections from the back, files, then what describes the method, and the abstract. Each cut is stated in
     the prompt.
 
     Raises PromptTooLongError, and ValueError for other ``inputs``.

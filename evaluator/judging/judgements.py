@@ -18,7 +18,7 @@ from evaluator.judging.prompt import digest
 from evaluator.judging.votes import Asking, Ballot, shown_of, vote_keys
 from evaluator.labels import Label, is_split, majority
 from evaluator.models import Judgement, JudgeVote, ModelCall
-from evaluator.providers.calling import CallBusyError, CallFaultError, CallLostError, CallRejectedError, StoppedError
+from evaluator.providers.calling import CallBusyError, CallFailedError, CallLostError, CallRejectedError, StoppedError
 from evaluator.queue import leases
 from evaluator.queue.database import retry, storable
 from evaluator.queue.pushing import MODELS, push
@@ -149,7 +149,7 @@ def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
         retry(partial(release, reason=str(wait), not_before=wait.until))
     except StoppedError:
         retry(release)
-    except CallFaultError as error:
+    except CallFailedError as error:
         retry(partial(fault, reason=str(error)))
     except (CallLostError, CallRejectedError, ClientUnavailableError, SubmissionError, _StaleError) as error:
         retry(partial(fault, reason=str(error), hold=True))

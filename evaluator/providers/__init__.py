@@ -1,1 +1,1 @@
-"""Talking to model providers: the guarded way out, both SDKs behind one type, and what can go wrong. No Django here."""
+"""Call model providers: address checks, one interface over both SDKs, and classified errors. No Django here."""

@@ -1,4 +1,4 @@
-"""Anthropic's Messages."""
+"""Client for Anthropic's Messages interface."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FINISHES: Final = {
     "model_context_window_exceeded": Finish.TRUNCATED,
     "refusal": Finish.REFUSED,
 }
-# Its strict schemas know no bounds; the SDK moves them into descriptions, and so do we.
+# Strict schemas have no bounds here; like the SDK, this client moves them into descriptions.
 BOUNDS: Final = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"}
     | {"minItems", "maxItems", "uniqueItems", "pattern"}
@@ -33,10 +33,10 @@ BOUNDS: Final = frozenset(
 
 
 class MessagesClient(SdkClient):
-    """``POST /v1/messages``. Sampling parameters are not sent: its models take none any more."""
+    """``POST /v1/messages``. Sampling parameters are not sent: current models accept none."""
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """The request's body."""
+        """Return the request's body."""
         body: dict[str, Any] = {
             "model": self.settings.model,
             "max_tokens": self.settings.max_output_tokens,
@@ -69,7 +69,7 @@ class MessagesClient(SdkClient):
 
         return anthropic.Anthropic(
             api_key=PLACEHOLDER,
-            # The SDK adds /v1 itself; people register the address with it, as for the other interfaces.
+            # The SDK adds /v1 itself; users register the address with it, as for the other interfaces.
             base_url=canonical(self.settings.base_url).rstrip("/").removesuffix("/v1"),
             max_retries=0,
             timeout=self.settings.request_seconds,
@@ -86,27 +86,27 @@ class MessagesClient(SdkClient):
         return {} if found is None and raw.get("stop_reason") == "error" else found
 
     def _reply(self, raw: Mapping[str, Any]) -> ModelReply:
-        """Return a message as a reply. Some proxies leave out a text block's type, which they then want back."""
+        """Return a message as a reply. Some proxies omit a text block's type, but require it in later requests."""
         content = [{"type": "text", **block} for block in items(raw.get("content"), "content")]
-        said = "".join(text(block.get("text")) for block in content if block["type"] == "text")
+        reply_text = "".join(text(block.get("text")) for block in content if block["type"] == "text")
         uses = tuple(
             tool_use(use_id=block.get("id"), name=block.get("name"), arguments=block.get("input"))
             for block in content
             if block.get("type") == "tool_use"
         )
         return ModelReply(
-            text=said,
+            text=reply_text,
             tool_uses=uses,
             finish=FINISHES.get(text(raw.get("stop_reason")), Finish.TOOLS if uses else Finish.STOPPED),
             usage=self._usage(raw),
             model=short(raw.get("model")),
             request_id="",
             raw=raw,
-            message=Message("assistant", said, uses, opaque=tuple(content)),
+            message=Message("assistant", reply_text, uses, opaque=tuple(content)),
         )
 
     def _usage(self, raw: Mapping[str, Any]) -> TokenUsage:
-        """Anthropic's ``input_tokens`` are those that neither came from the cache nor went into it."""
+        """Return the usage. Anthropic's ``input_tokens`` exclude those read from or written to the cache."""
         usage = reported(raw)
         fresh, cached = count(usage.get("input_tokens")), count(usage.get("cache_read_input_tokens")) or 0
         created = count(usage.get("cache_creation_input_tokens")) or 0
@@ -115,7 +115,7 @@ class MessagesClient(SdkClient):
 
 
 def unbounded(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON schema without bounds; they are told in the description instead."""
+    """Return a JSON schema without bounds; the description states them instead."""
     bounds = [f"{name}: {value}" for name, value in schema.items() if name in BOUNDS]
     plain = {name: _within(name, value) for name, value in schema.items() if name not in BOUNDS}
     if bounds:
@@ -130,7 +130,7 @@ def _within(name: str, value: Any) -> Any:
 
 
 def _turns(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
-    """The conversation in turns of user and assistant; answers of tools are the user's, and come first in a turn."""
+    """Return the conversation as turns of user and assistant; tool results belong to the user and come first."""
     turns: list[dict[str, Any]] = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
@@ -144,12 +144,12 @@ def _turns(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
 def _blocks(message: Message) -> list[Mapping[str, Any]]:
     if message.role == "tool":
         return [{"type": "tool_result", "tool_use_id": message.tool_use_id, "content": message.text}]
-    # Empty texts are refused, also where the provider has sent them itself.
+    # Empty texts are refused, even those that the provider sent itself.
     kept = [block for block in message.opaque if block.get("type") != "text" or block.get("text")]
     if kept:
         return kept
-    said = [{"type": "text", "text": message.text or EMPTY}] if message.text or not message.tool_uses else []
+    texts = [{"type": "text", "text": message.text or EMPTY}] if message.text or not message.tool_uses else []
     calls = [
         {"type": "tool_use", "id": use.id, "name": use.name, "input": dict(use.arguments)} for use in message.tool_uses
     ]
-    return [*said, *calls]
+    return [*texts, *calls]

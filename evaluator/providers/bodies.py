@@ -1,4 +1,4 @@
-"""Reading what a provider sent: JSON within limits, and values of the type that was promised. Standard library only."""
+"""Read what a provider sent: JSON within limits, and values of the expected types. Standard library only."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ DEEPEST: Final = 60
 LONGEST_ID: Final = 200
 MOST_TOKENS: Final = 10**9
 EMPTY: Final = "(nothing)"
-"""A turn without text, for providers that refuse an empty one."""
+"""Text of an empty turn, for providers that refuse one without text."""
 
 
 def parsed(content: bytes | str) -> dict[str, Any]:
-    """A JSON object that every database can store. Raises a ``HOSTILE`` fault for anything else."""
+    """Parse a JSON object that every database can store. Raises a ``HOSTILE`` error for anything else."""
     try:
         found = _loaded(content)
     except (ValueError, RecursionError):
         found = None
     if found is None:
-        # Raised outside of the handler: the parser's exception holds the whole text, and would be its context.
+        # Raised outside the handler: the parser's exception holds the whole text and would become its context.
         raise hostile("what is not JSON")
     if not isinstance(found, dict):
         raise hostile("JSON that is no object")
@@ -32,47 +32,47 @@ def parsed(content: bytes | str) -> dict[str, Any]:
 
 
 def mapping(value: Any, what: str) -> Mapping[str, Any]:
-    """``value`` if it is an object. Raises a ``HOSTILE`` fault that names ``what`` is missing."""
+    """Return ``value`` if it is an object. Raises a ``HOSTILE`` error that names ``what`` is missing."""
     if not isinstance(value, Mapping):
         raise hostile(f"JSON without {what}")
     return value
 
 
 def items(value: Any, what: str) -> list[Mapping[str, Any]]:
-    """``value`` if it is a list of objects. Raises a ``HOSTILE`` fault that names ``what`` is missing."""
+    """Return ``value`` if it is a list of objects. Raises a ``HOSTILE`` error that names ``what`` is missing."""
     if not isinstance(value, list):
         raise hostile(f"JSON without {what}")
     return [mapping(item, what) for item in value]
 
 
 def text(value: Any) -> str:
-    """A string, empty where there is none."""
+    """Return ``value`` if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def short(value: Any) -> str:
-    """An id or a name, cut where no provider's is as long."""
+    """Return an id or a name, cut to a length that no provider exceeds."""
     return text(value)[:LONGEST_ID]
 
 
 def count(value: Any) -> int | None:
-    """A number of tokens, ``None`` where it cannot be one."""
+    """Return ``value`` if it can be a number of tokens, else ``None``."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
 
 
 def reported(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The usage that a body reports; empty where it reports none."""
+    """Return the usage that a body reports; empty if none."""
     usage = raw.get("usage")
     return usage if isinstance(usage, Mapping) else {}
 
 
 def usage_of(*, read: int | None, written: int | None, cached: int | None) -> TokenUsage:
-    """A reply's usage. No prompt has 0 tokens: servers that count nothing send that."""
+    """Make a reply's usage. A prompt of 0 tokens means unknown: servers that do not count send it."""
     return TokenUsage(read or None, written, min(cached or 0, read or 0))
 
 
 def tool_use(*, use_id: Any, name: Any, arguments: Any) -> ToolUse:
-    """A tool call. ``arguments`` is JSON as text, or an object already; what is neither is said in ``wrong``."""
+    """Make a tool call. ``arguments`` is JSON text or an object; for anything else ``wrong`` explains the problem."""
     raw = arguments if isinstance(arguments, str) else json.dumps(arguments)
     found: Any = arguments
     if isinstance(arguments, str):
@@ -101,7 +101,7 @@ def _finite(number: str) -> float:
 
 
 def _clean(value: Any, depth: int) -> Any:
-    """The same without lone surrogates and NUL, which databases refuse. Raises ``ValueError`` when too deep."""
+    """Replace lone surrogates and NUL, which databases refuse. Raises ``ValueError`` when nested too deeply."""
     if depth == 0:
         msg = "nested too deeply"
         raise ValueError(msg)

@@ -1,7 +1,7 @@
-"""Asking a model exactly once: a call is written down before it is sent, and its answer before it is used.
+"""Call a model exactly once: a call is stored before it is sent, and its answer before it is used.
 
-A call that was sent and whose answer was lost (the worker died, the connection broke) is in doubt: the provider may
-have answered, and been paid. It is repeated at most once, and shown so.
+A call that was sent but whose answer was lost (the worker died, the connection broke) is in doubt: the provider may
+have answered and charged for it. Such a call is repeated at most once and shown as in doubt.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from django.utils import timezone
 from evaluator.enums import CallState
 from evaluator.models import ModelCall
 from evaluator.providers.spending import used
-from evaluator.providers.types import BUSY_STATUSES, FaultKind, ProviderFault
+from evaluator.providers.types import BUSY_STATUSES, FailureKind, ProviderError
 from evaluator.queue.database import retry, storable, storable_text
 from evaluator.queue.leases import is_under_way
 from evaluator.queue.processes import Owner
@@ -37,43 +37,43 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 SENDINGS: Final = 3
-"""How often a request is sent at most while the provider itself says that it failed, before the work waits."""
+"""How often a request is sent at most while the provider reports its own errors, before the work waits."""
 
 DOUBTS: Final = 2
-"""How often a request may get lost: the first time and its one repetition."""
+"""How many sendings of a request may be lost: the first one and its one repetition."""
 
 LONGEST_PAUSE_SECONDS: Final = 300.0
 KEPT_REFUSALS: Final = 5
-"""Of the sendings that a busy provider refused, so many are kept for each request: they may go on for days."""
+"""How many sendings refused by a busy provider are kept per request: the refusals may go on for days."""
 
 FIRST_PAUSE_SECONDS = 1.0
 WAIT_HERE_SECONDS: Final = 10.0
-"""For so long a provider's ``Retry-After`` is waited for here; longer ones free the worker."""
+"""The longest ``Retry-After`` in seconds that a worker waits for itself; a longer one frees the worker."""
 _TICK_SECONDS = 0.2
 
 
 class CallError(Exception):
-    """A request that has no answer. The message is for whoever owns the work."""
+    """A request has no answer. The message is for the owner of the work."""
 
 
 class CallLostError(CallError):
-    """The answer was lost twice: whether the provider did the work, and counted it, is not known."""
+    """The answer was lost twice: it is unknown whether the provider did and charged the work."""
 
 
 class CallBusyError(CallError):
-    """Not now: the provider asked to wait ``until`` then, or another worker has this very request under way."""
+    """Not now: the provider asked to wait ``until`` then, or another worker has the same request under way."""
 
     def __init__(self, message: str, *, until: datetime) -> None:
         super().__init__(message)
         self.until = until
 
 
-class CallFaultError(CallError):
-    """The provider failed again and again, or could not be reached: worth another try later."""
+class CallFailedError(CallError):
+    """The provider failed repeatedly or could not be reached; a later try may succeed."""
 
 
 class CallRejectedError(CallError):
-    """The provider will never take this (key, model, form, length), or may not be called: a person has to act."""
+    """The provider will never accept this (key, model, form, length), or may not be called: a person must act."""
 
     def __init__(self, message: str, *, too_long: bool = False) -> None:
         super().__init__(message)
@@ -81,14 +81,14 @@ class CallRejectedError(CallError):
 
 
 class StoppedError(Exception):
-    """The caller's ``stop`` said so before a request was sent."""
+    """The caller's ``stop`` returned true before a request was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One request to be answered once. ``prices`` are US dollars per million tokens, in and out.
+    """One request to be answered once. ``prices`` are US dollars per million input and output tokens.
 
-    All requests to ``endpoint_id`` wait together when its provider asks for it.
+    When a provider asks to wait, all requests to its ``endpoint_id`` wait.
     """
 
     purpose: CallPurpose
@@ -102,7 +102,7 @@ class Order:
 
 
 def call_key(*parts: str) -> str:
-    """SHA-256 over the parts, each with its length before it, so that no two lists of parts have the same key."""
+    """Return SHA-256 over the parts, each with its length before it, so that no two lists of parts share a key."""
     total = hashlib.sha256()
     for part in parts:
         data = part.encode(errors="surrogatepass")
@@ -113,9 +113,9 @@ def call_key(*parts: str) -> str:
 def call(
     client: ModelClient, order: Order, *, stop: Callable[[], bool] = lambda: False
 ) -> tuple[ModelCall, ModelReply]:
-    """The answer to ``order``: the stored one, else the provider's.
+    """Return the answer to ``order``: the stored one, else the provider's.
 
-    Raises :class:`CallLostError`, :class:`CallBusyError`, :class:`CallFaultError`, :class:`CallRejectedError` and
+    Raises :class:`CallLostError`, :class:`CallBusyError`, :class:`CallFailedError`, :class:`CallRejectedError` and
     :class:`StoppedError`.
     """
     for number in range(SENDINGS):
@@ -124,55 +124,55 @@ def call(
             assert stored.response is not None  # noqa: S101 - an answered call has one
             try:
                 return stored, client.read(stored.response)
-            except ProviderFault as fault:
-                _take_back(stored, fault)
+            except ProviderError as failure:
+                _take_back(stored, failure)
         _await_turn(order, stop)
         try:
             return _send(client, order)
-        except ProviderFault as fault:
-            _wait_or_give_up(fault, order, number, stop)
+        except ProviderError as failure:
+            _wait_or_give_up(failure, order, number, stop)
     msg = "unreachable"
     raise AssertionError(msg)
 
 
 def answered(key: str) -> ModelCall | None:
-    """The call under ``key`` that has an answer."""
+    """Return the answered call under ``key``, if any."""
     return ModelCall.objects.filter(key=key, state=CallState.ANSWERED).first()
 
 
 def _answered_call(order: Order, seconds: float) -> ModelCall | None:
-    """The answered call, if any, after what lost senders left has been marked as in doubt."""
+    """Return the answered call, if any; first mark calls of dead senders as in doubt."""
     calls = list(ModelCall.objects.filter(key=order.key).order_by("number"))
     for each in calls:
         if each.state == CallState.ANSWERED:
             return each
         if each.state == CallState.SENDING:
             if each.token != order.token and is_under_way(each, seconds):
-                msg = "The same is being asked at this moment."
+                msg = "The same request is under way at this moment."
                 raise CallBusyError(msg, until=timezone.now() + timedelta(seconds=2))
             _mark_in_doubt(each, "Its sender ended before an answer was stored.")
             each.state = CallState.IN_DOUBT
     if sum(each.state == CallState.IN_DOUBT for each in calls) >= DOUBTS:
         msg = (
-            "The model was asked twice and no answer arrived either time; it may have been charged for both. "
-            "Nothing more is sent by itself."
+            "The request was sent twice and no answer arrived either time; the provider may have charged for both. "
+            "It is not sent again automatically."
         )
         raise CallLostError(msg)
     return None
 
 
 def _send(client: ModelClient, order: Order) -> tuple[ModelCall, ModelReply]:
-    """Write the call down, send it, store what came. Raises :class:`ProviderFault`."""
+    """Store the call, send it, store the result. Raises :class:`ProviderError`."""
     row = _write_down(client, order)
     started = time.monotonic()
     try:
         reply = client.send(row.request)
-    except ProviderFault as fault:
-        _store_fault(row, fault, order.prices)
+    except ProviderError as failure:
+        _store_failure(row, failure, order.prices)
         raise
-    # Paid for: it must not be lost because the database is away for a moment.
+    # The answer is paid for: do not lose it because the database is away for a moment.
     if not retry(lambda: _store_reply(row, reply, order.prices)):
-        msg = "Another worker had the same answered at this moment."
+        msg = "Another worker got the same answer at this moment."
         raise CallBusyError(msg, until=timezone.now())
     note_usage(order.endpoint_id, reply)
     row.refresh_from_db()
@@ -181,7 +181,7 @@ def _send(client: ModelClient, order: Order) -> tuple[ModelCall, ModelReply]:
 
 
 def note_usage(endpoint_id: int | None, reply: ModelReply) -> None:
-    """Note on the endpoint whether its provider reports token usage: limits of runs depend on it."""
+    """Store on the endpoint whether its provider reports token usage: limits of runs depend on it."""
     if reply.problem:
         return  # errors come without usage
     reports = reply.usage.input_tokens is not None and reply.usage.output_tokens is not None
@@ -203,17 +203,17 @@ def _write_down(client: ModelClient, order: Order) -> ModelCall:
                 sender=str(Owner.current()),
                 provider=client.settings.provider,
                 model=client.settings.model,
-                # A repetition sends what was sent before, delimiters and all.
+                # A repetition sends the same body, random delimiters included.
                 request=last.request if last else storable(client.body(order.request)),
             )
     except IntegrityError:
-        msg = "Another worker is asking the same at this moment."
+        msg = "Another worker is sending the same request at this moment."
         raise CallBusyError(msg, until=timezone.now() + timedelta(seconds=2)) from None
 
 
 def _store_reply(row: ModelCall, reply: ModelReply, prices: Prices) -> bool:
-    """Store the answer; false where the same was answered by another call meanwhile, whose answer counts."""
-    # Also when the claim was lost, or the call is in doubt by now: an answer that is there is worth having.
+    """Store the answer; return False if another call answered meanwhile, whose answer counts."""
+    # Stored even if the claim was lost or the call is in doubt by now: an existing answer is worth keeping.
     facts: dict[str, Any] = {
         "response": storable(reply.raw),
         "status": reply.status,
@@ -225,7 +225,7 @@ def _store_reply(row: ModelCall, reply: ModelReply, prices: Prices) -> bool:
     open_call = ModelCall.objects.filter(pk=row.pk).exclude(state=CallState.ANSWERED)
     try:
         with transaction.atomic():
-            # True also for a repetition of this very commit, whose success was not reported.
+            # Also updates when this very commit is repeated because its success was not reported.
             open_call.update(state=CallState.ANSWERED, error="", message=reply.problem, **facts)
     except IntegrityError:
         open_call.update(state=CallState.FAILED, message="Another call had been answered first.", **facts)
@@ -233,27 +233,27 @@ def _store_reply(row: ModelCall, reply: ModelReply, prices: Prices) -> bool:
     return True
 
 
-def _store_fault(row: ModelCall, fault: ProviderFault, prices: Prices) -> None:
+def _store_failure(row: ModelCall, failure: ProviderError, prices: Prices) -> None:
     facts: dict[str, Any] = {
-        "status": fault.status,
-        "error": fault.error[:120],
-        "request_id": fault.request_id[:120],
+        "status": failure.status,
+        "error": failure.error[:120],
+        "request_id": failure.request_id[:120],
     }
-    if fault.usage is not None:
-        facts |= {"response": storable(fault.raw), **used(row.request, fault.raw, fault.usage, prices)}
-    elif fault.kind is not FaultKind.LOST:
+    if failure.usage is not None:
+        facts |= {"response": storable(failure.raw), **used(row.request, failure.raw, failure.usage, prices)}
+    elif failure.kind is not FailureKind.LOST:
         facts["dollars"] = 0  # it used no tokens
-    if fault.kind is FaultKind.LOST:
-        _mark_in_doubt(row, fault.message, **facts)
+    if failure.kind is FailureKind.LOST:
+        _mark_in_doubt(row, failure.message, **facts)
     else:
         sending = ModelCall.objects.filter(pk=row.pk, state=CallState.SENDING)
-        retry(lambda: sending.update(state=CallState.FAILED, message=fault.message, ended=timezone.now(), **facts))
+        retry(lambda: sending.update(state=CallState.FAILED, message=failure.message, ended=timezone.now(), **facts))
 
 
-def _take_back(row: ModelCall, fault: ProviderFault) -> None:
-    """Mark an answered call as failed: an earlier version of this site took the provider's error for an answer."""
+def _take_back(row: ModelCall, failure: ProviderError) -> None:
+    """Mark an answered call as failed: an earlier version of this site mistook the provider's error for an answer."""
     taken = ModelCall.objects.filter(pk=row.pk, state=CallState.ANSWERED)
-    retry(lambda: taken.update(state=CallState.FAILED, error=fault.error[:120], message=fault.message))
+    retry(lambda: taken.update(state=CallState.FAILED, error=failure.error[:120], message=failure.message))
 
 
 def _mark_in_doubt(row: ModelCall, message: str, **facts: Any) -> None:
@@ -261,27 +261,27 @@ def _mark_in_doubt(row: ModelCall, message: str, **facts: Any) -> None:
     retry(lambda: sending.update(state=CallState.IN_DOUBT, message=message, ended=timezone.now(), **facts))
 
 
-def _wait_or_give_up(fault: ProviderFault, order: Order, number: int, stop: Callable[[], bool]) -> None:
-    """Wait until the next sending makes sense. Raises what the caller gets when it does not."""
-    if fault.kind in (FaultKind.REJECTED, FaultKind.FORBIDDEN, FaultKind.HOSTILE):
-        raise CallRejectedError(fault.message, too_long=fault.too_long) from None
+def _wait_or_give_up(failure: ProviderError, order: Order, number: int, stop: Callable[[], bool]) -> None:
+    """Wait until the next sending makes sense; otherwise raise the caller's error."""
+    if failure.kind in (FailureKind.REJECTED, FailureKind.FORBIDDEN, FailureKind.HOSTILE):
+        raise CallRejectedError(failure.message, too_long=failure.too_long) from None
     wait = FIRST_PAUSE_SECONDS * 2**number
-    if fault.kind is FaultKind.BUSY:
-        wait = _busy_pause(order, fault.retry_after)
+    if failure.kind is FailureKind.BUSY:
+        wait = _busy_pause(order, failure.retry_after)
         until = timezone.now() + timedelta(seconds=wait)
         Endpoint.objects.filter(pk=order.endpoint_id or 0).update(not_before=until)
         if wait > WAIT_HERE_SECONDS or number == SENDINGS - 1:
-            msg = f"{fault.lasting} It is asked again after {until:%Y-%m-%d %H:%M} UTC."
+            msg = f"{failure.lasting} The site tries again after {until:%Y-%m-%d %H:%M} UTC."
             raise CallBusyError(msg, until=until) from None
     elif number == SENDINGS - 1:
-        raise CallFaultError(fault.message) from None
+        raise CallFailedError(failure.message) from None
     _pause(min(wait, WAIT_HERE_SECONDS), stop)
 
 
 def _busy_pause(order: Order, retry_after: float | None) -> float:
-    """As long as the provider asked for, and longer each time, so that ``Retry-After: 0`` is no endless loop.
+    """Return the provider's requested wait in seconds, longer each time so that ``Retry-After: 0`` cannot loop.
 
-    Older refusals of the same request are dropped on the way.
+    Older refusals of the same request are deleted.
     """
     refused = ModelCall.objects.filter(key=order.key, state=CallState.FAILED, status__in=BUSY_STATUSES)
     last = refused.order_by("-number").values_list("number", flat=True).first() or 1
@@ -291,7 +291,7 @@ def _busy_pause(order: Order, retry_after: float | None) -> float:
 
 
 def _await_turn(order: Order, stop: Callable[[], bool]) -> None:
-    """Let the time pass that the provider asked all requests to this endpoint to wait, or leave the worker free."""
+    """Wait until the provider accepts requests to this endpoint again, or free the worker if that takes long."""
     if stop():
         raise StoppedError
     until = Endpoint.objects.filter(pk=order.endpoint_id or 0).values_list("not_before", flat=True).first()

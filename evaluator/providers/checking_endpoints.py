@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from evaluator.providers.error_bodies import OMIT_STRICT, OUTPUT_LIMIT
 from evaluator.providers.guard import ForbiddenAddressError
-from evaluator.providers.types import FaultKind, Finish, Message, ModelRequest, ProviderFault, Tool
+from evaluator.providers.types import FailureKind, Finish, Message, ModelRequest, ProviderError, Tool
 from evaluator.queue.pushing import push_check
 from submissions.domain import rate_limits
 from submissions.domain.endpoints import correct_settings
@@ -29,7 +29,7 @@ CHECKS_AN_HOUR: Final = 20
 _SHOWN_CHARACTERS: Final = 80
 _QUOTED: Final = " The provider’s words:"  # noqa: RUF001 - as errors write it
 LONGEST_SECONDS: Final = 30.0
-"""A test holds a worker that others wait for; a model that takes longer for one word may still do its work."""
+"""A test blocks a worker that others wait for; a model that takes longer for one word may still be usable."""
 _PARAMETERS: Final = {
     "type": "object",
     "properties": {"word": {"type": "string"}},
@@ -41,16 +41,14 @@ _TINY: Final = ModelRequest(
     messages=(Message("user", "Say: ready"),),
     tools=(Tool("say", "Say one word.", _PARAMETERS),),
 )
-"""It offers a tool, as agents do, so that a server which refuses tools or their parameters does it here."""
+"""Offers a tool, as agents do, so that a server that refuses tools or their parameters fails here."""
 
 
 def request_check(*, endpoint: Endpoint) -> None:
-    """Have ``endpoint`` tried by a worker. Raises ``QuotaExceededError``: a check is a request to somebody's server."""
+    """Have a worker test ``endpoint``. Raises ``QuotaExceededError``: a test sends a request to someone's server."""
     name = f"endpoint-checks:{endpoint.owner_id}"
     if rate_limits.count(name, limit=CHECKS_AN_HOUR, period=rate_limits.HOUR).times > CHECKS_AN_HOUR:
-        msg = (
-            f"You have tested endpoints {CHECKS_AN_HOUR} times within this hour, which is as often as one account may."
-        )
+        msg = f"You have tested endpoints {CHECKS_AN_HOUR} times within this hour, the most that one account may."
         raise QuotaExceededError(msg)
     with transaction.atomic():
         Endpoint.objects.filter(pk=endpoint.pk).update(check_state=EndpointCheck.WAITING, check_message="")
@@ -59,7 +57,7 @@ def request_check(*, endpoint: Endpoint) -> None:
 
 
 def check(endpoint_id: int) -> None:
-    """Make the call and store the result. Whatever happens, the endpoint does not stay ``waiting``."""
+    """Make the call and store the result. The endpoint never stays ``waiting``."""
     endpoint = Endpoint.objects.filter(pk=endpoint_id).first()
     if endpoint is None:
         return
@@ -67,7 +65,7 @@ def check(endpoint_id: int) -> None:
     try:
         found = _try(endpoint)
     finally:
-        # What was changed meanwhile is another endpoint, and not tested.
+        # An endpoint that was changed meanwhile is a different one, which was not tested.
         with transaction.atomic():
             waiting = Endpoint.objects.filter(pk=endpoint_id, check_state=EndpointCheck.WAITING)
             # A provider that answers no longer asks to wait: its account may have been topped up.
@@ -78,7 +76,7 @@ def check(endpoint_id: int) -> None:
             if stored and found.corrected:
                 correct_settings(endpoint=endpoint, corrected=found.corrected)
             if stored and found.reply:
-                # Workers make calls; the page that asks for one needs no client.
+                # Imported here: pages import this module and need no client.
                 from evaluator.providers.calling import note_usage
 
                 note_usage(endpoint_id, found.reply)
@@ -86,7 +84,7 @@ def check(endpoint_id: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a test found. ``corrected`` are settings without which the provider refuses every request."""
+    """Result of a test. ``corrected`` are settings without which the provider refuses every request."""
 
     state: EndpointCheck
     message: str
@@ -95,9 +93,9 @@ class _Found:
 
 
 def _try(endpoint: Endpoint) -> _Found:
-    """Send the request; where the provider names a parameter that it refuses, send the same without it.
+    """Send the request; if the provider names a parameter that it refuses, send it again without that parameter.
 
-    Each setting is tried in one other way at most, and tools are left out at most once, so four requests are the most.
+    Each setting is changed at most once and tools are dropped at most once, so there are at most four requests.
     """
     corrected: dict[str, Any] = {}
     request, notes = _TINY, ""
@@ -105,14 +103,14 @@ def _try(endpoint: Endpoint) -> _Found:
     while True:
         try:
             reply = _answer(endpoint, request)
-        except (ProviderFault, ForbiddenAddressError) as error:
-            setting = error.setting if isinstance(error, ProviderFault) else ""
+        except (ProviderError, ForbiddenAddressError) as error:
+            setting = error.setting if isinstance(error, ProviderError) else ""
             if setting and setting not in corrected:
                 corrected[setting] = _other(endpoint, setting)
                 setattr(endpoint, setting, corrected[setting])
             elif request.tools and _refuses_tools(error):
                 request = replace(_TINY, tools=())
-                # The error's own advice is for requests without tools.
+                # The error's advice applies to requests without tools.
                 _, quoted, words = str(error).partition(_QUOTED)
                 notes = f" With a tool it does not answer, so agents cannot use it.{quoted}{words}"
             else:
@@ -123,8 +121,8 @@ def _try(endpoint: Endpoint) -> _Found:
 
 
 def _answer(endpoint: Endpoint, request: ModelRequest) -> ModelReply:
-    """Send one request. Raises :class:`ProviderFault` and ``ForbiddenAddressError``."""
-    # Workers make calls; the page that asks for one needs no client.
+    """Send one request. Raises :class:`ProviderError` and ``ForbiddenAddressError``."""
+    # Imported here: pages import this module and need no client.
     from evaluator.providers.stored_clients import endpoint_client
 
     client = endpoint_client(endpoint, most_seconds=LONGEST_SECONDS)
@@ -135,7 +133,7 @@ def _answer(endpoint: Endpoint, request: ModelRequest) -> ModelReply:
 
 
 def _other(endpoint: Endpoint, setting: str) -> str | bool:
-    """The other value of a setting whose parameter was refused."""
+    """Return the other value of a setting whose parameter was refused."""
     from evaluator.providers.openai_client import NEWER_LIMIT, OLDER_LIMIT, usual_limit
 
     if setting == OMIT_STRICT:
@@ -145,11 +143,11 @@ def _other(endpoint: Endpoint, setting: str) -> str | bool:
 
 
 def _refuses_tools(error: Exception) -> bool:
-    return isinstance(error, ProviderFault) and error.kind is FaultKind.REJECTED and error.names_tools
+    return isinstance(error, ProviderError) and error.kind is FailureKind.REJECTED and error.names_tools
 
 
 def _changed(corrected: Mapping[str, Any]) -> str:
-    """What a test has changed, in words."""
+    """Describe the settings that a test has changed."""
     words = {OUTPUT_LIMIT: "the name of the output limit is now {}", OMIT_STRICT: "strict is now left out"}
     done = " and ".join(words[name].format(value) for name, value in corrected.items())
     return f" The provider refused a parameter, so {done}; that is saved." if done else ""
@@ -160,10 +158,10 @@ def _summary(reply: ModelReply, seconds: float) -> str:
         return f"The endpoint answers, but its tool call failed after {seconds:.1f} s. {reply.problem}"
     if reply.problem:
         return f"The endpoint answers after {seconds:.1f} s, but not to the test. {reply.problem}"
-    said = " ".join(reply.text.split())[:_SHOWN_CHARACTERS]
-    words = f"It said “{said}”" if said else "It answered without text"
+    quoted = " ".join(reply.text.split())[:_SHOWN_CHARACTERS]
+    words = f"It answered “{quoted}”" if quoted else "It answered without text"
     if reply.tool_uses:
-        words = f"{words if said else 'It answered'} with a tool call"
+        words = f"{words if quoted else 'It answered'} with a tool call"
     usage = reply.usage
     tokens = f"{usage.input_tokens} tokens in, {usage.output_tokens} out"
     if usage.input_tokens is None or usage.output_tokens is None:

@@ -1,4 +1,4 @@
-"""From an endpoint's settings to a model that can be asked."""
+"""Make the client for an endpoint's settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLIENTS: dict[str, Callable[..., SdkClient]] = {
 
 
 def connect(settings: EndpointSettings, *, key: str, policy: Policy) -> ModelClient:
-    """A client for ``settings``. Nothing is looked up or imported before something is sent: that raises the faults.
+    """Return a client for ``settings``. Lookups and imports happen when something is sent, and raise their errors then.
 
     Raises ``ValueError`` for an interface that does not exist.
     """

@@ -1,6 +1,6 @@
-"""Read the errors that providers report in a body, whichever of their forms they use. Standard library only.
+"""Parse the errors that providers report in a body, in any of their forms. Standard library only.
 
-Everything here is foreign text: ``evaluator.providers.faults`` bounds what people read and keeps the key out of it.
+Everything here is untrusted text: ``evaluator.providers.faults`` limits what users see and keeps the key out of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from evaluator.providers.types import Finish
 OUTPUT_LIMIT, OMIT_STRICT = "output_limit", "omit_strict"
 _MOST_DETAILS: Final = 5
 _LONGEST: Final = 4000
-# The first word that is part of an error's code or type decides: providers call the same error by several names.
+# The first word contained in an error's code or type decides: providers use several names for the same error.
 _STATUSES: Final = {
     "rate_limit": 429,
     "overloaded": 529,
@@ -31,9 +31,9 @@ _MALFORMED: Final = "malformed_function_call"
 _BAD_CALL: Final = re.compile(
     rf"tool_use_failed|{_MALFORMED}|error parsing tool call|failed to parse tool call(?! arguments)", re.IGNORECASE
 )
-# A filter of the provider stopped the prompt or the answer: Azure, OpenRouter's moderation, Anthropic.
+# A provider's filter stopped the prompt or the answer: Azure, OpenRouter's moderation, Anthropic.
 _FILTERED: Final = re.compile(r"content_filter|content_policy_violation", re.IGNORECASE)
-_SAID_OF_FILTERS: Final = re.compile(r"content (filtering|management) polic", re.IGNORECASE)
+_FILTER_WORDS: Final = re.compile(r"content (filtering|management) polic", re.IGNORECASE)
 _WRONG_FORM: Final = "json_validate_failed"
 _QUOTED_CALL: Final = re.compile(r"raw='(.*)', err=", re.DOTALL)
 _REFUSED_NAME: Final = re.compile(
@@ -48,22 +48,22 @@ _SETTINGS: Final = {
 
 
 class ModelError(NamedTuple):
-    """An error that ends the model's turn: what the provider says, and what the model wrote where it repeats that.
+    """An error that ends the model's turn: the provider's message, and the model's text where the error repeats it.
 
-    ``finish`` says how: a tool call that the provider could not read, an answer without the form that was asked for
+    ``finish`` classifies it: a tool call that the provider could not read, an answer without the requested form
     (``STOPPED``), or a filter that stopped the prompt or the answer (``REFUSED``).
     """
 
-    said: str
+    message: str
     written: str
     finish: Finish
 
 
 def error_of(raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the error that a body reports, with ``code``, ``type`` and ``message`` where it has them; else None.
+    """Return the error that a body reports, with any of ``code``, ``type`` and ``message``; else None.
 
-    OpenAI's form is ``{"error": {…}}``, Anthropic's adds ``"type": "error"``, Ollama's own is ``{"error": "…"}``, that
-    of Mistral and of older vLLM is flat: ``{"object": "error", …}``.
+    OpenAI's form is ``{"error": {…}}``, Anthropic's adds ``"type": "error"``, Ollama's own is ``{"error": "…"}``. The
+    form of Mistral and older vLLM is flat: ``{"object": "error", …}``.
     """
     found = raw.get("error")
     if isinstance(found, Mapping) and found:
@@ -74,7 +74,7 @@ def error_of(raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def error_of_choices(choices: Any) -> Mapping[str, Any] | None:
-    """Return the error that ended a choice of a chat completion, ``{}`` for an unnamed one; None without any."""
+    """Return the error that ended a choice of a chat completion, ``{}`` for an unnamed one; None if there is none."""
     for choice in choices if isinstance(choices, list) else ():
         if not isinstance(choice, Mapping):
             continue
@@ -87,7 +87,7 @@ def error_of_choices(choices: Any) -> Mapping[str, Any] | None:
 
 
 def status_of(error: Mapping[str, Any]) -> int | None:
-    """Return the HTTP status that an error amounts to, by its number or else its name; None where it has neither."""
+    """Return the HTTP status that an error amounts to, by its number, else by its name; None if it has neither."""
     for name in ("code", "status", "status_code"):
         value = error.get(name)
         if isinstance(value, str) and re.fullmatch(r"[45]\d\d", value, re.ASCII):
@@ -98,20 +98,20 @@ def status_of(error: Mapping[str, Any]) -> int | None:
     return next((status for word, status in _STATUSES.items() if word in names), None)
 
 
-def said(error: Mapping[str, Any]) -> str:
-    """Return the provider's own words about an error, empty where it has none."""
+def message_of(error: Mapping[str, Any]) -> str:
+    """Return the provider's own words about an error, empty if it has none."""
     metadata = error.get("metadata")
-    # OpenRouter says "Provider returned error" and has the provider's words beside it.
+    # OpenRouter writes "Provider returned error" and puts the provider's words beside it.
     upstream = metadata.get("raw") if isinstance(metadata, Mapping) else None
     parts = (_words(error.get("message")), _words(error.get("detail")), upstream if isinstance(upstream, str) else "")
     return " ".join(part[:_LONGEST] for part in parts if part)
 
 
 def model_error(error: Mapping[str, Any]) -> ModelError | None:
-    """Return the error where it is the model's, or that of a filter around it; None for an error of any other kind."""
-    words, names, metadata = said(error), f"{error.get('code')} {error.get('type')}", error.get("metadata")
+    """Return the error if it is the model's or a surrounding filter's; None for any other error."""
+    words, names, metadata = message_of(error), f"{error.get('code')} {error.get('type')}", error.get("metadata")
     flagged = isinstance(metadata, Mapping) and "flagged_input" in metadata
-    if flagged or _FILTERED.search(names) or _SAID_OF_FILTERS.search(words):
+    if flagged or _FILTERED.search(names) or _FILTER_WORDS.search(words):
         return ModelError(words, "", Finish.REFUSED)
     is_call = _BAD_CALL.search(f"{names} {words}")
     if not is_call and _WRONG_FORM not in names:
@@ -124,15 +124,15 @@ def model_error(error: Mapping[str, Any]) -> ModelError | None:
 
 
 def refused_setting(error: Mapping[str, Any]) -> str:
-    """Return which field of an endpoint's settings has a parameter that the provider does not know; empty for none."""
-    words = f"{error.get('code')} {error.get('param')} {said(error)}"
+    """Return the endpoint setting whose parameter the provider rejects as unknown; empty for none."""
+    words = f"{error.get('code')} {error.get('param')} {message_of(error)}"
     if not _REFUSED_NAME.search(words):
         return ""
     return next((setting for setting, pattern in _SETTINGS.items() if pattern.search(words)), "")
 
 
 def _words(value: Any) -> str:
-    """The text of a message, or of the list of faulty fields that some validators send in its place."""
+    """Return the text of a message, or of the list of invalid fields that some validators send instead."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

@@ -1,8 +1,8 @@
-"""Decide which addresses may be called from here. They are typed by users: each is refused until shown to be public.
+"""Decide which addresses this site may call. Users enter them: each is refused unless it is shown to be public.
 
-Addresses are parsed in ``submissions.endpoints.addresses``, where the form parses them too. A name is resolved once for
-each connection, and the connection goes to the address that was checked: a resolver that changes its answer in between
-changes nothing.
+Addresses are parsed in ``submissions.endpoints.addresses``, which the form uses too. A name is resolved once for each
+connection, and the connection goes to the address that was checked: a resolver that changes its answer in between has
+no effect.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 PUBLIC_PORTS: Final = frozenset({443, 8443})
-# ``is_global`` says yes to these: protocol assignments (Oracle's metadata among them), the wire server of Azure, relays
+# ``is_global`` is true for these: protocol assignments (Oracle's metadata among them), the wire server of Azure, relays
 # and translations that lead back to IPv4, segment routing, documentation, multicast.
 DENIED: Final[tuple[Network, ...]] = tuple(
     ipaddress.ip_network(network)
@@ -46,9 +46,9 @@ _OTHER_WAY: Final = "Use https:// and port 443 or 8443; other ways are open to t
 
 
 class ForbiddenAddressError(ValueError):
-    """An address that must not be called. The message is for its author, and names no address that a name has here.
+    """An address that must not be called. The message is for the address's author and names no resolved address.
 
-    ``networks`` are those that ``ENDPOINT_NETWORKS`` lacks, such as ``127.0.0.1/32``: for the operator only.
+    ``networks`` are those missing from ``ENDPOINT_NETWORKS``, such as ``127.0.0.1/32``: for the operator only.
     """
 
     def __init__(self, message: str, networks: tuple[str, ...] = ()) -> None:
@@ -57,27 +57,27 @@ class ForbiddenAddressError(ValueError):
 
 
 class UnknownHostError(ForbiddenAddressError):
-    """The name has no address, at least not now."""
+    """The name has no address, at least at the moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator allows beyond public addresses."""
+    """What the operator allows besides public addresses."""
 
     networks: tuple[Network, ...] = ()
 
     @classmethod
     def of(cls, networks: Iterable[str]) -> Self:
-        """From text such as ``10.1.2.0/24``. Raises ``ValueError``."""
+        """Parse text such as ``10.1.2.0/24``. Raises ``ValueError``."""
         return cls(tuple(ipaddress.ip_network(network.strip()) for network in networks))
 
     def allows(self, address: Address) -> bool:
-        """Whether the operator listed it."""
+        """Whether the operator listed the address."""
         return any(address.version == network.version and address in network for network in self.networks)
 
 
 def resolve(origin: Origin, policy: Policy) -> tuple[str, ...]:
-    """All addresses of the host, asked for once; each may be called. Raises :class:`ForbiddenAddressError`."""
+    """Return all addresses of the host, each of which may be called. Raises :class:`ForbiddenAddressError`."""
     literal = _literal(origin.host)
     found = [literal] if literal is not None else _look_up(origin)
     addresses = tuple(dict.fromkeys(_unwrapped(address) for address in found))
@@ -93,7 +93,7 @@ def resolve(origin: Origin, policy: Policy) -> tuple[str, ...]:
 
 
 def is_public(address: Address) -> bool:
-    """Whether it is an ordinary address of the internet."""
+    """Whether it is an ordinary internet address."""
     address = _unwrapped(address)
     if isinstance(address, ipaddress.IPv6Address) and (address not in GLOBAL_UNICAST or address.scope_id):
         return False
@@ -124,6 +124,6 @@ def _literal(host: str) -> Address | None:
 
 
 def _unwrapped(address: Address) -> Address:
-    """The IPv4 address in an IPv6 one, which is where such a connection goes."""
+    """Return the IPv4 address in a mapped IPv6 one, where such a connection goes."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped or address

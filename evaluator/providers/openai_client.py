@@ -1,4 +1,4 @@
-"""OpenAI's two interfaces, which many other servers speak too: Chat Completions and Responses."""
+"""Clients for OpenAI's two interfaces, which many other servers implement: Chat Completions and Responses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEWER_LIMIT: Final = "max_completion_tokens"
 
 
 class _OpenAIClient(SdkClient):
-    """What both interfaces share."""
+    """Code shared by both interfaces."""
 
     def _secret(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
@@ -52,7 +52,7 @@ class ChatClient(_OpenAIClient):
     """``POST /chat/completions``."""
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """Return the request's body, with the limit of the answer under the name that the endpoint wants."""
+        """Return the request's body; the output limit has the name that the endpoint expects."""
         system = [{"role": "system", "content": request.system}] if request.system else []
         limit = self.settings.output_limit or usual_limit(self.settings.base_url)
         body: dict[str, Any] = {
@@ -85,14 +85,14 @@ class ChatClient(_OpenAIClient):
         return sdk.chat.completions.with_raw_response.create(**body)
 
     def _error(self, raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Return the error of the body, or else that of a choice: OpenRouter reports what failed midway there."""
+        """Return the body's error, else that of a choice, where OpenRouter reports errors midway."""
         found = error_bodies.error_of(raw)
         return error_bodies.error_of_choices(raw.get("choices")) if found is None else found
 
     def _reply(self, raw: Mapping[str, Any]) -> ModelReply:
         """Return a completion as a reply.
 
-        One choice was asked for. Where a server sends text and tool calls in several, the calls of all are its turn.
+        One choice was requested. If a server splits text and tool calls into several, all their calls are one turn.
         """
         choices = items(raw.get("choices"), "choices")
         choice = choices[0] if choices else mapping(None, "choices")
@@ -101,9 +101,9 @@ class ChatClient(_OpenAIClient):
         for other in () if uses else choices[1:]:
             uses += _tool_calls(mapping(other.get("message"), "a message"))
         refusal, finish = text(message.get("refusal")), choice.get("finish_reason")
-        said = _content(message.get("content")) or refusal
+        reply_text = _content(message.get("content")) or refusal
         return ModelReply(
-            text=said,
+            text=reply_text,
             tool_uses=tuple(uses),
             finish=_finish(
                 truncated=finish == "length", refused=bool(refusal) or finish == "content_filter", tools=bool(uses)
@@ -112,7 +112,7 @@ class ChatClient(_OpenAIClient):
             model=short(raw.get("model")),
             request_id="",
             raw=raw,
-            message=Message("assistant", said, tuple(uses)),
+            message=Message("assistant", reply_text, tuple(uses)),
         )
 
     def _usage(self, raw: Mapping[str, Any]) -> TokenUsage:
@@ -120,10 +120,10 @@ class ChatClient(_OpenAIClient):
 
 
 class ResponsesClient(_OpenAIClient):
-    """``POST /responses``, nothing stored at the provider."""
+    """``POST /responses``, with nothing stored at the provider."""
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """The request's body. Reasoning goes back and forth encrypted, since the provider keeps nothing."""
+        """Return the request's body. Reasoning is sent encrypted both ways, since the provider stores nothing."""
         body: dict[str, Any] = {
             "model": self.settings.model,
             "input": [item for message in request.messages for item in _response_items(message)],
@@ -157,18 +157,18 @@ class ResponsesClient(_OpenAIClient):
         return sdk.responses.with_raw_response.create(**body)
 
     def _error(self, raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Return the error of a response; one that failed or was cancelled has one, named or not."""
+        """Return a response's error; a failed or cancelled one always has one, perhaps unnamed."""
         found = error_bodies.error_of(raw)
         return {} if found is None and raw.get("status") in ("failed", "cancelled") else found
 
     def _reply(self, raw: Mapping[str, Any]) -> ModelReply:
         """Return a response as a reply."""
         output = items(raw.get("output"), "output")
-        said, refused, uses = "", False, []
+        reply_text, refused, uses = "", False, []
         for item in output:
             if item.get("type") == "message":
                 for part in items(item.get("content") or [], "content"):
-                    said += text(part.get("text")) or text(part.get("refusal"))
+                    reply_text += text(part.get("text")) or text(part.get("refusal"))
                     refused = refused or part.get("type") == "refusal"
             elif item.get("type") == "function_call":
                 uses.append(
@@ -177,7 +177,7 @@ class ResponsesClient(_OpenAIClient):
         details = raw.get("incomplete_details")
         reason = details.get("reason") if isinstance(details, Mapping) else None
         return ModelReply(
-            text=said,
+            text=reply_text,
             tool_uses=tuple(uses),
             finish=_finish(
                 truncated=raw.get("status") == "incomplete" and reason != "content_filter",
@@ -188,7 +188,7 @@ class ResponsesClient(_OpenAIClient):
             model=short(raw.get("model")),
             request_id="",
             raw=raw,
-            message=Message("assistant", said, tuple(uses), opaque=tuple(output)),
+            message=Message("assistant", reply_text, tuple(uses), opaque=tuple(output)),
         )
 
     def _usage(self, raw: Mapping[str, Any]) -> TokenUsage:
@@ -196,7 +196,7 @@ class ResponsesClient(_OpenAIClient):
 
 
 def usual_limit(base_url: str) -> str:
-    """Return the name of the output limit at this address: OpenAI and Azure want the newer one, others know the older.
+    """Return the output limit's name at this address: newer for OpenAI and Azure, older for all others.
 
     Mistral refuses the newer one, and Ollama ignores it.
     """
@@ -208,7 +208,7 @@ def usual_limit(base_url: str) -> str:
 
 
 def _content(content: Any) -> str:
-    """Return the text of a message: a string, or the text parts of a list, without those that hold reasoning."""
+    """Return a message's text: a string, or the text parts of a list, without reasoning."""
     if not isinstance(content, list):
         return text(content)
     parts = (part if isinstance(part, Mapping) else {"type": "text", "text": part} for part in content)
@@ -239,7 +239,7 @@ def _usage(raw: Mapping[str, Any], read: str, written: str) -> TokenUsage:
 
 
 def _arguments(use: ToolUse) -> str:
-    """As the model wrote them; servers that parse a conversation stumble over what is no JSON."""
+    """Return the arguments as the model wrote them; invalid JSON is replaced, since some servers parse it."""
     return json.dumps(dict(use.arguments)) if use.wrong or not use.raw else use.raw
 
 
@@ -260,11 +260,11 @@ def _response_items(message: Message) -> list[Mapping[str, Any]]:
     if message.role == "tool":
         return [{"type": "function_call_output", "call_id": message.tool_use_id, "output": message.text}]
     if message.opaque:
-        # Reasoning without its encrypted content is a reference to what was not stored.
+        # Without its encrypted content, reasoning refers to something that was not stored.
         return [item for item in message.opaque if item.get("type") != "reasoning" or item.get("encrypted_content")]
-    said = [{"role": message.role, "content": message.text}] if message.text or not message.tool_uses else []
+    texts = [{"role": message.role, "content": message.text}] if message.text or not message.tool_uses else []
     calls = [
         {"type": "function_call", "call_id": use.id, "name": use.name, "arguments": _arguments(use)}
         for use in message.tool_uses
     ]
-    return [*said, *calls]
+    return [*texts, *calls]

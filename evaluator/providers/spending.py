@@ -1,4 +1,4 @@
-"""What calls to models used. A number that a provider does not report is unknown, and so is a total it is part of."""
+"""Tokens and cost of calls to models. A number that a provider does not report makes every total with it unknown."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 MOST_DOLLARS: Final = Decimal(99_999)
 MOST_TOKENS: Final = 10**8
-"""No call uses or costs more; what a hostile server says beyond it must not break the storing of its answer."""
+"""Upper bound of one call's tokens and cost, so that a hostile server's larger numbers cannot break storing."""
 
 _Number = TypeVar("_Number", int, Decimal)
 Prices = tuple[Decimal | None, Decimal | None]
-"""US dollars per million tokens, in and out."""
+"""US dollars per million input and output tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Tokens and US dollars of some calls; ``None`` where a call's are unknown.
+    """Tokens and US dollars of some calls; ``None`` where any call's are unknown.
 
-    ``limited_tokens`` and ``limited_dollars`` are what limits act on: the same, with an estimate in place of what was
-    not reported. They are never published. ``estimated``: whether there is such an estimate in them.
+    Limits use ``limited_tokens`` and ``limited_dollars``, which estimate what was not reported. They are never
+    published. ``estimated``: whether they contain an estimate.
     """
 
     input_tokens: int | None
@@ -52,10 +52,10 @@ class Spent:
 
 
 def sums(calls: str = "") -> dict[str, Case]:
-    """Expressions for the tokens in, tokens out and dollars of some calls; each is NULL where a call's are unknown.
+    """Return expressions for input tokens, output tokens and dollars of calls; NULL where any call's are unknown.
 
-    ``calls`` is the prefix that leads to the calls from the model that is queried. A call without a reply used nothing
-    that is known of.
+    ``calls`` is the lookup prefix that leads from the queried model to the calls. A call without a reply has no known
+    usage.
     """
 
     def total(field: str, zero: int | Decimal, **unknown: object) -> Case:
@@ -70,7 +70,7 @@ def sums(calls: str = "") -> dict[str, Case]:
 
 
 def spent(calls: QuerySet[ModelCall]) -> Spent:
-    """What ``calls`` used, in one query."""
+    """Sum what ``calls`` used, in one query."""
     known = {f"known_{name}": total for name, total in sums().items()}
     found = calls.aggregate(
         **known,
@@ -93,7 +93,7 @@ def spent(calls: QuerySet[ModelCall]) -> Spent:
 
 
 def used(request: Mapping[str, Any], response: Mapping[str, Any], usage: TokenUsage, prices: Prices) -> dict[str, Any]:
-    """Fields of a call for what its reply used; what its provider did not report is estimated from the bodies."""
+    """Return a call's usage fields for its reply; usage that was not reported is estimated from the bodies."""
     read, written = usage.input_tokens, usage.output_tokens
     more_read, more_written = (
         tokens.estimate(json.dumps(body, ensure_ascii=False)) if counted is None else 0

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 class ClientUnavailableError(Exception):
-    """Nobody can be asked: endpoint or key are gone. The message is for whoever owns it."""
+    """The endpoint or its key is gone. The message is for the owner."""
 
 
 def policy() -> Policy:
-    """Which addresses may be called: public ones, and the operator's own networks."""
+    """Return which addresses may be called: public ones, and the operator's own networks."""
     return Policy(networks=tuple(ip_network(network.strip()) for network in settings.ENVIRONMENT.endpoint_networks))
 
 
 def endpoint_client(endpoint: Endpoint, *, most_seconds: float = math.inf) -> ModelClient:
-    """A client for ``endpoint`` as it is now, with at most so many seconds for a request.
+    """Return a client for the current ``endpoint``, with at most ``most_seconds`` per request.
 
-    Raises ``KeyLostError``. An address that may not be called raises when the client is used, not here.
+    Raises ``KeyLostError``. A forbidden address raises when the client is used, not here.
     """
     now = EndpointSettings.of(endpoint)
     bounded = replace(now, request_seconds=min(now.request_seconds, most_seconds))
@@ -41,22 +41,22 @@ def endpoint_client(endpoint: Endpoint, *, most_seconds: float = math.inf) -> Mo
 
 
 def generation_client(generation: Generation) -> ModelClient:
-    """A client for a run, as the endpoint was when it began. Raises :class:`ClientUnavailableError`."""
+    """Return a client for a run, with the settings that it began with. Raises :class:`ClientUnavailableError`."""
     stored = EndpointSettings.from_data(generation.settings)
     return connect(stored, key=_key(generation.endpoint, stored.base_url), policy=policy())
 
 
 def judge_client(config: JudgeConfig) -> ModelClient:
-    """A client for a judge. Raises :class:`ClientUnavailableError`."""
+    """Return a client for a judge. Raises :class:`ClientUnavailableError`."""
     return connect(EndpointSettings.of(config), key=_key(config.endpoint, config.base_url), policy=policy())
 
 
 def _key(endpoint: Endpoint | None, base_url: str) -> str:
     if endpoint is None:
-        msg = "The endpoint was deleted, and its key with it. Register it again and start anew."
+        msg = "The endpoint was deleted, and its key with it. Register it again and start over."
         raise ClientUnavailableError(msg)
     if not same_origin(endpoint.base_url, base_url):
-        msg = "The endpoint has another address by now, and no key for the one that was asked. Start anew."
+        msg = "The endpoint's address has changed, and there is no key for the old address. Start over."
         raise ClientUnavailableError(msg)
     try:
         return key_of(endpoint)

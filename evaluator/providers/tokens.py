@@ -1,4 +1,4 @@
-"""How many tokens a text has, before any provider has counted it: for estimates and for what fits a context."""
+"""Count a text's tokens before any provider has: for estimates, and to fit a context."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BYTES_PER_TOKEN: Final = 3
 
 
 def count(text: str) -> int:
-    """The number of tokens of ``text`` under :func:`counted_with`. Text that looks like a special token is text."""
+    """Count the tokens of ``text`` under :func:`counted_with`. Text that looks like a special token is plain text."""
     counter = _counter()
     # Lone surrogates cannot be sent to any provider either.
     clean = text.encode("utf-8", "replace").decode("utf-8")
@@ -22,17 +22,17 @@ def count(text: str) -> int:
 
 
 def estimate(text: str) -> int:
-    """One token for every three bytes of UTF-8, rounded up: on the safe side for prose and code."""
+    """Return one token per three bytes of UTF-8, rounded up: an upper estimate for prose and code."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 def total(first: int | None, second: int | None) -> int | None:
-    """The sum of two numbers of tokens; unknown where one of them is."""
+    """Add two numbers of tokens; the sum is unknown if either is."""
     return None if first is None or second is None else first + second
 
 
 def counted_with() -> str:
-    """What :func:`count` counts with, for pages."""
+    """Describe what :func:`count` counts with, for pages."""
     if _counter() is None:
         return "one token for three bytes; tokenizers differ"
     return "o200k_base; other models' tokenizers differ"
@@ -40,9 +40,9 @@ def counted_with() -> str:
 
 @cache
 def _counter() -> Callable[[str], int] | None:
-    # Loaded on first use: it holds 25 MB of merges, and no web page counts tokens. It is not built for every platform.
+    # Imported on first use: it holds 25 MB of merges, and web pages count no tokens. Some platforms have no build.
     try:
-        # The package tells type checkers nothing about its compiled part.
+        # The package has no type information for its compiled part.
         from rs_bpe.bpe import openai  # type: ignore[import-not-found]
     except ImportError:
         return None

@@ -1,7 +1,8 @@
-"""The way out for both SDKs: one connection for each request, to an address that was checked, with everything bounded.
+"""HTTP transport of both SDKs: one bounded connection per request, to a checked address.
 
-No keep-alive: a model thinks for seconds, so a new connection costs little, and a request never meets a connection that
-the other side has just closed, which would leave it in doubt. The key is put on here: the SDKs never see it.
+Connections are not kept alive: a model runs for seconds, so a new one costs little, and a request never meets a
+connection that the other side has just closed, which would leave it in doubt. The key is added here: the SDKs never
+see it.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from submissions.endpoints.addresses import DEFAULT_PORTS, Origin
 
 BODY_BYTES: Final = 4 * 2**20
 HEAD_BYTES: Final = 64 * 2**10
-# Chunks of a byte take six on the wire.
+# A chunk of one byte takes six on the wire.
 WIRE_BYTES: Final = 6 * BODY_BYTES
-# SDKs add the machine's particulars, and what their environment variables say; none of that is the provider's business.
+# SDKs also send details of the machine and of their environment variables, which the provider need not know.
 SENT_HEADERS: Final = frozenset({"host", "accept", "content-type", "content-length", "user-agent", "anthropic-version"})
 _PIECE: Final = 64 * 2**10
 
 
 class GuardedTransport(httpx2.BaseTransport):
-    """Sends requests to one origin. ``secret`` are the headers that carry the key; ``seconds`` bound one request.
+    """Sends requests to one origin. ``secret`` are the headers with the key; ``seconds`` is the limit of one request.
 
-    Every failure is a :class:`ProviderFault`, which the SDKs pass on or wrap.
+    Every failure is a :class:`ProviderError`, which the SDKs raise again or wrap.
     """
 
     def __init__(self, *, origin: Origin, policy: Policy, secret: Mapping[str, str], seconds: float) -> None:
@@ -44,12 +45,12 @@ class GuardedTransport(httpx2.BaseTransport):
         self._tls = httpx2.create_ssl_context(trust_env=True) if origin.scheme == "https" else None
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send one request and take the head of its answer; the body is read from the response's stream."""
+        """Send one request and read the head of its answer; the body is read from the response's stream."""
         deadline = time.monotonic() + self.seconds
         origin, url = self.origin, request.url
-        # The raw host: the other one is decoded where a name is internationalised.
-        asked = Origin(url.scheme, url.raw_host.decode(), url.port or DEFAULT_PORTS[origin.scheme])
-        if asked != origin:
+        # The raw host: the decoded one differs for internationalised names.
+        requested = Origin(url.scheme, url.raw_host.decode(), url.port or DEFAULT_PORTS[origin.scheme])
+        if requested != origin:
             raise forbidden("The request is for another server than the registered one.")
         wire = _Wire(_resolved(origin, self.policy, deadline, self.seconds), deadline)
         connection = httpcore2.HTTPConnection(
@@ -59,13 +60,13 @@ class GuardedTransport(httpx2.BaseTransport):
         )
         with ExitStack() as on_error:
             on_error.callback(connection.close)
-            with _as_faults(wire, self.seconds):
+            with _as_provider_errors(wire, self.seconds):
                 response = connection.handle_request(self._core_request(request))
             _check_head(response)
             on_error.pop_all()
         return httpx2.Response(
             status_code=response.status,
-            # Nothing decodes what has no encoding: the bytes that the stream counts are those that are kept.
+            # Without this header nothing decodes the body, so the counted bytes are the stored bytes.
             headers=[header for header in response.headers if header[0].lower() != b"content-encoding"],
             stream=_Body(response, connection, wire, self.seconds),
         )
@@ -80,12 +81,12 @@ class GuardedTransport(httpx2.BaseTransport):
             port=self.origin.port,
             target=request.url.raw_path,
         )
-        # The wire counts against the deadline by itself; the SDK's timeouts hold for single reads only.
+        # The wire enforces the deadline itself; the SDK's timeouts apply to single reads only.
         return httpcore2.Request(request.method, url, headers=headers, content=request.read())
 
 
 class _Body(httpx2.SyncByteStream):
-    """An answer's body that ends at the cap."""
+    """An answer's body that ends at the size limit."""
 
     def __init__(
         self, response: httpcore2.Response, connection: httpcore2.HTTPConnection, wire: _Wire, seconds: float
@@ -97,7 +98,7 @@ class _Body(httpx2.SyncByteStream):
 
     def __iter__(self) -> Iterator[bytes]:
         taken = 0
-        with _as_faults(self._wire, self._seconds):
+        with _as_provider_errors(self._wire, self._seconds):
             for part in self._response.iter_stream():
                 taken += len(part)
                 _check_size(taken)
@@ -109,9 +110,9 @@ class _Body(httpx2.SyncByteStream):
 
 
 class _Wire(httpcore2.NetworkBackend, httpcore2.NetworkStream):
-    """A single connection: dialled once, to checked addresses only, and read until the deadline at most.
+    """A single connection, opened once, to checked addresses only, and read until the deadline at most.
 
-    The timeouts that it is given hold for single reads; here the deadline counts.
+    The timeouts passed in apply to single reads; the deadline applies here.
     """
 
     def __init__(self, addresses: tuple[str, ...], deadline: float) -> None:
@@ -126,13 +127,13 @@ class _Wire(httpcore2.NetworkBackend, httpcore2.NetworkStream):
 
     def connect_tcp(
         self,
-        host: str,  # noqa: ARG002 - only a name by now: it is not looked up again
+        host: str,  # noqa: ARG002 - only a name at this point: it is not looked up again
         port: int,
         timeout: float | None = None,  # noqa: ARG002
         local_address: str | None = None,  # noqa: ARG002
         socket_options: Iterable[Any] | None = None,  # noqa: ARG002
     ) -> httpcore2.NetworkStream:
-        """Dial the checked addresses, one after the other."""
+        """Try the checked addresses in order."""
         problem: Exception = httpcore2.ConnectError()
         for address in self.addresses:
             try:
@@ -166,7 +167,7 @@ class _Wire(httpcore2.NetworkBackend, httpcore2.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
-        # In pieces, each of which has what is left of the deadline.
+        # In pieces, each limited by the rest of the deadline.
         for start in range(0, len(buffer), _PIECE):
             left = self._left(httpcore2.WriteTimeout)
             self.was_sent = True
@@ -192,15 +193,15 @@ def _check_head(response: httpcore2.Response) -> None:
     if 300 <= response.status < 400:
         raise hostile("a redirect to another address")
     for name, value in response.headers:
-        # A header may come several times, and each may hold a list.
+        # A header may occur several times, and each may hold a list.
         if name.lower() == b"content-encoding" and value.strip().lower() not in {b"", b"identity"}:
-            raise hostile("a compressed body, although plain text was asked for")
+            raise hostile("a compressed body, although plain text was requested")
         if name.lower() == b"content-length" and value.isdigit():
             _check_size(int(value[:20]))
 
 
 def _resolved(origin: Origin, policy: Policy, deadline: float, seconds: float) -> tuple[str, ...]:
-    """The host's addresses. A resolver keeps no deadline, so it is waited for no longer than ours."""
+    """Return the host's addresses. A resolver has no deadline, so the wait for it is limited here."""
     found: Future[tuple[str, ...]] = Future()
 
     def look_up() -> None:
@@ -221,8 +222,8 @@ def _resolved(origin: Origin, policy: Policy, deadline: float, seconds: float) -
 
 
 @contextmanager
-def _as_faults(wire: _Wire, seconds: float) -> Iterator[None]:
-    """Turn the connection's errors into faults, by what they mean for the request."""
+def _as_provider_errors(wire: _Wire, seconds: float) -> Iterator[None]:
+    """Turn the connection's errors into :class:`ProviderError`, by their meaning for the request."""
     try:
         yield
     except (httpcore2.NetworkError, httpcore2.TimeoutException) as error:

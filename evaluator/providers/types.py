@@ -1,4 +1,4 @@
-"""What is said to a model and what it says back, whoever provides it. Standard library only."""
+"""Requests to models and their replies, independent of the provider. Standard library only."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from enum import StrEnum
 from typing import Any, Final, Protocol, Self
 
 BUSY_STATUSES: Final = frozenset({429, 503, 529})
-"""The HTTP statuses with which a provider may ask to wait."""
+"""HTTP statuses with which a provider may ask to wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointSettings:
-    """Where and how a model is asked: an endpoint or a judge, without its key.
+    """Connection settings of an endpoint or a judge, without the key.
 
     ``provider`` is ``openai`` or ``anthropic``, ``api`` ``chat``, ``responses`` or ``messages``; ``request_seconds`` is
-    the deadline of one request, everything included. What is ``None`` or empty is left to the provider.
-    ``output_limit`` names the parameter of Chat Completions that limits the answer; empty chooses it by the host.
-    ``omit_strict`` leaves ``strict`` out of tools and schemas.
+    the deadline of one whole request. ``None`` or empty leaves a setting to the provider. ``output_limit`` names the
+    Chat Completions parameter that limits the answer; empty chooses it by the host. ``omit_strict`` leaves ``strict``
+    out of tools and schemas.
     """
 
     provider: str
@@ -35,26 +35,26 @@ class EndpointSettings:
     omit_strict: bool = False
 
     def as_data(self) -> dict[str, Any]:
-        """The same as plain data, for the database and for digests."""
+        """Return plain data, for the database and for digests."""
         return asdict(self)
 
     @classmethod
     def of(cls, row: object) -> Self:
-        """The settings of a stored endpoint or judge."""
+        """Return the settings of a stored endpoint or judge."""
         values: dict[str, Any] = {name: getattr(row, name) for name in cls.__slots__ if hasattr(row, name)}
-        # Choices are texts of their own type.
+        # Choices are strings of their own type.
         values |= {name: str(value) for name, value in values.items() if isinstance(value, str)}
         return cls(**values)
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """The reverse; names that are not known are left aside."""
+        """Reverse :meth:`as_data`; unknown names are ignored."""
         return cls(**{name: data[name] for name in cls.__slots__ if name in data})
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Something the model may ask for. ``parameters`` is a JSON schema of an object, strict."""
+    """A tool that the model may call. ``parameters`` is a strict JSON schema of an object."""
 
     name: str
     description: str
@@ -63,7 +63,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One call of a tool by the model. ``arguments`` is what it sent, parsed; ``wrong`` why it could not be."""
+    """One tool call by the model. ``arguments`` is parsed; ``wrong`` explains why it could not be."""
 
     id: str
     name: str
@@ -76,8 +76,8 @@ class ToolUse:
 class Message:
     """One turn. ``role`` is ``user``, ``assistant`` or ``tool`` (the answer to ``tool_use_id``).
 
-    ``opaque`` is what the provider wants to have back with an assistant's turn as it was (signed reasoning, item ids):
-    the raw content of the reply, kept and sent again, never read.
+    ``opaque`` is the part of an assistant's turn that the provider requires back unchanged (signed reasoning, item
+    ids): the reply's raw content, stored and sent again, never read.
     """
 
     role: str
@@ -89,7 +89,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One question. ``schema`` (name, JSON schema) asks for an answer of exactly that form, strictly."""
+    """One question. ``schema`` (name, JSON schema) requires an answer of exactly that form."""
 
     system: str
     messages: tuple[Message, ...]
@@ -99,7 +99,7 @@ class ModelRequest:
 
 
 class Finish(StrEnum):
-    """Why the model stopped. ``BAD_CALL``: the provider could not read a tool call that the model wrote."""
+    """Why the model stopped. ``BAD_CALL``: the provider could not read the model's tool call."""
 
     STOPPED = "stopped"
     TOOLS = "tools"
@@ -110,7 +110,7 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens as the provider counts them, ``None`` where it does not. ``cached`` ones are part of ``input_tokens``."""
+    """Tokens as counted by the provider, ``None`` if it reports none. ``input_tokens`` include ``cached`` ones."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -119,10 +119,10 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What came back. ``text`` may be empty; ``raw`` is the provider's body as it was, parsed.
+    """A model's reply. ``text`` may be empty; ``raw`` is the provider's parsed body, unchanged.
 
-    ``message`` is the same as the next turn of the conversation. ``status`` is HTTP's. ``problem`` says which error
-    ended the model's turn; ``text`` then is what the model wrote, where the provider repeats it.
+    ``message`` is the reply as the next turn of the conversation. ``status`` is the HTTP status. ``problem`` describes
+    the error that ended the model's turn; ``text`` is then the model's output, if the provider repeats it.
     """
 
     text: str
@@ -137,14 +137,14 @@ class ModelReply:
     problem: str = ""
 
 
-class FaultKind(StrEnum):
-    """What went wrong on the way, by what is to be done about it.
+class FailureKind(StrEnum):
+    """Kind of a failed request, by what to do about it.
 
-    ``UNSENT``: nothing reached the provider (refused connection, name unknown): safe to send again. ``LOST``: it may
-    have been answered, and the answer did not arrive (broken connection, deadline): in doubt. ``BUSY``: asked to wait.
-    ``SERVER``: the provider's own fault, said by it (5xx). ``REJECTED``: it will never take this (wrong key, unknown
-    model, bad request, prompt too long). ``HOSTILE``: it answered what no provider answers (too much, not JSON, a
-    redirect). ``FORBIDDEN``: the address may not be called from here.
+    ``UNSENT``: it did not reach the provider (refused connection, unknown name); safe to send again. ``LOST``: it may
+    have been answered, but the answer did not arrive (broken connection, deadline); in doubt. ``BUSY``: the provider
+    asked to wait. ``SERVER``: the provider reports its own error (5xx). ``REJECTED``: the provider will never accept it
+    (wrong key, unknown model, bad request, prompt too long). ``HOSTILE``: the answer is none that a provider gives (too
+    much, not JSON, a redirect). ``FORBIDDEN``: the address may not be called from this site.
     """
 
     UNSENT = "unsent"
@@ -156,22 +156,21 @@ class FaultKind(StrEnum):
     FORBIDDEN = "forbidden"
 
 
-class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not always an error
-    """A request that brought no reply. The message is for the submitter: it never holds the key.
+class ProviderError(Exception):
+    """A request got no reply. The message is for the submitter and never holds the key.
 
-    The provider's own words in it are bounded and without control characters, and foreign text for a page.
-    ``lasting`` is the message without what holds at this moment only: how long the provider wants to wait.
-    ``error`` is class and status for operators. ``retry_after`` is in seconds where the provider said so, bounded.
-    ``too_long`` is true where the provider says that the prompt does not fit the model. ``setting`` names the field of
-    :class:`EndpointSettings` whose parameter the provider refuses; it is empty where no setting would help.
-    ``names_tools``: whether the provider's words name tools, also where they cannot be quoted.
-    ``usage`` is what the model used before it failed, and ``raw`` the body, without the key; ``usage`` is ``None``
-    where the body shows no work of the model.
+    The provider's words in it are short, without control characters, and untrusted text for a page. ``lasting`` is the
+    message without its temporary part: how long the provider wants to wait. ``error`` is class and status for
+    operators. ``retry_after`` is in seconds, bounded, if the provider gave it. ``too_long``: the provider reports that
+    the prompt does not fit the model. ``setting`` names the field of :class:`EndpointSettings` whose parameter the
+    provider refuses; empty if no setting would help. ``names_tools``: the provider's words name tools, even if they
+    cannot be quoted. ``usage`` is what the model used before it failed, and ``raw`` the body without the key; ``usage``
+    is ``None`` if the body shows no work of the model.
     """
 
     def __init__(
         self,
-        kind: FaultKind,
+        kind: FailureKind,
         message: str,
         *,
         lasting: str = "",
@@ -199,18 +198,18 @@ class ProviderFault(Exception):  # noqa: N818 - the field's term; it is not alwa
 
 
 class ModelClient(Protocol):
-    """A model that can be asked. Made by ``evaluator.providers.clients.connect``."""
+    """A model client. Made by ``evaluator.providers.clients.connect``."""
 
     settings: EndpointSettings
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """The body that ``send`` would send: what is written down first. Pure."""
+        """Return the body that ``send`` would send, to be stored first. Pure."""
 
     def send(self, body: Mapping[str, Any]) -> ModelReply:
-        """Send a body exactly once (no retries of the SDK's own). Raises :class:`ProviderFault`."""
+        """Send a body exactly once (without the SDK's retries). Raises :class:`ProviderError`."""
 
     def read(self, raw: Mapping[str, Any]) -> ModelReply:
-        """A stored response (``ModelReply.raw``) as a reply again. Raises :class:`ProviderFault` (``HOSTILE``)."""
+        """Return a stored response (``ModelReply.raw``) as a reply. Raises :class:`ProviderError` (``HOSTILE``)."""
 
     def close(self) -> None:
-        """Let go of its connections."""
+        """Close its connections."""

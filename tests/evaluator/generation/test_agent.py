@@ -346,7 +346,7 @@ def test_what_the_driver_never_writes_ends_the_work(task: AgentTask, answer: byt
 @pytest.mark.parametrize(
     ("sandbox", "why"),
     [
-        (ForgingSandbox(hello={"nonce": "other"}), "its first words were no hello"),
+        (ForgingSandbox(hello={"nonce": "other"}), "its first message was not a hello"),
         (ForgingSandbox(packages=[["numpy"]]), f"did not begin: {FOREIGN}"),
         (ForgingSandbox(programs=[7]), f"did not begin: {FOREIGN}"),
         (ForgingSandbox(python=None), f"did not begin: {FOREIGN}"),

@@ -278,5 +278,5 @@ def test_a_definition_alone_is_put_into_its_place(task: TaskFiles) -> None:
     assert "from ranking.helpers import shift" in made.applied.files["ranking/goal.py"]
     assert "math.floor" in made.applied.goal_source
     assert made.aside == [
-        {"message": "Not applied: it is not the definition, which alone was asked for.", "file": "try.py", "diff": ""}
+        {"message": "Not applied: it is not the definition, the only file that counts.", "file": "try.py", "diff": ""}
     ]

@@ -139,7 +139,7 @@ def test_a_limit_pauses_the_run_and_a_higher_one_goes_on(
     ask_all()
     assert now(generation) == (GenerationState.PAUSED, SubmissionState.GENERATING)
     noted_reason = f"The run reached its limit of {said}."
-    assert generation.reason == f"{noted_reason} Raise that limit and let it go on; what was answered is kept."
+    assert generation.reason == f"{noted_reason} Raise that limit and resume the run; stored answers are kept."
     assert noted(generation) == [(None, "paused", noted_reason)]
     before = len(provider.asked)
     assert before == (0 if "run_seconds" in limit else 1)
@@ -167,7 +167,7 @@ def test_a_run_says_on_the_endpoint_what_it_found(
         assert found == (EndpointCheck.FAILED, refused)
         assert now(generation) == (GenerationState.PAUSED, SubmissionState.GENERATING)
         assert (generation.reason, len(provider.asked)) == (refused, 1)
-        assert noted(generation) == [(None, "paused", "The provider refused, or could not be asked.")]
+        assert noted(generation) == [(None, "paused", "The provider refused or could not be reached.")]
 
 
 def test_a_lost_answer_is_asked_for_twice_and_then_only_by_hand(
@@ -194,7 +194,7 @@ def test_a_failing_provider_holds_the_run_with_its_reason_and_going_on_tries_aga
         assert ask_next()
         assert now(generation)[0] == expected
     assert (len(provider.asked), bool(generation.reason)) == (9, True)  # three sendings, three times: docs/endpoints.md
-    assert noted(generation) == [(None, "paused", "Errors outside its answers came too often.")]
+    assert noted(generation) == [(None, "paused", "Infrastructure errors repeated too often.")]
     provider.script("flaky", Answer("No code today."))
     resume(generation=generation, actor=generation.submission.owner)
     ask_all()

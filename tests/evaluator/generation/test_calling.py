@@ -16,7 +16,7 @@ from evaluator.models import ModelCall
 from evaluator.providers import calling
 from evaluator.providers.calling import (
     CallBusyError,
-    CallFaultError,
+    CallFailedError,
     CallLostError,
     CallRejectedError,
     Order,
@@ -98,7 +98,7 @@ def test_an_answer_that_was_lost_twice_is_asked_for_no_more(provider: ProviderSe
     made = endpoint(provider, "breaks")
     client = endpoint_client(made)
     for _ in range(3):
-        with pytest.raises(CallLostError, match="asked twice and no answer arrived either time"):
+        with pytest.raises(CallLostError, match="sent twice and no answer arrived either time"):
             call(client, order(made))
     assert states() == [(1, CallState.IN_DOUBT), (2, CallState.IN_DOUBT)]
     assert len(provider.asked) == 2
@@ -123,7 +123,7 @@ def test_what_a_living_process_has_under_way_is_waited_for(provider: ProviderSer
         purpose=CallPurpose.ANSWER, key=call_key("test"), token=uuid.uuid4(), sender=str(Owner.current()),
         provider="openai", model="m", request=endpoint_client(made).body(REQUEST),
     )  # fmt: skip
-    with pytest.raises(CallBusyError, match="The same is being asked at this moment"):
+    with pytest.raises(CallBusyError, match="The same request is under way at this moment"):
         call(endpoint_client(made), order(made))
     assert (states(), provider.asked) == ([(1, CallState.SENDING)], [])
     ModelCall.objects.filter(pk=row.pk).update(started=timezone.now() - timedelta(seconds=91))
@@ -184,7 +184,7 @@ def test_an_hours_wait_frees_the_worker_and_stands_in_the_message(provider: Prov
     with pytest.raises(CallBusyError) as error:
         call(endpoint_client(made), order(made))
     until = f"{error.value.until:%Y-%m-%d %H:%M} UTC"
-    assert str(error.value) == f"The provider asks to wait (HTTP 429). It is asked again after {until}."
+    assert str(error.value) == f"The provider asks to wait (HTTP 429). The site tries again after {until}."
     wait = error.value.until - started
     assert timedelta(seconds=7200) <= wait < timedelta(seconds=7210)
     made.refresh_from_db()
@@ -195,7 +195,7 @@ def test_an_hours_wait_frees_the_worker_and_stands_in_the_message(provider: Prov
 
 def test_a_provider_that_fails_is_asked_three_times(provider: ProviderServer) -> None:
     made = endpoint(provider, "down-9")
-    with pytest.raises(CallFaultError):
+    with pytest.raises(CallFailedError):
         call(endpoint_client(made), order(made))
     assert states() == [(number, CallState.FAILED) for number in (1, 2, 3)]
     assert [row.status for row in ModelCall.objects.all()] == [500, 500, 500]

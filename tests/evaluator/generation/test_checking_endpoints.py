@@ -42,7 +42,7 @@ def test_one_tiny_call_says_what_came_back(provider: ProviderServer) -> None:
     state, message = tried(endpoint(provider, "prose"))
     assert state == EndpointCheck.OK
     assert re.fullmatch(
-        r"It said “[^”]+” after \d+\.\d s \(\d+ tokens in, \d+ out\)\. The reply names the model prose\.", message
+        r"It answered “[^”]+” after \d+\.\d s \(\d+ tokens in, \d+ out\)\. The reply names the model prose\.", message
     ), message
     assert len(provider.asked) == 1
 

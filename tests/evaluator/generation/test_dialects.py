@@ -59,7 +59,7 @@ def test_the_endpoints_test_finds_the_parameters_that_the_provider_takes(
     corrected = {"openai": RENAMED, "azure": RENAMED, "anthropic-proxy": WITHOUT_STRICT}.get(dialect, "")
     # The proxy reports no usage.
     usage = "the provider reports no token usage" if dialect == "anthropic-proxy" else " out"
-    assert (state, message.startswith("It said “First one would"), f"{usage}). The reply names " in message) == (
+    assert (state, message.startswith("It answered “First one would"), f"{usage}). The reply names " in message) == (
         EndpointCheck.OK,
         True,
         True,

@@ -140,7 +140,7 @@ def test_only_its_owner_raises_a_runs_limits_and_not_when_the_submission_went_on
 ) -> None:
     generation = start_run(small_version, "right", run_tokens=10)
     pause(generation=generation, actor=generation.submission.owner)
-    with pytest.raises(NotAllowedError, match="it is their account with the provider that pays"):
+    with pytest.raises(NotAllowedError, match="their account with the provider pays"):
         resume(generation=generation, actor=UserFactory(is_staff=True), run_tokens=10**6)
     Submission.objects.filter(pk=generation.submission_id).update(state=SubmissionState.SCORED)
     with pytest.raises(WrongStateError):

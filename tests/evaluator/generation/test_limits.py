@@ -49,7 +49,7 @@ def test_the_sweep_pauses_a_waiting_run_whose_time_is_up(redis_url: str, time_ma
     run.refresh_from_db()
     limit = "The run reached its limit of 1 h."
     assert (run.state, run.reason) == (
-        GenerationState.PAUSED, f"{limit} Raise that limit and let it go on; what was answered is kept.",
+        GenerationState.PAUSED, f"{limit} Raise that limit and resume the run; stored answers are kept.",
     )  # fmt: skip
     assert noted(run) == [("paused", limit)]
     assert list(Notice.objects.values_list("kind", "recipient")) == [("paused", run.submission.owner_id)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.providers.types import FaultKind, Finish, Message, ModelRequest, ProviderFault, TokenUsage, Tool
+from evaluator.providers.types import FailureKind, Finish, Message, ModelRequest, ProviderError, TokenUsage, Tool
 from tests.evaluator.providers.conftest import KEY, QUESTION
 from tests.provider_server import Answer, Call, Failure
 from tests.provider_server.dialects import DIALECTS, EXTRA, THOUGHT
@@ -68,9 +68,9 @@ def test_a_step_of_an_agent_and_the_next(dialect: str, client_of: Connect, provi
 
 def test_what_failed_midway_is_the_providers(dialect: str, client_of: Connect, provider_server: ProviderServer) -> None:
     asked = client(client_of, provider_server, dialect, "half-1")
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         asked.send(asked.body(QUESTION))
-    assert raised.value.kind == FaultKind.SERVER
+    assert raised.value.kind == FailureKind.SERVER
     assert provider_server.asked[0].answered == "200"
 
 
@@ -106,9 +106,9 @@ def test_without_tools_the_same_error_is_the_providers(
 ) -> None:
     provider_server.script("mine", Failure("bad_call", CALL_FAILED, written="x"))
     asked = client(client_of, provider_server, name, "mine")
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         asked.send(asked.body(QUESTION))
-    assert raised.value.kind == (FaultKind.SERVER if name == "ollama" else FaultKind.REJECTED)
+    assert raised.value.kind == (FailureKind.SERVER if name == "ollama" else FailureKind.REJECTED)
 
 
 @pytest.mark.parametrize(("name", "status"), [("azure", 400), ("openrouter", 403), ("anthropic", 400)])
@@ -130,15 +130,15 @@ def test_an_answer_of_the_wrong_form_is_the_models(client_of: Connect, provider_
     asked = client(client_of, provider_server, "groq", "mine")
     reply = asked.send(asked.body(QUESTION))
     assert (reply.finish, reply.text) == (Finish.STOPPED, "It is right.")
-    assert reply.problem == "The answer does not have the form that was asked for: “Failed to generate JSON”."
+    assert reply.problem == "The answer does not have the requested form: “Failed to generate JSON”."
 
 
 def test_an_unreadable_call_that_holds_the_key_is_not_kept(client_of: Connect, provider_server: ProviderServer) -> None:
     provider_server.script("mine", Failure("bad_call", CALL_FAILED, written=f"echo {KEY}"))
     asked = client(client_of, provider_server, "groq", "mine")
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         asked.send(asked.body(WITH_TOOL))
-    assert raised.value.kind == FaultKind.REJECTED
+    assert raised.value.kind == FailureKind.REJECTED
     assert KEY not in str(vars(raised.value))
 
 
@@ -155,29 +155,29 @@ def test_a_refused_parameter_names_its_setting(
     name: str, setting: dict[str, Any], words: str, client_of: Connect, provider_server: ProviderServer
 ) -> None:
     asked = client(client_of, provider_server, name, "prose", **setting)
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         asked.send(asked.body(WITH_TOOL))
-    assert (raised.value.kind, raised.value.setting) == (FaultKind.REJECTED, next(iter(setting)))
+    assert (raised.value.kind, raised.value.setting) == (FailureKind.REJECTED, next(iter(setting)))
     assert f"{words}”." in raised.value.message
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "error"),
     [
-        ("openai", FaultKind.REJECTED, "HTTP 404 model_not_found"),
-        ("openrouter", FaultKind.REJECTED, "HTTP 404"),
-        ("mistral", FaultKind.REJECTED, "HTTP 404 model_not_found"),
-        ("ollama", FaultKind.REJECTED, "HTTP 404 not_found_error"),
-        ("vllm", FaultKind.REJECTED, "HTTP 404"),
-        ("anthropic", FaultKind.REJECTED, "HTTP 404 not_found_error"),
-        ("anthropic-proxy", FaultKind.REJECTED, "error 404 in a reply with HTTP 200 not_found_error"),
+        ("openai", FailureKind.REJECTED, "HTTP 404 model_not_found"),
+        ("openrouter", FailureKind.REJECTED, "HTTP 404"),
+        ("mistral", FailureKind.REJECTED, "HTTP 404 model_not_found"),
+        ("ollama", FailureKind.REJECTED, "HTTP 404 not_found_error"),
+        ("vllm", FailureKind.REJECTED, "HTTP 404"),
+        ("anthropic", FailureKind.REJECTED, "HTTP 404 not_found_error"),
+        ("anthropic-proxy", FailureKind.REJECTED, "error 404 in a reply with HTTP 200 not_found_error"),
     ],
 )
 def test_an_unknown_model(
-    name: str, kind: FaultKind, error: str, client_of: Connect, provider_server: ProviderServer
+    name: str, kind: FailureKind, error: str, client_of: Connect, provider_server: ProviderServer
 ) -> None:
     asked = client(client_of, provider_server, name, "unknown-model")
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         asked.send(asked.body(QUESTION))
     assert (raised.value.kind, raised.value.error) == (kind, error)
     assert raised.value.message.startswith("The provider knows no such model or address (")
@@ -186,16 +186,16 @@ def test_an_unknown_model(
 
 def test_a_busy_provider_says_how_long(dialect: str, client_of: Connect, provider_server: ProviderServer) -> None:
     asked = client(client_of, provider_server, dialect, "busy-1")
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         asked.send(asked.body(QUESTION))
-    assert (raised.value.kind, raised.value.retry_after) == (FaultKind.BUSY, 1.0)
+    assert (raised.value.kind, raised.value.retry_after) == (FailureKind.BUSY, 1.0)
 
 
 def test_an_upstream_error_behind_openrouter_is_retried(client_of: Connect, provider_server: ProviderServer) -> None:
     asked = client(client_of, provider_server, "openrouter", "down-1")
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         asked.send(asked.body(QUESTION))
-    assert (raised.value.kind, raised.value.error) == (FaultKind.SERVER, "error 500 in a reply with HTTP 200")
+    assert (raised.value.kind, raised.value.error) == (FailureKind.SERVER, "error 500 in a reply with HTTP 200")
 
 
 def test_reasoning_is_kept_in_the_raw_reply_alone(client_of: Connect, provider_server: ProviderServer) -> None:

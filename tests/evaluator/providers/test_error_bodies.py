@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evaluator.providers import error_bodies, faults
 from evaluator.providers.clients import CLIENTS
-from evaluator.providers.types import EndpointSettings, FaultKind, Finish, ProviderFault, TokenUsage
+from evaluator.providers.types import EndpointSettings, FailureKind, Finish, ProviderError, TokenUsage
 from tests.evaluator.providers.conftest import KEY, LOOPBACK, QUESTION
 from tests.provider_server.chat import HALF_USED
 from tests.provider_server.types import Failure
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.provider_server import ProviderServer
 
 HALF = {"role": "assistant", "content": "```python\ndef half("}
-DOWN, BUSY, NO = FaultKind.SERVER, FaultKind.BUSY, FaultKind.REJECTED
+DOWN, BUSY, NO = FailureKind.SERVER, FailureKind.BUSY, FailureKind.REJECTED
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ DOWN, BUSY, NO = FaultKind.SERVER, FaultKind.BUSY, FaultKind.REJECTED
     ],
 )  # fmt: skip
 def test_an_error_with_status_200_is_the_providers(
-    api: str, raw: dict[str, Any], kind: FaultKind, error: str, client_of: Connect
+    api: str, raw: dict[str, Any], kind: FailureKind, error: str, client_of: Connect
 ) -> None:
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         client_of(api, "right").read(raw)
     assert (raised.value.kind, raised.value.error, raised.value.__context__) == (kind, error, None)
 
@@ -90,9 +90,9 @@ def test_half_an_answer_is_a_failure_of_the_provider(
     api: str, client_of: Connect, provider_server: ProviderServer
 ) -> None:
     client = client_of(api, "half-1")
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         client.send(client.body(QUESTION))
-    assert raised.value.kind == FaultKind.SERVER
+    assert raised.value.kind == FailureKind.SERVER
     assert "“Upstream went away”." in raised.value.message
     # Anthropic's error has nothing of what the model wrote before it.
     assert raised.value.usage == (None if api == "messages" else TokenUsage(*HALF_USED))
@@ -112,7 +112,7 @@ def test_half_an_answer_is_a_failure_of_the_provider(
 )
 def test_only_a_model_that_was_at_work_used_tokens(client_of: Connect, model: str, usage: TokenUsage | None) -> None:
     client = client_of("chat", model)
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         client.send(client.body(QUESTION))
     assert raised.value.usage == usage
 
@@ -120,7 +120,7 @@ def test_only_a_model_that_was_at_work_used_tokens(client_of: Connect, model: st
 def test_a_kept_body_does_not_hold_the_key(client_of: Connect, provider_server: ProviderServer) -> None:
     provider_server.script("mine", Failure("half", "Upstream went away.", written=f"key = '{KEY}'"))
     client = client_of("chat", "mine")
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         client.send(client.body(QUESTION))
     assert (raised.value.usage, raised.value.raw) == (TokenUsage(*HALF_USED), {})
 
@@ -138,7 +138,7 @@ def test_a_kept_body_does_not_hold_the_key(client_of: Connect, provider_server: 
     ],
 )
 def test_the_words_of_every_form(error: dict[str, Any], words: str) -> None:
-    assert error_bodies.said(error) == words
+    assert error_bodies.message_of(error) == words
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_the_words_of_every_form(error: dict[str, Any], words: str) -> None:
 )  # fmt: skip
 def test_which_setting_a_refusal_names(error: dict[str, Any], setting: str) -> None:
     fault = faults.of_error(400, error, headers={}, key=KEY)
-    assert (fault.setting, fault.kind) == (setting, FaultKind.REJECTED)
+    assert (fault.setting, fault.kind) == (setting, FailureKind.REJECTED)
     advice = {"output_limit": "“Name of the output limit”.", "omit_strict": "“Leave out strict”."}
     assert advice.get(setting, "Check model id and sampling parameters.") in fault.message
     assert "--" not in fault.message, "pages show it: they have fields, no options"
@@ -253,7 +253,7 @@ def read_with(api: str, raw: dict[str, Any]) -> str:
     settings = EndpointSettings("openai", api, "http://127.0.0.1:1/v1", "m")
     try:
         return CLIENTS[api](settings, key=KEY, policy=LOOPBACK).read(raw).problem
-    except ProviderFault as fault:
+    except ProviderError as fault:
         return f"{fault.message} {fault.error}"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evaluator.providers import faults, sdk_client
-from evaluator.providers.types import FaultKind, Finish, ProviderFault, TokenUsage
+from evaluator.providers.types import FailureKind, Finish, ProviderError, TokenUsage
 from tests.evaluator.providers.conftest import KEY, QUESTION
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ NO_CREDIT = "The account behind the key has no credit left. Top it up, or use an
 TOO_LONG = "The prompt does not fit the model. Lower the endpoint's context size to the model's own."
 WRONG_KEY = "The provider refused the key (HTTP 401). Enter it again, or use another one."
 REFUSED = "The provider refused the request (HTTP 400 invalid_request_error). Check model id and sampling parameters."
-WAIT = "The provider asks to wait (HTTP 429). It wants to be asked again in 1 second."
+WAIT = "The provider asks to wait (HTTP 429). It accepts requests again in 1 second."
 BROKE = "The connection broke before the answer was complete; the model may have answered."
 WEIRD = "The server answered {}, which no model provider does. Check the endpoint's address."
 DOWN = "The provider reports an error of its own (HTTP {})."
@@ -41,23 +41,23 @@ TOO_LONG_WORDS = {
 
 # model, kind, our message, error in OpenAI's form, error in Anthropic's
 SAID = [
-    ("busy-1", FaultKind.BUSY, WAIT, "HTTP 429 rate_limit_exceeded", "HTTP 429 rate_limit_error"),
-    ("quota", FaultKind.REJECTED, NO_CREDIT, "HTTP 429 insufficient_quota", "HTTP 402 billing_error"),
-    ("down-1", FaultKind.SERVER, DOWN.format(500), "HTTP 500 server_error", "HTTP 500 api_error"),
-    ("wrong-key", FaultKind.REJECTED, WRONG_KEY, "HTTP 401 invalid_api_key", "HTTP 401 authentication_error"),
-    ("unknown-model", FaultKind.REJECTED, NOT_KNOWN, "HTTP 404 model_not_found", "HTTP 404 not_found_error"),
-    ("too-long", FaultKind.REJECTED, TOO_LONG, "HTTP 400 context_length_exceeded", "HTTP 400 invalid_request_error"),
-    ("rejects", FaultKind.REJECTED, REFUSED, "HTTP 400 invalid_request_error", "HTTP 400 invalid_request_error"),
-    ("malformed", FaultKind.HOSTILE, WEIRD.format("what is not JSON"), "what is not JSON", "what is not JSON"),
-    ("nested", FaultKind.HOSTILE, WEIRD.format("what is not JSON"), "what is not JSON", "what is not JSON"),
-    ("array", FaultKind.HOSTILE, WEIRD.format("JSON that is no object"), *["JSON that is no object"] * 2),
-    ("breaks", FaultKind.LOST, BROKE, "RemoteProtocolError", "RemoteProtocolError"),
+    ("busy-1", FailureKind.BUSY, WAIT, "HTTP 429 rate_limit_exceeded", "HTTP 429 rate_limit_error"),
+    ("quota", FailureKind.REJECTED, NO_CREDIT, "HTTP 429 insufficient_quota", "HTTP 402 billing_error"),
+    ("down-1", FailureKind.SERVER, DOWN.format(500), "HTTP 500 server_error", "HTTP 500 api_error"),
+    ("wrong-key", FailureKind.REJECTED, WRONG_KEY, "HTTP 401 invalid_api_key", "HTTP 401 authentication_error"),
+    ("unknown-model", FailureKind.REJECTED, NOT_KNOWN, "HTTP 404 model_not_found", "HTTP 404 not_found_error"),
+    ("too-long", FailureKind.REJECTED, TOO_LONG, "HTTP 400 context_length_exceeded", "HTTP 400 invalid_request_error"),
+    ("rejects", FailureKind.REJECTED, REFUSED, "HTTP 400 invalid_request_error", "HTTP 400 invalid_request_error"),
+    ("malformed", FailureKind.HOSTILE, WEIRD.format("what is not JSON"), "what is not JSON", "what is not JSON"),
+    ("nested", FailureKind.HOSTILE, WEIRD.format("what is not JSON"), "what is not JSON", "what is not JSON"),
+    ("array", FailureKind.HOSTILE, WEIRD.format("JSON that is no object"), *["JSON that is no object"] * 2),
+    ("breaks", FailureKind.LOST, BROKE, "RemoteProtocolError", "RemoteProtocolError"),
 ]
 
 
-def fault_of(client_of: Connect, api: str, model: str) -> ProviderFault:
+def fault_of(client_of: Connect, api: str, model: str) -> ProviderError:
     client = client_of(api, model)
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         client.send(client.body(QUESTION))
     return raised.value
 
@@ -66,7 +66,7 @@ def fault_of(client_of: Connect, api: str, model: str) -> ProviderFault:
 @pytest.mark.parametrize(("model", "kind", "message", "openai", "anthropic"), SAID)
 def test_what_a_failing_provider_means(
     model: str,
-    kind: FaultKind,
+    kind: FailureKind,
     message: str,
     openai: str,
     anthropic: str,
@@ -80,7 +80,7 @@ def test_what_a_failing_provider_means(
     assert (fault.kind, fault.message, str(fault)) == (kind, message, message)
     assert fault.error == (anthropic if api == "messages" else openai)
     assert fault.too_long is (model == "too-long")
-    assert fault.retry_after == (1.0 if kind == FaultKind.BUSY else None)
+    assert fault.retry_after == (1.0 if kind == FailureKind.BUSY else None)
     assert fault.request_id.startswith("req_") is (fault.status is not None)
     assert len(provider_server.asked) == 1, "sent exactly once"
 
@@ -114,17 +114,17 @@ def test_milliseconds_count_where_they_are_a_number(exact: str, seconds: float) 
     assert faults.retry_after({"retry-after": "7", "retry-after-ms": exact}) == seconds
 
 
-LIMIT = "It asks to wait longer than 24 hours; this site asks again after 24 hours."
+LIMIT = "It asks to wait longer than 24 hours; this site tries again after 24 hours."
 
 
 @pytest.mark.parametrize(
     ("asked", "waited", "words"),
     [
-        ("0.4", 0.4, "It wants to be asked again in 1 second."),
-        ("119", 119.0, "It wants to be asked again in 119 seconds."),
-        ("3600", 3600.0, "It wants to be asked again in 60 minutes."),
-        ("7201", 7201.0, "It wants to be asked again in 2 hours 1 minute."),
-        ("86400", 86400.0, "It wants to be asked again in 24 hours."),
+        ("0.4", 0.4, "It accepts requests again in 1 second."),
+        ("119", 119.0, "It accepts requests again in 119 seconds."),
+        ("3600", 3600.0, "It accepts requests again in 60 minutes."),
+        ("7201", 7201.0, "It accepts requests again in 2 hours 1 minute."),
+        ("86400", 86400.0, "It accepts requests again in 24 hours."),
         ("86401", 86400.0, LIMIT),
         ("1e300", 86400.0, LIMIT),
     ],
@@ -138,14 +138,14 @@ def test_a_wait_is_what_was_asked_for_up_to_a_day(asked: str, waited: float, wor
 @pytest.mark.parametrize(
     ("status", "headers", "kind", "waited"),
     [
-        (503, {"retry-after": "90"}, FaultKind.BUSY, 90.0),
-        (529, {"retry-after": "90"}, FaultKind.BUSY, 90.0),
-        (503, {}, FaultKind.SERVER, None),
-        (500, {"retry-after": "90"}, FaultKind.SERVER, None),
+        (503, {"retry-after": "90"}, FailureKind.BUSY, 90.0),
+        (529, {"retry-after": "90"}, FailureKind.BUSY, 90.0),
+        (503, {}, FailureKind.SERVER, None),
+        (500, {"retry-after": "90"}, FailureKind.SERVER, None),
     ],
 )
 def test_servers_that_say_how_long_they_are_busy_are_waited_for(
-    status: int, headers: dict[str, str], kind: FaultKind, waited: float | None
+    status: int, headers: dict[str, str], kind: FailureKind, waited: float | None
 ) -> None:
     fault = faults.of_error(status, {}, headers=headers, key="k")
     assert (fault.kind, fault.retry_after) == (kind, waited)
@@ -154,16 +154,16 @@ def test_servers_that_say_how_long_they_are_busy_are_waited_for(
 @pytest.mark.parametrize(
     ("status", "told", "kind", "too_long"),
     [
-        (400, {"message": "This endpoint's maximum context length is 8192 tokens."}, FaultKind.REJECTED, True),
-        (400, {"message": "Input is too long for requested model."}, FaultKind.REJECTED, True),
-        (413, {}, FaultKind.REJECTED, True),
-        (403, {}, FaultKind.REJECTED, False),
-        (408, {}, FaultKind.SERVER, False),
-        (500, {"message": "maximum context length"}, FaultKind.SERVER, False),
-        (304, {}, FaultKind.HOSTILE, False),
+        (400, {"message": "This endpoint's maximum context length is 8192 tokens."}, FailureKind.REJECTED, True),
+        (400, {"message": "Input is too long for requested model."}, FailureKind.REJECTED, True),
+        (413, {}, FailureKind.REJECTED, True),
+        (403, {}, FailureKind.REJECTED, False),
+        (408, {}, FailureKind.SERVER, False),
+        (500, {"message": "maximum context length"}, FailureKind.SERVER, False),
+        (304, {}, FailureKind.HOSTILE, False),
     ],
 )
-def test_what_a_status_means(status: int, told: dict[str, str], kind: FaultKind, *, too_long: bool) -> None:
+def test_what_a_status_means(status: int, told: dict[str, str], kind: FailureKind, *, too_long: bool) -> None:
     fault = faults.of_error(status, told, headers={}, key="sk-test")
     assert (fault.kind, fault.too_long, fault.status) == (kind, too_long, status)
 
@@ -209,7 +209,7 @@ def test_the_key_is_in_no_log_error_or_representation(
     if model == "right":
         said.append(repr(client.send(body)))
     else:
-        with pytest.raises(ProviderFault) as raised:
+        with pytest.raises(ProviderError) as raised:
             client.send(body)
         fault = raised.value
         assert (fault.__cause__, fault.__context__) == (None, None)
@@ -234,7 +234,7 @@ def test_a_key_that_is_no_header_is_refused_before_anything_is_sent(
     key: str, client_of: Connect, provider_server: ProviderServer
 ) -> None:
     client = client_of("chat", "right", key=key)
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         client.send(client.body(QUESTION))
     assert raised.value.message == "The key holds characters that no key has, such as spaces. Enter it again."
     assert provider_server.log == []

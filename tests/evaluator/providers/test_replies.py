@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evaluator.providers.bodies import parsed, tool_use
-from evaluator.providers.types import FaultKind, Finish, Message, ModelRequest, ProviderFault, TokenUsage, Tool, ToolUse
+from evaluator.providers.types import (
+    FailureKind,
+    Finish,
+    Message,
+    ModelRequest,
+    ProviderError,
+    TokenUsage,
+    Tool,
+    ToolUse,
+)
 from tests.provider_server import Answer, Call
 
 if TYPE_CHECKING:
@@ -83,9 +92,9 @@ def test_arguments_of_a_tool_call(arguments: Any, expected: ToolUse) -> None:
     ],
 )
 def test_what_no_database_could_hold_is_not_json(content: bytes) -> None:
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         parsed(content)
-    assert (raised.value.kind, raised.value.error) == (FaultKind.HOSTILE, "what is not JSON")
+    assert (raised.value.kind, raised.value.error) == (FailureKind.HOSTILE, "what is not JSON")
     assert raised.value.__context__ is None
 
 
@@ -103,9 +112,9 @@ NONSENSE: list[Any] = [
 
 @pytest.mark.parametrize("raw", NONSENSE)
 def test_bodies_of_another_form_are_hostile(raw: dict[str, Any], api: str, client_of: Connect) -> None:
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         client_of(api, "m").read(raw)
-    assert raised.value.kind == FaultKind.HOSTILE
+    assert raised.value.kind == FailureKind.HOSTILE
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.providers.guard import Policy
-from evaluator.providers.types import FaultKind, ProviderFault
+from evaluator.providers.types import FailureKind, ProviderError
 from submissions.endpoints.addresses import origin, problem
 from tests.conftest import examples
 from tests.evaluator.providers.conftest import KEY, QUESTION
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 NOT_PUBLIC = "This is not a public address, and the operator has not allowed it (ENDPOINT_NETWORKS)."
 
-COMPRESSED = "a compressed body, although plain text was asked for"
+COMPRESSED = "a compressed body, although plain text was requested"
 each_sdk = pytest.mark.parametrize("api", ["chat", "messages"])
 
 
-def fault_of(client: Any) -> ProviderFault:
-    with pytest.raises(ProviderFault) as raised:
+def fault_of(client: Any) -> ProviderError:
+    with pytest.raises(ProviderError) as raised:
         client.send(client.body(QUESTION))
     return raised.value
 
@@ -81,7 +81,7 @@ def test_a_name_that_turns_to_the_loopback_is_not_followed(
     told, asked = resolver
     told.append("127.0.0.1")
     fault = fault_of(client_of("chat", "right", base_url="https://models.example/v1", policy=Policy()))
-    assert (fault.kind, fault.message) == (FaultKind.FORBIDDEN, NOT_PUBLIC)
+    assert (fault.kind, fault.message) == (FailureKind.FORBIDDEN, NOT_PUBLIC)
     assert (asked, provider_server.log) == (["models.example"], [])
 
 
@@ -89,7 +89,7 @@ def test_a_name_that_turns_to_the_loopback_is_not_followed(
 @pytest.mark.parametrize("model", ["redirect", "redirect-away"])
 def test_redirects_are_not_followed(api: str, model: str, client_of: Connect, provider_server: ProviderServer) -> None:
     fault = fault_of(client_of(api, model))
-    assert (fault.kind, fault.error) == (FaultKind.HOSTILE, "a redirect to another address")
+    assert (fault.kind, fault.error) == (FailureKind.HOSTILE, "a redirect to another address")
     assert [(received.method, received.answered) for received in provider_server.log] == [("POST", model)]
 
 
@@ -120,19 +120,19 @@ def test_proxies_and_headers_of_the_environment_are_left_aside(
 @pytest.mark.parametrize(
     ("api", "model", "kind", "error"),
     [
-        ("chat", "drip", FaultKind.LOST, "ReadTimeout"),
-        ("messages", "drip", FaultKind.LOST, "ReadTimeout"),
-        ("chat", "drip-headers", FaultKind.LOST, "ReadTimeout"),
-        ("messages", "flood-headers", FaultKind.HOSTILE, "headers without end"),
-        ("chat", "endless", FaultKind.HOSTILE, "more than 4 MB"),
-        ("messages", "endless", FaultKind.HOSTILE, "more than 4 MB"),
-        ("chat", "huge", FaultKind.HOSTILE, "more than 4 MB"),
-        ("messages", "bomb", FaultKind.HOSTILE, COMPRESSED),
-        *(("chat", bomb, FaultKind.HOSTILE, COMPRESSED) for bomb in BOMBS),
+        ("chat", "drip", FailureKind.LOST, "ReadTimeout"),
+        ("messages", "drip", FailureKind.LOST, "ReadTimeout"),
+        ("chat", "drip-headers", FailureKind.LOST, "ReadTimeout"),
+        ("messages", "flood-headers", FailureKind.HOSTILE, "headers without end"),
+        ("chat", "endless", FailureKind.HOSTILE, "more than 4 MB"),
+        ("messages", "endless", FailureKind.HOSTILE, "more than 4 MB"),
+        ("chat", "huge", FailureKind.HOSTILE, "more than 4 MB"),
+        ("messages", "bomb", FailureKind.HOSTILE, COMPRESSED),
+        *(("chat", bomb, FailureKind.HOSTILE, COMPRESSED) for bomb in BOMBS),
     ],
 )
 def test_a_hostile_server_costs_bounded_time_and_memory(
-    api: str, model: str, kind: FaultKind, error: str, client_of: Connect, provider_server: ProviderServer
+    api: str, model: str, kind: FailureKind, error: str, client_of: Connect, provider_server: ProviderServer
 ) -> None:
     warm = client_of(api, "right")
     warm.send(warm.body(QUESTION))
@@ -158,14 +158,14 @@ def test_a_resolver_that_hangs_ends_with_the_deadline(client_of: Connect, monkey
     client = client_of("chat", "right", base_url="https://models.example/v1", request_seconds=0.3)
     fault = fault_of(client)
     hang.set()
-    assert fault.kind == FaultKind.UNSENT
+    assert fault.kind == FailureKind.UNSENT
     assert fault.message == "The host's name could not be looked up within 0.3 seconds."
     assert time.monotonic() - begun < 5
 
 
 def test_a_server_that_is_not_there_was_sent_nothing(client_of: Connect) -> None:
     fault = fault_of(client_of("chat", "right", base_url="http://127.0.0.1:1/v1"))
-    assert (fault.kind, fault.error) == (FaultKind.UNSENT, "ConnectError")
+    assert (fault.kind, fault.error) == (FailureKind.UNSENT, "ConnectError")
     assert fault.message == "The server refused the connection. Is it running, and is the port right?"
 
 
@@ -223,7 +223,7 @@ def test_what_the_form_takes_is_what_the_connection_goes_to(
     fault = fault_of(client)
     client.close()
     if problem(address):
-        assert (fault.kind, fault.message, called) == (FaultKind.FORBIDDEN, problem(address), [])
+        assert (fault.kind, fault.message, called) == (FailureKind.FORBIDDEN, problem(address), [])
         return
     expected = origin(address)
     try:
@@ -232,7 +232,7 @@ def test_what_the_form_takes_is_what_the_connection_goes_to(
         assert called == [(str(dialled), expected.port)]
     except ValueError:
         assert called == [(expected.host, expected.port), ("127.0.0.3", expected.port)]
-    assert (fault.kind, fault.error) == (FaultKind.UNSENT, "ConnectError")
+    assert (fault.kind, fault.error) == (FailureKind.UNSENT, "ConnectError")
 
 
 NAME = "models.example"
@@ -311,9 +311,9 @@ def test_another_names_certificate_is_refused_and_nothing_sent(
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     host = "other.example" if trusted else NAME
     client = client_of("chat", "right", base_url=f"https://{host}:{secure_server.port}/v1")
-    with pytest.raises(ProviderFault) as raised:
+    with pytest.raises(ProviderError) as raised:
         client.send(client.body(QUESTION))
-    assert raised.value.kind == FaultKind.UNSENT
+    assert raised.value.kind == FailureKind.UNSENT
     assert raised.value.message == "The server's certificate could not be verified, or it does not speak TLS."
     assert secure_server.log == []
 
@@ -331,4 +331,4 @@ def test_what_is_no_http_is_hostile(client_of: Connect) -> None:
         thread.start()
         fault = fault_of(client_of("chat", "right", base_url=f"http://127.0.0.1:{server.getsockname()[1]}/v1"))
         thread.join()
-    assert (fault.kind, fault.error) == (FaultKind.HOSTILE, "RemoteProtocolError")
+    assert (fault.kind, fault.error) == (FailureKind.HOSTILE, "RemoteProtocolError")

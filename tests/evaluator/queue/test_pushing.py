@@ -203,7 +203,7 @@ def test_a_job_that_somebody_else_wrote_into_redis_calls_nothing(redis_url: str,
         foreign = Queue(queue.name, connection=queue.connection, serializer="json").enqueue(name, str(made))
         job = queue.fetch_job(foreign.id)
         assert job is not None
-        with pytest.raises(LookupError, match="is no job of this site"):
+        with pytest.raises(LookupError, match="is not a job of this site"):
             job.perform()
     assert not made.exists()
 

@@ -57,7 +57,7 @@ def test_a_new_seed_epoch_concerns_every_task() -> None:
     assert (version.number, version.seed_epoch.number) == (2, 2)
     assert version.seed_epoch.key != SeedEpoch.objects.get(number=1).key
     assert set(version.revisions.all()) == set(submission.suite_version.revisions.all())
-    assert version.changes == "Private seeds were drawn anew (seed epoch 2); no task changed."
+    assert version.changes == "New private seeds were drawn (seed epoch 2); no task changed."
     assert [why for _, why in whys(submission)] == ["seed epoch 1 → 2"] * 2
 
 

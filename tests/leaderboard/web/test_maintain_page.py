@@ -227,7 +227,7 @@ def test_a_held_one_is_retried_and_one_under_way_stopped(as_maintainer: Client) 
     made.refresh_from_db()
     assert made.state == ReevaluationState.CANCELLED
     page = words_of(as_maintainer.post(reverse("reevaluate_stop", args=[made.pk]), follow=True))
-    assert "It has ended already." in page
+    assert "This re-evaluation has already ended." in page
 
 
 def test_while_it_is_under_way_the_old_results_stand(client: Client) -> None:
