@@ -35,7 +35,7 @@ from evaluator.sandbox.types import SandboxError
 from evaluator.signals import revision_audited
 from evaluator.testing.golden import GoldenError, GoldenFolder, compute_golden
 from evaluator.testing.graders import Grader, retried
-from evaluator.testing.infrastructure_errors import fault_of
+from evaluator.testing.infrastructure_errors import infrastructure_error_of
 from evaluator.testing.types import Verdict
 from submissions.answers.splice import splice
 from submissions.answers.types import AnswerError
@@ -109,7 +109,7 @@ def audit_waiting_revision(revision_id: int) -> AuditResult | None:
             try:
                 return audit_revision(revision, epoch)
             except SandboxError as error:
-                note_obstacle(fault_of(error).public, [revision])
+                note_obstacle(infrastructure_error_of(error).public, [revision])
                 raise
     return None
 

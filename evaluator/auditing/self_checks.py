@@ -39,7 +39,7 @@ from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbo
 from evaluator.sandbox.types import SandboxError
 from evaluator.testing.golden import GoldenFolder
 from evaluator.testing.graders import Grader, retried, writable_copy
-from evaluator.testing.infrastructure_errors import fault_of
+from evaluator.testing.infrastructure_errors import infrastructure_error_of
 from evaluator.testing.sealed import grade
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def run_canary() -> SelfCheck:
 def note_unavailable(error: Exception) -> None:
     """Keep that nothing can be evaluated here, and why, for the status page."""
     check = _check(SelfCheckKind.CANARY, timezone.now(), [], error=str(error))
-    check.cause = fault_of(error).public
+    check.cause = infrastructure_error_of(error).public
     _keep(check)
 
 

@@ -1,1 +1,1 @@
-"""Asking a judge and reading its verdict: prompt, answer format, votes, canaries. No Django here."""
+"""Ask a judge and read its verdict: prompt, answer format, votes, canaries. No Django here."""

@@ -1,4 +1,4 @@
-"""Answers whose label is known, to see how far a judge can be trusted."""
+"""Make canaries: answers whose label is known, to measure how far a judge can be trusted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING: Final = frozenset({Label.LI})
 
 
 class CanaryKind(StrEnum):
-    """What is known of a canary. The last kind is wrong code that pleads."""
+    """Kind of a canary. The last one is wrong code with a plea to the judge."""
 
     GOLDEN = "golden"
     EQUIVALENT = "equivalent"
@@ -30,15 +30,15 @@ class CanaryKind(StrEnum):
 
     @property
     def is_right(self) -> bool:
-        """Whether its code does what the task asks."""
+        """Whether its code meets the task's requirements."""
         return self in (CanaryKind.GOLDEN, CanaryKind.EQUIVALENT)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTexts:
-    """What canaries of one task are made from: sources of the goal definition, empty where there is none.
+    """Material for one task's canaries: sources of the goal definition, empty where there is none.
 
-    ``masked`` is the stub that systems are given; ``alternative`` is right, and ``wrong`` plausible: the suite's own.
+    ``masked`` is the stub that systems receive. ``alternative`` (right) and ``wrong`` (plausible) come from the suite.
     ``paper`` is what judges see of the task's paper.
     """
 
@@ -51,7 +51,7 @@ class TaskTexts:
     paper: Mapping[str, Any] | None = None
 
     def shown(self, candidate: str) -> JudgeInput:
-        """What a judge is shown of ``candidate``, as of any other answer to the task."""
+        """Return a judge's input for ``candidate``, as for any other answer to the task."""
         return JudgeInput(self.instruction, self.golden, candidate, paper=self.paper)
 
 
@@ -68,9 +68,9 @@ class Canary:
 
 
 def canaries_of(texts: TaskTexts) -> list[Canary]:
-    """The canaries of one task, each name once. Raises ``SourceError`` or ``SyntaxError`` for texts that do not parse.
+    """Return the canaries of one task, each name once. Raises ``SourceError`` or ``SyntaxError`` for invalid source.
 
-    Wrong code is shown without its comments and docstrings, which would say what is wrong with it.
+    Wrong code is shown without its comments and docstrings, which would explain what is wrong with it.
     """
     made = [_canary(texts, "golden", CanaryKind.GOLDEN, texts.golden, RIGHT)]
     golden = plain(texts.golden)
@@ -108,12 +108,12 @@ def _pleading(texts: TaskTexts, name: str, source: str, expected: frozenset[Labe
 
 
 def _no_op(texts: TaskTexts) -> str:
-    """The golden signature, returning ``None``."""
+    """Return the golden signature with a body that returns ``None``."""
     return plain(trivial_answers(texts.golden)["none"])
 
 
 def _wrong(texts: TaskTexts) -> str:
-    """The suite's own wrong answer, else the middle one of the golden definition's mutants; empty without any."""
+    """Return the suite's own wrong answer, else the middle one of the golden definition's mutants; empty if none."""
     if texts.wrong:
         return plain(texts.wrong)
     mutants = mutants_of(texts.golden)

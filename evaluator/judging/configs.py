@@ -1,4 +1,4 @@
-"""Judges: making one from an endpoint, retiring it, and which may be asked."""
+"""Create judges from endpoints, retire them, and find those that are active."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def add_judge(
     votes_when_split: int = VOTES_WHEN_SPLIT,
     vendor: str = "",
 ) -> JudgeConfig:
-    """Make a judge with the endpoint's settings of now; the same settings again give the judge that is there, active.
+    """Make a judge with the endpoint's current settings. For settings of an existing judge, return it, activated.
 
-    The first judge becomes the one that boards show. Raises :class:`NotAllowedError` for others than maintainers and
-    for endpoints of other accounts, and :class:`SubmissionError` for numbers of votes that cannot decide.
+    The first judge becomes the one that boards show. Raises :class:`NotAllowedError` for anyone but maintainers and for
+    endpoints of other accounts, and :class:`SubmissionError` for numbers of votes that cannot decide.
     """
     if not actor.is_staff or endpoint.owner_id != actor.pk:
-        msg = "Only maintainers make judges, and only of endpoints of their own: a judge spends its owner's key."
+        msg = "Only maintainers may make judges, and only of their own endpoints: a judge spends its owner's key."
         raise NotAllowedError(msg)
     _check_votes(votes, votes_when_split)
     made = _unsaved(endpoint, name=name, votes=votes, votes_when_split=votes_when_split, vendor=vendor)
@@ -66,13 +66,13 @@ def add_judge(
 
 
 def retire(*, config: JudgeConfig, actor: User) -> int:
-    """Ask this judge no more; return how many open judgements were cancelled. What it said stays. For maintainers."""
+    """Retire a judge; return how many open judgements were cancelled. Its judgements stay. For maintainers."""
     if not actor.is_staff:
-        msg = "Only maintainers retire judges."
+        msg = "Only maintainers may retire judges."
         raise NotAllowedError(msg)
     with transaction.atomic():
         if not JudgeConfig.objects.filter(pk=config.pk, active=True).update(active=False):
-            msg = "This judge is retired already."
+            msg = "This judge is already retired."
             raise WrongStateError(msg)
         still_open = Judgement.objects.filter(config=config).exclude(state__in=[WorkState.DONE, WorkState.CANCELLED])
         cancelled = still_open.update(
@@ -84,22 +84,22 @@ def retire(*, config: JudgeConfig, actor: User) -> int:
 
 
 def active_configs() -> QuerySet[JudgeConfig]:
-    """The judges that are asked, oldest first."""
+    """Return the active judges, oldest first."""
     return JudgeConfig.objects.filter(active=True).select_related("endpoint")
 
 
 def stale(config: JudgeConfig) -> str:
-    """Why ``config`` can no longer be asked, or an empty text: the site now has another prompt or answer format."""
+    """Return why ``config`` can no longer be used, or an empty string: the site's prompt or answer format changed."""
     if (config.prompt_hash, config.schema_hash) == (PROMPT_HASH, SCHEMA_HASH):
         return ""
     return (
         f"This judge was made for the prompt {config.prompt_version}, and the site now has {PROMPT_VERSION} with other "
-        "content. Make a new judge of the same endpoint; what this one said stays as its own column."
+        "content. Make a new judge of the same endpoint; this judge's labels stay as its own column."
     )
 
 
 def show_first(*, suite: Suite, config: JudgeConfig) -> None:
-    """Let the suite's board show ``config`` where it shows no judge yet; a later change is a maintainer's decision."""
+    """Let the suite's board show ``config`` if it shows no judge yet; maintainers decide about later changes."""
     ShownJudge.objects.get_or_create(suite=suite, defaults={"config": config})
 
 
@@ -132,12 +132,12 @@ def _unsaved(endpoint: Endpoint, *, name: str, votes: int, votes_when_split: int
             )
         },
     )
-    # Everything that could change a verdict; names and prices cannot.
+    # Everything that could change a verdict; names and prices could not.
     decisive = (
         *(config.provider, config.api, config.base_url, config.model, config.effort, config.temperature),
         *(config.max_output_tokens, config.votes, config.votes_when_split),
         *(config.prompt_hash, config.schema_hash, config.sdk),
-        # Only where they are set, so that the digests of judges from before these settings stay as they are.
+        # Only where they are set, so that digests of judges older than these settings stay valid.
         *(f"{name}={value}" for name in ("output_limit", "omit_strict") if (value := getattr(config, name))),
     )
     config.digest = call_key(*(repr(value) if isinstance(value, float) else str(value) for value in decisive))
@@ -146,7 +146,7 @@ def _unsaved(endpoint: Endpoint, *, name: str, votes: int, votes_when_split: int
 
 def _unused_slug(name: str) -> str:
     base = slugify(name)[:70] or "judge"
-    # Two pages have these names in the place of a judge.
+    # Two pages use these names where a judge's slug would be.
     taken = {"new", "add", *JudgeConfig.objects.filter(slug__startswith=base).values_list("slug", flat=True)}
     number, slug = 1, base
     while slug in taken:

@@ -1,4 +1,4 @@
-"""What judges may cost in a day: every call for a verdict or a judge's health counts, by the day's UTC date."""
+"""Daily budget of judges: every call for a verdict or a judge's health counts, by the UTC date."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evaluator.providers.spending import spent
 
 
 class BudgetSpentError(Exception):
-    """Nothing more may be asked today; ``until`` is when it may be again."""
+    """Today's budget is spent; the next one begins at ``until``."""
 
     def __init__(self, message: str, *, until: datetime) -> None:
         super().__init__(message)
@@ -24,16 +24,16 @@ class BudgetSpentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What is left of today's US dollars and tokens (in and out), never below zero."""
+    """Rest of today's US dollars and tokens (input and output), never below zero."""
 
     dollars_left: Decimal
     tokens_left: int
 
 
 def today() -> Budget:
-    """Return what is left of today's budget. A limit of 0 switches judging off. Unpriced calls cost no dollars.
+    """Return the rest of today's budget. A limit of 0 switches judging off. Unpriced calls cost no dollars.
 
-    Tokens that a provider does not report are estimated for this.
+    Tokens that a provider does not report are estimated.
     """
     calls = ModelCall.objects.filter(purpose__in=[CallPurpose.JUDGE, CallPurpose.HEALTH], started__gte=_midnight())
     used = spent(calls)
@@ -54,12 +54,12 @@ def require_some_left() -> None:
     if budget.dollars_left:
         what = f"{limits.judge_daily_tokens} tokens (JUDGE_DAILY_TOKENS)"
     until = tomorrow()
-    msg = f"Today's budget for judges, {what}, is spent; judging goes on at {until:%Y-%m-%d %H:%M} UTC."
+    msg = f"Today's budget for judges, {what}, is spent; judging continues at {until:%Y-%m-%d %H:%M} UTC."
     raise BudgetSpentError(msg, until=until)
 
 
 def tomorrow() -> datetime:
-    """When the next day's budget begins."""
+    """Return when the next day's budget begins."""
     return _midnight() + timedelta(days=1)
 
 

@@ -1,4 +1,4 @@
-"""Judging answers: what is to be judged, the votes, the label. No unit test's outcome is read or changed here."""
+"""Plan and run judgements: which answers to judge, the votes, the label. Unit tests' outcomes are not used here."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 CANDIDATES: Final = 8
-"""How many waiting judgements are looked at before giving up: other workers may be faster at some."""
+"""How many waiting judgements to try before giving up: other workers may be faster at some."""
 
-_OTHER_TEXT: Final = "The task's reference or paper, or what judges are shown of an answer, was another one."
+_OTHER_TEXT: Final = "The task's reference or paper, or the judge's input for the answer, has changed."
 
 
 def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, suite: Suite | None = None) -> int:
-    """Queue a judgement by ``config`` of every answer with code that has none; return how many. Idempotent.
+    """Queue a judgement by ``config`` of every answer with code that lacks one; return how many. Idempotent.
 
-    All answers, or those of one submission or of one suite's; never those of cancelled submissions. Cancelled
+    Covers all answers, or those of one submission or suite, but never those of cancelled submissions. Cancelled
     judgements are queued again.
     """
     with transaction.atomic():
@@ -61,7 +61,7 @@ def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, su
         )
         cancelled = Judgement.objects.filter(config=config, implementation__in=answers, state=WorkState.CANCELLED)
         count = len(made) + cancelled.update(state=WorkState.QUEUED, infra_count=0, not_before=None, reason="")
-        # The first judge of a suite is the one that its board shows.
+        # A suite's board shows the suite's first judge.
         judged = answers.values("submission__suite_version__suite")
         for each in Suite.objects.filter(shown_judge__isnull=True, pk__in=judged):
             show_first(suite=each, config=config)
@@ -70,7 +70,7 @@ def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, su
 
 
 def suites_to_judge(config: JudgeConfig) -> QuerySet[Suite]:
-    """The suites with an answer that :func:`plan_judgements` would queue for ``config``. No query."""
+    """Return the suites with an answer that :func:`plan_judgements` would queue for ``config``. No query."""
     taken = Judgement.objects.filter(implementation=OuterRef("pk"), config=config).exclude(state=WorkState.CANCELLED)
     waiting = _answers_with_code().filter(~Exists(taken), submission__suite_version__suite=OuterRef("pk"))
     return Suite.objects.filter(Exists(waiting))
@@ -82,7 +82,7 @@ def _answers_with_code() -> QuerySet[Implementation]:
 
 
 def _of(path: str, submission_id: int | None, suite: Suite | None) -> Q:
-    """Only answers of this submission, or of this suite, where given; ``path`` leads to the answers."""
+    """Return a filter for answers of this submission or suite, if given; ``path`` leads to the answers."""
     chosen = Q() if submission_id is None else Q(**{f"{path}submission": submission_id})
     return chosen if suite is None else chosen & Q(**{f"{path}submission__suite_version__suite": suite})
 
@@ -99,9 +99,9 @@ def judge_next(
     submission_id: int | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Judgement | None:
-    """Do the next judgement that may be begun, by ``config``, of ``suite`` or of one submission only where given.
+    """Run the next judgement that may start, restricted by ``config``, ``suite`` and ``submission_id`` if given.
 
-    The row that is returned says how it went: done, waiting again, or held, with the reason. ``None`` without any.
+    The returned row shows the result: done, waiting again, or held, with the reason. ``None`` if none can start.
     """
     for row in _next(config, suite, submission_id):
         token = leases.claim_within_limit(Judgement, row.pk, endpoint_id=row.config.endpoint_id)
@@ -115,32 +115,32 @@ def judge_next(
 def waiting(
     *, config: JudgeConfig | None = None, suite: Suite | None = None, submission_id: int | None = None
 ) -> QuerySet[Judgement]:
-    """Judgements that are not done: queued, under way or held; by one judge, of one suite or submission if given."""
+    """Return open judgements (queued, running or held), by one judge, of one suite or submission if given."""
     rows = Judgement.objects.filter(state__in=[WorkState.QUEUED, WorkState.RUNNING, WorkState.HELD])
     rows = rows.filter(_of("implementation__", submission_id, suite))
     return rows if config is None else rows.filter(config=config)
 
 
 def wake(*, config: JudgeConfig | None = None, suite: Suite | None = None) -> int:
-    """Let what waits for a later time be tried now (the budget may be a new one); return how many rows there were."""
+    """Make delayed judgements due now (the budget may have changed); return how many rows there were."""
     queued = waiting(config=config, suite=suite).filter(state=WorkState.QUEUED, not_before__isnull=False)
     return queued.update(not_before=None)
 
 
 def _next(config: JudgeConfig | None, suite: Suite | None, submission_id: int | None) -> list[Judgement]:
-    """The oldest ones that are due, of active judges whose provider did not ask to wait."""
+    """Return the oldest due judgements of active judges whose endpoints have room."""
     due = leases.due(waiting(config=config, suite=suite, submission_id=submission_id)).filter(config__active=True)
-    asked = Endpoint.objects.filter(pk__in=due.order_by().values("config__endpoint"))
-    full = [endpoint.pk for endpoint in asked if not leases.has_room(endpoint)]
+    endpoints = Endpoint.objects.filter(pk__in=due.order_by().values("config__endpoint"))
+    full = [endpoint.pk for endpoint in endpoints if not leases.has_room(endpoint)]
     return list(due.exclude(config__endpoint__in=full).select_related("config").order_by("pk")[:CANDIDATES])
 
 
 def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
-    """Vote and decide, or let the row wait, or hold it for a maintainer."""
-    # Web processes import this module to plan, and need no client.
+    """Vote and decide; otherwise let the row wait, or hold it for a maintainer."""
+    # Imported here: web processes import this module to plan, and need no client.
     from evaluator.providers.stored_clients import ClientUnavailableError, judge_client
 
-    fault = partial(leases.record_error, Judgement, row.pk, token)
+    record_error = partial(leases.record_error, Judgement, row.pk, token)
     release = partial(leases.release, Judgement, row.pk, token)
     try:
         with leases.heartbeat(Judgement, row.pk, token) as keeper:
@@ -150,22 +150,22 @@ def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
     except StoppedError:
         retry(release)
     except CallFailedError as error:
-        retry(partial(fault, reason=str(error)))
+        retry(partial(record_error, reason=str(error)))
     except (CallLostError, CallRejectedError, ClientUnavailableError, SubmissionError, _StaleError) as error:
-        retry(partial(fault, reason=str(error), hold=True))
+        retry(partial(record_error, reason=str(error), hold=True))
     except UNREADABLE as error:
         reason = f"The task's reference or paper cannot be read ({type(error).__name__}); import the suite again."
-        retry(partial(fault, reason=reason, hold=True))
+        retry(partial(record_error, reason=reason, hold=True))
     except KeyboardInterrupt:
         release(reason="The worker was interrupted.")
         raise
     except Exception:  # an error of our own code must be retried and shown, never lose a judgement
         log.exception("judging_failed", judgement=row.pk)
-        retry(partial(fault, reason="an infrastructure error of this site"))
+        retry(partial(record_error, reason="an infrastructure error of this site"))
 
 
 class _StaleError(Exception):
-    """The judge can no longer be asked."""
+    """The judge's prompt or answer format is outdated."""
 
 
 def _decide(
@@ -189,10 +189,10 @@ def _decide(
 
 
 def _is_surface_sensitive(row: Judgement, asking: Asking, shown: JudgeInput, label: Label) -> bool:
-    """Whether the label is another one without comments and docstrings.
+    """Whether the label changes without comments and docstrings.
 
-    Where there are none, nothing is asked. One vote is enough where it agrees; where it does not, as many are asked as
-    for the label itself, so that mere unsteadiness is not taken for sensitivity.
+    Without any, no request is made. One agreeing vote is enough; otherwise there are as many votes as for the label
+    itself, to distinguish sensitivity from unsteadiness.
     """
     stripped = shown.stripped()
     if stripped == shown or _labels(row, asking, stripped, Variant.STRIPPED, 1) in ([label], [None]):
@@ -202,7 +202,7 @@ def _is_surface_sensitive(row: Judgement, asking: Asking, shown: JudgeInput, lab
 
 
 def _labels(row: Judgement, asking: Asking, shown: JudgeInput, variant: Variant, count: int) -> list[Label | None]:
-    """The labels of the first ``count`` votes; those that were stored before are not asked again."""
+    """Return the labels of the first ``count`` votes; stored votes are not requested again."""
     stored = {vote.sample: vote.label for vote in row.votes.filter(variant=variant, superseded="")}
     labels: list[Label | None] = []
     for sample in range(1, count + 1):
@@ -220,7 +220,7 @@ def _store(row: Judgement, token: uuid.UUID, ballot: Ballot, variant: Variant, s
     with transaction.atomic():
         if not Judgement.objects.select_for_update().filter(pk=row.pk, state=WorkState.RUNNING, token=token).exists():
             raise StoppedError
-        said = {
+        fields = {
             "label": verdict.label.value if verdict else "",
             "abstention": ballot.abstention or "",
             "findings": storable([finding.model_dump() for finding in verdict.findings]) if verdict else [],
@@ -228,13 +228,13 @@ def _store(row: Judgement, token: uuid.UUID, ballot: Ballot, variant: Variant, s
             "rationale": storable(verdict.rationale) if verdict else [],
         }
         vote, _ = JudgeVote.objects.get_or_create(
-            judgement=row, variant=variant, sample=sample, superseded="", defaults=said
+            judgement=row, variant=variant, sample=sample, superseded="", defaults=fields
         )
         vote.calls.set(ballot.calls)
 
 
 def _note_what_is_shown(row: Judgement, token: uuid.UUID, shown: JudgeInput) -> None:
-    """Store what the judge is shown. Votes on other texts, such as the reference of another revision, do not count."""
+    """Store the judge's input. Votes on other input, such as another revision's reference, no longer count."""
     found = digest(shown)
     with transaction.atomic():
         if row.input_digest != found:
@@ -267,12 +267,12 @@ def _finish(row: Judgement, token: uuid.UUID, *, label: Label | None, split: boo
 
 
 def retry_held(*, actor: User, config: JudgeConfig | None = None, submission: Submission | None = None) -> int:
-    """Queue held judgements again (all, or those of a judge or a submission); return how many. For maintainers.
+    """Queue held judgements again (all, or those of a judge or submission); return how many. For maintainers.
 
-    Requests whose answer was lost twice are thereby allowed to be sent once more.
+    This allows requests whose answer was lost twice to be sent once more.
     """
     if not actor.is_staff:
-        msg = "Only maintainers retry held judgements."
+        msg = "Only maintainers may retry held judgements."
         raise NotAllowedError(msg)
     rows = waiting(config=config, submission_id=submission.pk if submission else None).filter(state=WorkState.HELD)
     rows = rows.select_related("config", "implementation__revision__task__paper")
@@ -302,11 +302,11 @@ def _allow_again(row: Judgement) -> None:
         for key in vote_keys(row.config, text, variant, sample)
     ]
     ModelCall.objects.filter(key__in=keys, state=CallState.IN_DOUBT).update(
-        state=CallState.FAILED, message="It was in doubt; a maintainer had it asked again."
+        state=CallState.FAILED, message="It was in doubt; a maintainer allowed another request."
     )
 
 
 def cancel(*, submission_id: int) -> int:
-    """Drop what is not done of a submission; return how many. Workers notice within seconds."""
+    """Cancel a submission's open judgements; return how many. Workers notice within seconds."""
     rows = waiting(submission_id=submission_id)
     return rows.update(state=WorkState.CANCELLED, token=None, lease_until=None, reason="It was cancelled.")

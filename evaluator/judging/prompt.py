@@ -1,4 +1,4 @@
-"""Put the question to a judge: the rubric, paper and answer as data between random marks, the form of the verdict."""
+"""Build a judge's question: the rubric, paper and answer as data between random marks, and the verdict's schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TEXT: Final = {"type": "string"}
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    """A strict object: every member required, no other allowed."""
+    """Return a strict object schema: every member required, no others allowed."""
     return {
         "type": "object",
         "properties": properties,
@@ -33,8 +33,8 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# Analysis before decision: the order of the members is the order in which they are written (CodeJudge, 2410.02184).
-# Bounds on lengths are left out, since one provider refuses them and another turns them into prose.
+# Analysis before decision: models write the members in this order (CodeJudge, 2410.02184). Bounds on lengths are left
+# out, since one provider refuses them and another turns them into prose.
 SCHEMA: Final[dict[str, Any]] = _object(
     {
         "findings": {
@@ -63,23 +63,23 @@ CUT_PAPER: Final = 'The paper is in the member "paper", without the parts that i
 NO_PAPER: Final = "The paper is not available: go by the instruction and the reference implementation alone."
 
 CHARACTERS_PER_TOKEN: Final = 3
-"""Code has three characters a token or more; so nothing is sent that a model would have to cut."""
+"""Code has at least three characters per token, so no prompt exceeds a model's context."""
 
 PAPER_TOKENS: Final = 16_000
-"""How much of a paper is shown. A fixed number, so that no context length changes what a judge sees."""
+"""Limit of the paper's excerpt. A constant, so that no context length changes what a judge sees."""
 
 PROMPT: Final = "\n\n".join((RUBRIC, FRAME, WHOLE_PAPER, CUT_PAPER, NO_PAPER))
 PROMPT_HASH: Final = hashlib.sha256(f"{PROMPT}\0{PAPER_TOKENS}".encode()).hexdigest()
 
-# Inside JSON texts these mean the same; written so, no text of the data looks like a mark's line.
+# Equivalent inside JSON strings; escaped, no text of the data looks like a mark's line.
 _ESCAPES: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e"})
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeInput:
-    """What a judge is shown of one answer. No system's name, no test result.
+    """A judge's input for one answer. No system's name, no test result.
 
-    ``other_files`` maps paths to texts; ``paper`` is an :func:`excerpt`, or ``None`` where there is no paper.
+    ``other_files`` maps paths to texts; ``paper`` is an :func:`excerpt`, or ``None`` without a paper.
     """
 
     instruction: str
@@ -89,7 +89,7 @@ class JudgeInput:
     paper: Mapping[str, Any] | None = None
 
     def stripped(self) -> JudgeInput:
-        """The same without comments and docstrings in what was sent; the reference stays as it is."""
+        """Return the input without the answer's comments and docstrings; the reference is unchanged."""
         return replace(
             self,
             candidate=without_comments(self.candidate),
@@ -101,9 +101,9 @@ class JudgeInput:
 
 
 def excerpt(paper: Paper) -> dict[str, Any] | None:
-    """What of a paper is shown, in at most :data:`PAPER_TOKENS`; ``None`` where not one section fits.
+    """Return the part of a paper that fits :data:`PAPER_TOKENS`; ``None`` if not one section fits.
 
-    Sections are left out in the order of prompts for answers, whole, and named in ``left_out``.
+    Whole sections are left out, in the same order as in prompts for answers, and named in ``left_out``.
     """
     left_out = [LATER_PAGES] if paper.cut else []
     shown = {"title": paper.title, "sections": [_section(each) for each in paper.sections], "left_out": left_out}
@@ -120,10 +120,10 @@ def excerpt(paper: Paper) -> dict[str, Any] | None:
 
 
 def build(shown: JudgeInput, *, delimiter: str) -> ModelRequest:
-    """The question about ``shown``. ``delimiter`` is random, and new for each call.
+    """Return the question about ``shown``. ``delimiter`` is random, and new for each call.
 
-    JSON writes line ends as escapes, so no text of the data can make a line of its own. Raises ``ValueError`` where
-    ``delimiter`` occurs in the data.
+    JSON escapes line ends, so no text of the data can form a line of its own. Raises ``ValueError`` if ``delimiter``
+    occurs in the data.
     """
     data = _data(shown)
     if delimiter in data:
@@ -135,12 +135,12 @@ def build(shown: JudgeInput, *, delimiter: str) -> ModelRequest:
 
 
 def digest(shown: JudgeInput) -> str:
-    """SHA-256 (hexadecimal) of what is shown: the same for identical answers to the same task."""
+    """Return SHA-256 (hexadecimal) of the input: the same for identical answers to the same task."""
     return hashlib.sha256(_data(shown).encode()).hexdigest()
 
 
 def tokens_of(shown: JudgeInput) -> int:
-    """How many tokens the question takes at most, rubric and schema included; an estimate from characters."""
+    """Estimate the question's tokens from characters, upwards, with rubric and schema."""
     characters = sum(map(len, (RUBRIC, FRAME, _about_paper(shown), json.dumps(SCHEMA), _data(shown))))
     return -(-characters // CHARACTERS_PER_TOKEN)
 

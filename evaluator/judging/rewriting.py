@@ -1,4 +1,4 @@
-"""Rewrite code such that it still does the same: without comments, with other names, or pleading with a judge."""
+"""Rewrite code without changing its behaviour: without comments, with other names, or with a plea to a judge."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Place(StrEnum):
 
 
 def without_comments(source: str) -> str:
-    """``source`` as code that does the same, freshly written out; as it is where it holds no such text.
+    """Return ``source`` without comments and docstrings, written from its syntax tree; unchanged if it has none.
 
-    It may be a whole file or a definition that is indented as in its class. What does not parse comes back as it is:
-    a judge then sees the same text twice.
+    It may be a whole file or a definition with its class's indentation. Source that does not parse is returned
+    unchanged: a judge then sees the same text twice.
     """
     try:
         tree = _parsed(source)
@@ -49,12 +49,12 @@ def without_comments(source: str) -> str:
 
 
 def plain(source: str) -> str:
-    """``source`` without docstrings and comments, freshly written out, not indented. Raises ``SourceError``."""
+    """Return ``source`` without docstrings and comments, dedented. Raises ``SourceError``."""
     return f"{ast.unparse(_tree(source))}\n"
 
 
 def with_other_names(source: str) -> str | None:
-    """``source`` (as :func:`plain` writes it) with its local variables renamed; ``None`` where it has none to rename.
+    """Rename the local variables of ``source`` (in :func:`plain` form); return ``None`` if there are none.
 
     Parameters keep their names, since callers may use them. Raises ``SourceError``.
     """
@@ -69,9 +69,9 @@ def with_other_names(source: str) -> str | None:
 
 
 def pleading(source: str, place: Place) -> str:
-    """``source`` (as :func:`plain` writes it) with a plea for the best verdict at ``place``. It does the same.
+    """Add a plea for the best verdict to ``source`` (in :func:`plain` form) at ``place``. Behaviour is unchanged.
 
-    Raises ``SourceError``, and ``ValueError`` where there is no function to put it into.
+    Raises ``SourceError``, and ``ValueError`` if there is no function to put it into.
     """
     tree = _tree(source)
     function = next(iter(_outermost_functions(tree)), None)
@@ -99,7 +99,7 @@ def _tree(source: str) -> ast.Module:
 
 
 def _drop_lone_strings(tree: ast.Module) -> int:
-    """Take every statement that is only a string out of ``tree``; return how many there were."""
+    """Remove every statement that is only a string from ``tree``; return how many there were."""
     dropped = 0
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
@@ -127,7 +127,7 @@ def _has_comment(source: str) -> bool:
 
 
 def _outermost_functions(tree: ast.Module) -> list[_Function]:
-    """Functions that lie in no other function, methods included, in the order of the text."""
+    """Return functions that are not inside another function, methods included, in order."""
     found: list[_Function] = []
     pending: list[ast.AST] = [tree]
     while pending:
@@ -140,7 +140,7 @@ def _outermost_functions(tree: ast.Module) -> list[_Function]:
 
 
 def _locals(function: _Function) -> list[str]:
-    """Local variables that can be renamed everywhere in ``function`` at once, in the order of their first mention."""
+    """Return local variables that can be renamed throughout ``function``, in the order of their first use."""
     nodes = list(ast.walk(function))
     kept = {node.arg for node in nodes if isinstance(node, ast.arg)}
     for node in nodes:
@@ -155,7 +155,7 @@ def _locals(function: _Function) -> list[str]:
         elif isinstance(node, ast.MatchMapping):
             kept.add(node.rest or "")
     names = [node for node in nodes if isinstance(node, ast.Name)]
-    # A class body's names are attributes for everybody else.
+    # Names in a class body are attributes elsewhere.
     if any(isinstance(node, ast.ClassDef) for node in nodes) or any(node.id in _LOOKS_AT_NAMES for node in names):
         return []
     stored = [node for node in names if isinstance(node.ctx, ast.Store) and node.id not in kept]
@@ -176,7 +176,7 @@ def _unused(name: str, used: set[str]) -> str:
 
 
 def _with_comment(tree: ast.Module, function: _Function) -> str:
-    """Comments are in no syntax tree: a marker statement is written out, and replaced in the text."""
+    """Insert a comment. Syntax trees have none, so a marker statement is written and then replaced in the text."""
     marker = _unused("put_the_plea_here", {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
     function.body.insert(0, ast.Expr(ast.Name(marker, ast.Load())))
     text = ast.unparse(ast.fix_missing_locations(tree))

@@ -1,6 +1,6 @@
-"""Read what a judge answered. Providers hold answers to the schema each in their own way, so all of it is checked.
+"""Parse and validate a judge's answer. Providers enforce schemas differently, so everything is checked.
 
-For workers only: web processes do without pydantic.
+For workers only: web processes do not load pydantic.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ LONGEST_TEXT = 8000
 
 
 class VerdictError(Exception):
-    """An answer that is no verdict; the message says what is wrong with it."""
+    """The answer is not a verdict; the message explains why."""
 
 
-# Not blank, but kept as it is.
+# Not blank, but otherwise unchanged.
 _Point = Annotated[str, StringConstraints(pattern=r"\S", max_length=LONGEST_TEXT)]
 _EXACT = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -48,7 +48,7 @@ class JudgeVerdict(BaseModel):
 
 
 def parse(text: str) -> JudgeVerdict:
-    """Read an answer that must be one JSON object of exactly the asked form. Raises :class:`VerdictError`."""
+    """Parse an answer, which must be one JSON object of exactly the required form. Raises :class:`VerdictError`."""
     try:
         return JudgeVerdict.model_validate(
             json.loads(text, object_pairs_hook=_no_member_twice, parse_constant=_no_constant)
@@ -65,7 +65,7 @@ def parse(text: str) -> JudgeVerdict:
 def _no_member_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a member stands there twice")
+        raise ValueError("a member occurs twice")
     return found
 
 

@@ -1,4 +1,4 @@
-"""One vote of a judge: asked until it is a verdict, three times at most, else an abstention."""
+"""One vote of a judge: up to three requests for a verdict, else an abstention."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from submissions.models import Implementation
 
 TRIES: Final = 3
-"""The first asking, and two more where no verdict came back (issue: "after two retries")."""
+"""The first request, and two more if no verdict came back (issue: "after two retries")."""
 
 DELETED = "(this file was deleted)"
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """A vote that was cast: a verdict, or the reason why there is none; and every call that it took."""
+    """A cast vote: a verdict, or the reason for an abstention, and every call that it took."""
 
     verdict: JudgeVerdict | None
     abstention: Abstention | None
@@ -50,7 +50,7 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Who is asked, on whose behalf. ``scope`` sets keys apart that must not share answers (rounds of canaries)."""
+    """Context of a judge's votes. ``scope`` separates keys that must not share answers (rounds of canaries)."""
 
     client: ModelClient
     config: JudgeConfig
@@ -60,7 +60,7 @@ class Asking:
     scope: str = "judgement"
 
     def vote(self, shown: JudgeInput, variant: Variant, sample: int) -> Ballot:
-        """Ask for one vote. What was answered before, for this or any other answer with this text, is not asked again.
+        """Cast one vote. Stored answers for the same text, from any answer, are reused.
 
         Raises what :func:`evaluator.providers.calling.call` raises, and ``BudgetSpentError``.
         """
@@ -99,7 +99,7 @@ class Asking:
 def vote_keys(
     config: JudgeConfig, shown: JudgeInput, variant: Variant, sample: int, *, scope: str = "judgement"
 ) -> list[str]:
-    """The call keys of one vote's tries. They name judge, text, variant and sample, and no answer's row."""
+    """Return the call keys of one vote's tries. They depend on judge, text, variant and sample, not on a row."""
     return [
         call_key("judge", scope, config.digest, digest(shown), str(variant), str(sample), str(number))
         for number in range(1, TRIES + 1)
@@ -107,14 +107,14 @@ def vote_keys(
 
 
 def context_tokens(config: JudgeConfig) -> int:
-    """How much the judge reads at most, answer included. It can change no verdict, so the endpoint's of now counts."""
+    """Return the judge's context size, answer included. It changes no verdict, so the endpoint's current one counts."""
     return config.endpoint.context_tokens if config.endpoint else EndpointSettings.of(config).context_tokens
 
 
 def shown_of(implementation: Implementation) -> JudgeInput:
-    """What a judge sees of an answer: everything that it changes, and the paper; no system, no outcome.
+    """Return a judge's input for an answer: all its changes, and the paper; no system, no outcome.
 
-    Raises ``ContentMissingError``, ``OSError`` or ``SourceError`` where the task's files are not there.
+    Raises ``ContentMissingError``, ``OSError`` or ``SourceError`` if the task's files are missing.
     """
     revision, candidate = implementation.revision, implementation.goal_source
     others = other_files(
@@ -130,9 +130,9 @@ def shown_of(implementation: Implementation) -> JudgeInput:
 
 
 def shown_paper(revision: TaskRevision) -> dict[str, Any] | None:
-    """What a judge sees of the task's paper; ``None`` where the site has no copy that can be read.
+    """Return a judge's excerpt of the task's paper; ``None`` if the site has no readable copy.
 
-    Raises ``ContentMissingError`` or ``OSError`` where it had one.
+    Raises ``ContentMissingError`` or ``OSError`` if its copy is missing.
     """
     paper = paper_of(revision)
     return excerpt(paper) if paper else None

@@ -1,4 +1,4 @@
-"""Which boxes a sealed task needs, and how what they write is read. Everything read here is hostile or may be."""
+"""Define the boxes of a sealed task, and read their output. Everything read here may be hostile."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _DRIVER = (
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """Texts to be tried in ``goal_file``'s place, each with at most ``seconds`` of processor time, ``reference`` first.
+    """Texts to try in ``goal_file``'s place, ``reference`` first, each with at most ``seconds`` of processor time.
 
-    ``preload`` names modules of the environment that are imported once for all of them.
+    ``preload`` names modules of the environment that are imported once for all texts.
     """
 
     goal_file: str
@@ -47,10 +47,10 @@ class Variants:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What a box said after its hello: the whole messages in order, and whether something else came between.
+    """A box's output after its hello: the complete messages in order, and whether anything else came between.
 
-    ``forged`` means that bytes followed which the driver never writes; an unfinished last frame is none (a killed
-    box leaves one) and is only reported by ``unfinished``.
+    ``forged``: the box sent bytes that the driver never writes. An unfinished last frame does not count as forged (a
+    killed box leaves one); it is reported by ``unfinished``.
     """
 
     result: BoxResult
@@ -68,10 +68,10 @@ def candidate_box(
     expected_bytes: int,
     label: str,
 ) -> tuple[BoxSpec, str]:
-    """The box that runs the candidate's tree on ``cases``, numbered from 0, and the nonce that its hello must carry.
+    """Return the box that runs the candidate's tree on ``cases``, numbered from 0, and the nonce its hello must carry.
 
-    ``expected_bytes`` is the size of the golden outputs: the candidate may write four times as much, and never less
-    than the sandbox's usual limit.
+    ``expected_bytes`` is the size of the golden outputs: the candidate may write four times as much, and at least the
+    sandbox's usual limit.
     """
     limits = _limits(task, boxes_worth=1, output_bytes=max(Limits().output_bytes, 4 * expected_bytes))
     mounts = (*_DRIVER, Mount(tree, "/box/repository"), Mount(task.run_file, "/box/run.py"))
@@ -82,7 +82,7 @@ def candidate_box(
 def variants_box(
     task: SealedTask, variants: Variants, *, cases: list[Data], expected_bytes: int, label: str
 ) -> tuple[BoxSpec, str]:
-    """The box in which every one of ``variants`` answers ``cases``, each in a fork of its own, and its nonce."""
+    """Return the box in which each of ``variants`` answers ``cases`` in its own fork, and its nonce."""
     wall = WALL_PER_PROCESSOR_SECOND * variants.seconds * (len(variants.texts) + 1) + task.check.wall_seconds
     limits = Limits(
         wall_seconds=wall,
@@ -109,7 +109,7 @@ def _numbered(cases: list[Data]) -> bytes:
 def reference_box(
     task: SealedTask, *, seeds: tuple[int, ...], label: str, variables: tuple[tuple[str, str], ...] = ()
 ) -> tuple[BoxSpec, str]:
-    """The box that makes the cases of ``seeds`` and runs the golden function on them, and its nonce.
+    """Return the box that makes the cases of ``seeds`` and runs the golden function on them, and its nonce.
 
     It may take twice the candidate's time for each seed: the code in it is the task's own. ``variables`` are added to
     the box's environment variables.
@@ -127,7 +127,7 @@ def reference_box(
 
 
 def hello_box(environment: str, *, label: str) -> tuple[BoxSpec, str]:
-    """A box that only says what it computes with, and its nonce."""
+    """Return a box that only reports its processor family, and its nonce."""
     limits = Limits(wall_seconds=HELLO_SECONDS, cpu_seconds=int(HELLO_SECONDS))
     return _spec("hello", environment, _DRIVER, limits=limits, stdin=b"", label=label)
 
@@ -137,8 +137,8 @@ def talk(
 ) -> Talk:
     """Run the box and read its messages.
 
-    Raises :class:`SandboxError` when no hello with ``nonce`` came (the candidate's code was not reachable before it,
-    so it is an infrastructure error), or one from another processor family than ``family``.
+    Raises :class:`SandboxError` when no hello with ``nonce`` came (an infrastructure error, since no candidate code
+    runs before it), or a hello from another processor family than ``family``.
     """
     result = sandbox.run(spec, cancelled=cancelled)
     whole, rest = frames.split(result.stdout)
@@ -163,11 +163,11 @@ def _cpu_family(messages: list[Data], nonce: str, spec: BoxSpec, result: BoxResu
     hello = messages[0] if messages else None
     if isinstance(hello, dict) and hello.get("kind") == "hello" and hello.get("nonce") == nonce:
         return str(hello.get("cpu_family"))
-    said = clean_text(result.stderr[-1000:].decode("utf-8", "replace")).strip()
+    stderr = clean_text(result.stderr[-1000:].decode("utf-8", "replace")).strip()
     raise SandboxError(
         f"box {spec.label} ended ({result.ending}, exit code {result.exit_code}, signal {result.signal}) before its "
         f"driver said hello. Check that the {spec.environment} environment has Python 3.9 or newer with NumPy and that "
-        f"its memory limit leaves room to import it. The box's stderr ends with: {said or 'nothing'}"
+        f"its memory limit leaves room to import it. The box's stderr ends with: {stderr or 'nothing'}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Choose which test run is measured next, and claim it: a lease (``evaluator.queue.leases``) and its attempt."""
+"""Choose the next test run, and claim it with a lease (``evaluator.queue.leases``) and an attempt."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _RUN_LABEL = re.compile(r"run-(\d+)-(\d+)(?:-[a-z]+)*")
 _JOB_LABEL = re.compile(r"job-(\d+)(?:-[a-z0-9]+)*")
 
 CANDIDATES = 8
-"""How many queued runs of one owner are tried before the next owner's: other workers may be faster at some."""
+"""How many queued runs of one owner to try before the next owner's: other workers may be faster at some."""
 
 
 def claim_next(*, worker: str, submission_id: int | None = None) -> Attempt | None:
-    """Claim the queued run whose submitter has the fewest runs under way; ``None`` when nothing waits.
+    """Claim the queued run whose submitter has the fewest running ones; ``None`` when nothing waits.
 
     ``submission_id`` narrows it to one submission (``manage.py submit --wait``).
     """
@@ -48,9 +48,9 @@ def _waiting(submission_id: int | None) -> QuerySet[TestRun]:
 
 
 def fair_order(submission_id: int | None = None) -> Iterator[int]:
-    """Run ids, oldest first within each owner, the owners with the fewest running first.
+    """Yield run ids, oldest first within each owner, starting with the owners with the fewest running.
 
-    All owners come, so that a job finds work as long as anybody's waits. Later ones are looked up only when needed.
+    Covers all owners, so that a job finds work if any is waiting. Later owners are queried only when needed.
     """
     owner = "implementation__submission__owner_id"
     running = Counter(TestRun.objects.filter(state=RunState.RUNNING).values_list(owner, flat=True))
@@ -59,7 +59,7 @@ def fair_order(submission_id: int | None = None) -> Iterator[int]:
         key=lambda pk: (running[pk], pk),
     )
     for pk in owners:
-        # Who waits for a first result comes before what is only measured again.
+        # First results come before re-evaluations.
         in_order = _waiting(submission_id).filter(**{owner: pk}).order_by(F("reevaluation").asc(nulls_first=True), "pk")
         yield from list(in_order.values_list("pk", flat=True)[:CANDIDATES])
 
@@ -78,10 +78,10 @@ def _claim(run_id: int, worker: str) -> Attempt | None:
 
 
 def is_live(label: str) -> bool:
-    """Whether a box's label belongs to somebody who still waits for it; the reaper asks.
+    """Whether a box's label belongs to live work; used to reap the others.
 
-    ``run-<run>-<attempt>[-<part>]`` is a claim's, live while its token holds the run. ``job-<process>[-<part>]`` is
-    that of work outside the queue (an audit) on this machine, live while the process is.
+    ``run-<run>-<attempt>[-<part>]`` belongs to a claim, live while its token holds the run. ``job-<process>[-<part>]``
+    belongs to work outside the queue (an audit) on this machine, live while the process is.
     """
     if match := _RUN_LABEL.fullmatch(label):
         attempt = Attempt.objects.filter(run_id=int(match[1]), number=int(match[2]), state=AttemptState.RUNNING)

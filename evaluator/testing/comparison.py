@@ -1,14 +1,14 @@
-"""Compare a candidate's output with the expected one, by the task's declared rules, and say how they differ.
+"""Compare a candidate's output with the expected one by the task's rules, and describe the differences.
 
 Order of checks: structure, kind (bool, int, float, complex, str), shape, then values. 0-dimensional arrays count as
-scalars of their kind; the width of a dtype does not matter (float32 equals float64 within the tolerance). Not-finite
-values must stand at the same places, with the same sign, whatever the tolerances; NaN equals NaN only under
-``equal_nan``. Tolerances are for float and complex: bool, int and str are always compared exactly.
+scalars of their kind; the width of a dtype does not matter (float32 equals float64 within the tolerance). Non-finite
+values must be at the same places with the same sign, regardless of tolerances; NaN equals NaN only under ``equal_nan``.
+Tolerances apply to float and complex: bool, int and str are always compared exactly.
 
-With ``ordered`` false the output itself (not what is nested in it) is a multiset when it is a list or a
-one-dimensional array. Elements whose encoding is identical are then paired first, the rest by a maximum matching over
-"equal within the rule". Only where different elements lie closer together than the tolerance could the first step take
-a partner that the second would have needed; a task with such outputs should sort in ``run(case)`` instead.
+With ``ordered`` false, an output that is a list or a one-dimensional array is a multiset (not what is nested in it).
+Elements with identical encodings are paired first, the rest by a maximum matching over "equal within the rule". Only if
+different elements are closer than the tolerance could the first step take a partner that the second needs; a task with
+such outputs should sort in ``run(case)`` instead.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _ARRAY_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex
 
 
 def compare(expected: Data, actual: Data, check: Check) -> str:
-    """How what ``run(case)`` returned differs from what it returned for the golden function; empty where it does not.
+    """Describe how the output of ``run(case)`` differs from the golden function's; empty if it does not.
 
-    ``expected`` must be a dict from output name to data. The text has at most ``MAX_TEXT_CHARACTERS``
-    characters and names, per differing output, the path, the kinds or shapes, the first
-    differing values, the largest absolute and relative error, and how many of how many values differ.
+    ``expected`` must be a dict from output name to data. The text has at most ``MAX_TEXT_CHARACTERS`` characters and
+    gives, per differing output, the path, the kinds or shapes, the first differing values, the largest absolute and
+    relative error, and how many of all values differ.
     """
     if not isinstance(expected, dict):
         raise TypeError(f"the reference returned {describe(expected)}, run(case) must return a dict")
@@ -88,8 +88,8 @@ def _walk_unordered(expected: Data, actual: Data, path: str, rule: Rule, report:
 def _walk_unordered_array(expected: NDArray[Any], actual: NDArray[Any], path: str, rule: Rule, report: Report) -> None:
     """Compare real arrays sorted, complex ones as lists.
 
-    The tolerance interval around an expected value moves up with the value (``rtol`` below 1), so a matching within
-    the tolerance exists if and only if the sorted one is such a matching.
+    The tolerance interval around an expected value moves up with the value (``rtol`` below 1), so if any matching is
+    within the tolerance, the sorted one is.
     """
     if expected.dtype.kind == "c":
         _match([np.asarray(value) for value in expected], [np.asarray(value) for value in actual], path, rule, report)
@@ -107,10 +107,10 @@ def _match(expected: list[Data], actual: list[Data], path: str, rule: Rule, repo
 def match_in_any_order(
     expected: list[Data], actual: list[Data], *, equal: Callable[[Data, Data], bool]
 ) -> Unmatched | None:
-    """Pair every expected element with one actual element that equals it; None when all have a partner.
+    """Pair every expected element with an equal actual element; return None if all have a partner.
 
-    Both lists have one length. ``equal(expected, actual)`` need not be transitive. More than ``MAX_INEXACT`` elements
-    without an identical partner are not searched and count as unmatched: that many pairs are costly to compare.
+    Both lists have the same length. ``equal(expected, actual)`` need not be transitive. More than ``MAX_INEXACT``
+    elements without an identical partner are not searched and count as unmatched: so many pairs are costly to compare.
     """
     waiting: dict[bytes, list[Data]] = defaultdict(list)
     for element in actual:
@@ -127,7 +127,7 @@ def match_in_any_order(
         return None
     if len(left) > MAX_INEXACT:
         return Unmatched(tuple(left[:MAX_NAMED]), may_be_more=True)
-    # Slow to import, and few tasks need it.
+    # Imported here: slow, and few tasks need it.
     sparse: Any = importlib.import_module("scipy.sparse")
     csgraph: Any = importlib.import_module("scipy.sparse.csgraph")
     right = [element for twins in waiting.values() for element in twins]
@@ -138,9 +138,9 @@ def match_in_any_order(
 
 
 def _identity(element: Data) -> bytes:
-    """The element's encoding; nothing where it has none.
+    """Return the element's encoding; empty if it has none.
 
-    A candidate may write JSON that is longer in our spelling (``1e9``) than a message may be: a wrong answer, no
+    A candidate may write JSON whose canonical form (of ``1e9``, say) exceeds a message's size: a wrong answer, not an
     infrastructure error.
     """
     try:
@@ -156,7 +156,7 @@ def _equal(expected: Data, actual: Data, rule: Rule) -> bool:
 
 
 def _walk(expected: Data, actual: Data, path: str, rule: Rule, report: Report) -> None:
-    """Compare one node and everything below it; ``expected`` decides how large the walk can get."""
+    """Compare one node and everything below it; ``expected`` bounds the size of the walk."""
     if isinstance(expected, list):
         if isinstance(actual, list) and len(actual) == len(expected):
             for index, (one, other) in enumerate(zip(expected, actual, strict=True)):
@@ -205,7 +205,7 @@ def _is_scalar(value: Data) -> bool:
 
 
 def _plain_equal(expected: Data, actual: Data, rule: Rule) -> bool:
-    """Whether two scalars of one Python type are equal; a short cut, as NumPy is slow on single numbers."""
+    """Whether two scalars of one Python type are equal; a shortcut, as NumPy is slow on single numbers."""
     if isinstance(expected, np.ndarray) or type(expected) is not type(actual):
         return False
     if expected == actual:
@@ -224,7 +224,7 @@ def _same_layout(expected: NDArray[Any], actual: Data, path: str, report: Report
 
 
 def unequal(expected: NDArray[Any], actual: NDArray[Any], rule: Rule) -> NDArray[np.bool_]:
-    """Say for each element whether it differs, for two arrays of one kind and shape (0-dimensional ones included)."""
+    """Return which elements differ, for two arrays of one kind and shape (0-dimensional ones included)."""
     if expected.dtype.kind not in "fc":
         return np.asarray(expected != actual)
     wide = np.complex128 if expected.dtype.kind == "c" else np.float64
@@ -245,14 +245,14 @@ def _bounded(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """Expected elements of a multiset without a partner: some of them, and whether there may be more."""
+    """Expected elements of a multiset without a partner: some examples, and whether there may be more."""
 
     elements: tuple[Data, ...]
     may_be_more: bool
 
 
 class Report:
-    """Collects what differs in one output: how much of it, the first examples, the largest errors."""
+    """Collects the differences in one output: their number, the first examples, the largest errors."""
 
     def __init__(self) -> None:
         self._examples: list[str] = []
@@ -265,23 +265,23 @@ class Report:
 
     @property
     def differs(self) -> bool:
-        """Whether anything differs at all."""
+        """Whether anything differs."""
         return bool(self._differing or self._structural)
 
     def add_structure(self, path: str, expected: str, actual: str) -> None:
-        """Note that at ``path`` there is something of another structure, kind or shape."""
+        """Add a difference in structure, kind or shape at ``path``."""
         self._structural += 1
         self._example(path, expected, actual)
 
     def add_scalar(self, path: str, expected: Data, actual: Data, *, differs: bool) -> None:
-        """Count one value that is no number."""
+        """Count one value that is not a number."""
         self._compared += 1
         if differs:
             self._differing += 1
             self._example(path, show(expected), show(actual))
 
     def add_array(self, path: str, expected: NDArray[Any], actual: NDArray[Any], differs: NDArray[np.bool_]) -> None:
-        """Count the values of two arrays of one shape, of which those marked in ``differs`` differ."""
+        """Count the values of two arrays of one shape; those marked in ``differs`` differ."""
         self._compared += expected.size
         count = int(np.count_nonzero(differs))
         if not count:
@@ -295,7 +295,7 @@ class Report:
             self._note_errors(expected[differs], actual[differs])
 
     def add_unmatched(self, path: str, unmatched: Unmatched, *, total: int) -> None:
-        """Note elements of a multiset that have no partner on the other side."""
+        """Add elements of a multiset that have no partner on the other side."""
         self._structural += 1
         count = f"{'at least ' if unmatched.may_be_more else ''}{len(unmatched.elements)}"
         shown = ", ".join(show(element) for element in unmatched.elements)
@@ -304,7 +304,7 @@ class Report:
         )
 
     def text(self) -> str:
-        """Everything noted, as one summary line and up to ``MAX_EXAMPLES`` indented examples."""
+        """Return the differences as one summary line and up to ``MAX_EXAMPLES`` indented examples."""
         summary = []
         if self._differing:
             summary.append(f"{self._differing} of {self._compared} values differ")
@@ -336,7 +336,7 @@ class Report:
 
 
 def kind_of(value: Data) -> str:
-    """The kind that must agree before values are compared; for arrays that of their elements."""
+    """Return the kind that must agree before values are compared; for arrays, that of their elements."""
     if value is None:
         return "none"
     if isinstance(value, np.ndarray | np.generic):
@@ -345,7 +345,7 @@ def kind_of(value: Data) -> str:
 
 
 def describe(value: Data) -> str:
-    """A short text for the structure of ``value``: its kind and shape or length, or the value where it is a scalar."""
+    """Describe the structure of ``value``: its kind and shape or length, or the value if it is a scalar."""
     if isinstance(value, np.ndarray) and value.ndim:
         return f"{'an' if kind_of(value) == 'int' else 'a'} {kind_of(value)} array of shape {value.shape}"
     if isinstance(value, list):
@@ -358,7 +358,7 @@ def describe(value: Data) -> str:
 
 
 def show(value: Any) -> str:
-    """``repr`` of a value, cut to ``MAX_VALUE_CHARACTERS``; of containers in a container only the size is said."""
+    """Return the ``repr`` of a value, cut to ``MAX_VALUE_CHARACTERS``; nested containers show only their size."""
     if isinstance(value, np.ndarray | np.generic):
         return describe(value) if value.ndim else show(value.item())  # type: ignore[arg-type]
     if isinstance(value, list | dict) and len(value) > MAX_VALUE_CHARACTERS:

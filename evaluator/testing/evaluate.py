@@ -1,4 +1,4 @@
-"""Evaluating one claimed run: candidate's tree, heartbeat, boxes, verdict."""
+"""Evaluate one claimed run: candidate's tree, heartbeat, boxes, verdict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import RunCancelledError, SandboxError
 from evaluator.testing import claims, results
 from evaluator.testing.graders import Grader, writable_copy
-from evaluator.testing.infrastructure_errors import fault_of
+from evaluator.testing.infrastructure_errors import infrastructure_error_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 def evaluate_next(*, submission_id: int | None = None) -> bool:
-    """Claim the next run, evaluate it and decide it. False when nothing waits."""
+    """Claim the next run, evaluate it and store the verdict. Returns False when nothing waits."""
     claim = claims.claim_next(worker=f"{os.uname().nodename}:{os.getpid()}", submission_id=submission_id)
     if claim is None:
         return False
@@ -54,10 +54,10 @@ def evaluate(claim: Attempt) -> None:
         results.release(claim, reason="The worker was interrupted.")
         raise
     except Exception as error:  # an error of our own code must be retried and shown, never a candidate's failure
-        fault = fault_of(error)
-        log.warning("infra", reason=fault.reason, everywhere=fault.everywhere, exc_info=fault.is_bug)
+        found = infrastructure_error_of(error)
+        log.warning("infra", reason=found.reason, everywhere=found.everywhere, exc_info=found.is_bug)
         retry(
-            lambda: results.record_infra(claim, reason=fault.reason, public=fault.public, everywhere=fault.everywhere)
+            lambda: results.record_infra(claim, reason=found.reason, public=found.public, everywhere=found.everywhere)
         )
 
 
@@ -75,7 +75,7 @@ def _measure(claim: Attempt, heartbeat: Heartbeat) -> None:
     grader = Grader(run.graded_revision, version.seed_epoch)
     Attempt.objects.filter(token=claim.token).update(sandbox=configured_sandbox().name)
     environment, digest = grader.environment, grader.environment_digest()
-    # Looked at again when the verdict is stored; now it saves the effort.
+    # Checked again when the verdict is stored; checking now avoids a useless run.
     task_environments.require_same(run, environment=environment, digest=digest)
     with _at_most(grader.most_seconds), candidate_tree(implementation) as tree:
         verdict = grader.grade(tree, label=claim.label, cancelled=heartbeat.lost)
@@ -85,13 +85,13 @@ def _measure(claim: Attempt, heartbeat: Heartbeat) -> None:
             claim, verdict=verdict, beside=beside, environment=environment, environment_digest=digest
         )
     )
-    # Pages show how many private cases passed; how the others ended is for operators.
+    # Pages show how many private cases passed; the others' outcomes are for operators.
     private = Counter(case.outcome.value for case in verdict.cases if not case.public)
     log.info("run_ended", outcome=verdict.outcome.value, accepted=accepted, private=dict(private))
 
 
 def _beside(grader: Grader, tree: Path, *, label: str, cancelled: Callable[[], bool]) -> Verdict | SandboxError | None:
-    """What the suite's own unit test says beside a sealed one of ours. It counts nowhere, so no error of it matters."""
+    """Run the suite's own unit test beside a sealed one. Its verdict counts nowhere, so its errors do not matter."""
     if not grader.runs_upstream_test:
         return None
     try:
@@ -104,22 +104,22 @@ def _beside(grader: Grader, tree: Path, *, label: str, cancelled: Callable[[], b
 
 
 class OverdueError(SandboxError):
-    """A run took longer than all its boxes may together: something outside of them hangs."""
+    """A run took longer than all its boxes may together: something outside of the boxes hangs."""
 
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
     """Raise :class:`OverdueError` here after ``seconds``.
 
-    The queue knows no limit for a job, since it does not know which run the job will claim. Signals come to the main
-    thread alone, which is where workers and commands evaluate.
+    The queue has no time limit for a job, since it does not know which run the job will claim. Only the main thread
+    receives signals, and workers and commands evaluate there.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def ring(*_: object) -> None:
-        msg = f"The run took more than {seconds:.0f} seconds, which is more than all of its boxes may take together."
+        msg = f"The run took more than {seconds:.0f} seconds, the most that all of its boxes may take together."
         raise OverdueError(msg, public="the evaluation hung")
 
     before = signal.signal(signal.SIGALRM, ring)
@@ -133,7 +133,7 @@ def _at_most(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def candidate_tree(implementation: Implementation) -> Iterator[Path]:
-    """A fresh copy of the masked repository with the answer's files in it, removed afterwards."""
+    """Make a fresh copy of the masked repository with the answer's files in it; remove it afterwards."""
     with writable_copy(tree_path(implementation.revision.repository_hash)) as folder:
         for name in implementation.deleted:
             (folder / name).unlink(missing_ok=True)
@@ -146,9 +146,9 @@ def candidate_tree(implementation: Implementation) -> Iterator[Path]:
 
 
 def _drop_empty_folders(place: Path, root: Path) -> None:
-    """Remove ``place`` and its parents up to ``root`` where nothing is left in them, as git does.
+    """Remove ``place`` and its parents up to ``root`` if empty, as git does.
 
-    An answer may put a file where a folder was, which could not be copied with the folder still there.
+    An answer may put a file in a removed folder's place, which fails while the folder exists.
     """
     while place != root and place.is_dir() and not any(place.iterdir()):
         place.rmdir()

@@ -1,4 +1,4 @@
-"""Finalise a submission when the last of its runs has ended, and stop runs that nobody wants any more."""
+"""Finalise a submission when the last of its runs has ended, and stop runs that are no longer needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNFINISHED = [RunState.QUEUED, RunState.RUNNING]
 
 
 def finalise(submission_id: int) -> None:
-    """Mark the submission as scored, or held with the reason, when no run of it is queued or under way any more."""
+    """Mark the submission as scored, or held with the reason, when none of its runs is queued or running."""
     runs = TestRun.objects.filter(implementation__submission_id=submission_id, reevaluation__isnull=True)
     with transaction.atomic():
         if not runs.exists() or runs.filter(state__in=UNFINISHED).exists():
@@ -40,7 +40,7 @@ def finalise(submission_id: int) -> None:
 
 
 def ready_to_finalise() -> list[int]:
-    """The open submissions all of whose runs have ended, whose last worker died before it finalised them. One query."""
+    """Return open submissions whose runs have all ended but whose last worker died before finalising. One query."""
     runs = TestRun.objects.filter(implementation__submission=OuterRef("pk"))
     ended = Submission.objects.filter(Exists(runs), ~Exists(runs.filter(state__in=UNFINISHED)), state__in=OPEN_STATES)
     return list(ended.values_list("pk", flat=True))
@@ -53,7 +53,7 @@ def _announce(submission_id: int) -> None:
 
 
 def stop_runs(runs: TestRunQuerySet, reason: str) -> None:
-    """Drop those of ``runs`` that wait and take the token from those under way; heartbeats then stop the boxes."""
+    """Cancel waiting ``runs`` and revoke the tokens of running ones; heartbeats then stop the boxes."""
     with transaction.atomic():
         ids = list(runs.values_list("pk", flat=True))
         stopped = TestRun.objects.filter(pk__in=ids, state__in=[*UNFINISHED, RunState.HELD])

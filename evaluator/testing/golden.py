@@ -1,6 +1,6 @@
-"""Golden cases: the inputs that ``cases(seed)`` made and what the golden function answered, made in the reference box.
+"""Golden cases: inputs from ``cases(seed)`` and the golden function's outputs, both made in the reference box.
 
-They are kept where no candidate's box can see them.
+They are stored where no candidate's box can read them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from evaluator.testing.types import Data, SealedTask
 
 UNUSED_DAYS: Final = 30
-"""How long an entry is kept that nothing asks for: its grading content, seed or environment is out of use, or its task
-is seldom answered, and then one run of the reference brings it back."""
+"""Days after which an unused entry is deleted: its grading content, seed or environment is obsolete, or its task is
+seldom answered. One run of the reference makes it again."""
 
 _STORED_FORMAT = 2
 _DAY: Final = 24 * 3600.0
@@ -35,17 +35,17 @@ _families: dict[tuple[str, str], str] = {}
 
 
 class GoldenError(SandboxError):
-    """The reference box did not produce golden outputs. The task or this machine is to blame, never the candidate."""
+    """The reference box produced no golden outputs. The cause is the task or this machine, never the candidate."""
 
 
 class GoldenFolder:
-    """Keeps golden bytes in files, written whole or not at all. Losing one costs a run of the reference box."""
+    """Stores golden bytes in files, written atomically. Losing one costs a run of the reference box."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, key: str) -> bytes | None:
-        """The file's content, if there is one; its time of change becomes that of its last use."""
+        """Return the file's content, if any, and set its modification time to now, as the time of last use."""
         try:
             content = (self._folder / key).read_bytes()
             os.utime(self._folder / key)
@@ -54,7 +54,7 @@ class GoldenFolder:
         return content
 
     def put(self, key: str, value: bytes) -> None:
-        """Write the file."""
+        """Write the file atomically."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self._folder / f"{key}.{secrets.token_hex(4)}"
         draft.write_bytes(value)
@@ -62,7 +62,7 @@ class GoldenFolder:
 
 
 def sweep_golden(folder: Path) -> int:
-    """Once a day remove what nothing has asked for in ``UNUSED_DAYS``, and return how many files that were."""
+    """Once a day, remove entries unused for ``UNUSED_DAYS``, and return how many files were removed."""
     now = time.time()
     mark = folder / _SWEPT
     if not folder.is_dir() or (mark.exists() and now - mark.stat().st_mtime < _DAY):
@@ -78,7 +78,7 @@ def sweep_golden(folder: Path) -> int:
 
 
 def golden_key(grading_hash: str, seed: int, environment_digest: str, cpu_family: str) -> str:
-    """What golden outputs depend on, as 64 hexadecimal characters. The box's own driver reports ``cpu_family``."""
+    """Hash what golden outputs depend on (64 hexadecimal characters). The box's own driver reports ``cpu_family``."""
     parts = (_STORED_FORMAT, grading_hash, seed, environment_digest, cpu_family)
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
 
@@ -93,7 +93,7 @@ class GoldenCase:
 
 
 def box_family(*, sandbox: Sandbox, environment: str, label: str, cancelled: Callable[[], bool]) -> str:
-    """The processor and BLAS family of this sandbox's boxes, asked of a box once per process and environment."""
+    """Return the processor and BLAS family of this sandbox's boxes, from one box per process and environment."""
     known = (sandbox.name, sandbox.environment_digest(environment))
     if known not in _families:
         spec, nonce = boxes.hello_box(environment, label=f"{label}-hello")
@@ -110,10 +110,10 @@ def compute_golden(
     label: str,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> dict[int, tuple[GoldenCase, ...]]:
-    """Return the golden cases of every seed, from the store where it has them, else from one reference box.
+    """Return the golden cases of every seed, from the store or else from one reference box.
 
-    What the store returns is checked; a damaged entry is computed anew. Raises :class:`GoldenError` when the reference
-    box fails, :class:`SandboxError` when it cannot run.
+    Stored entries are checked; a damaged one is computed again. Raises :class:`GoldenError` when the reference box
+    fails, :class:`SandboxError` when it cannot run.
     """
     family = box_family(sandbox=sandbox, environment=task.environment, label=label, cancelled=cancelled)
     digest = sandbox.environment_digest(task.environment)
@@ -140,9 +140,10 @@ def run_reference(
     family: str | None = None,
     variables: tuple[tuple[str, str], ...] = (),
 ) -> dict[int, tuple[GoldenCase, ...]]:
-    """The golden cases of ``seeds`` from one reference box, whatever is stored; ``variables`` go into its environment.
+    """Compute the golden cases of ``seeds`` in one reference box, ignoring the store.
 
-    Raises as :func:`compute_golden` does, and :class:`SandboxError` for a box of another processor family.
+    ``variables`` are added to its environment. Raises like :func:`compute_golden`, and :class:`SandboxError` for a box
+    of another processor family.
     """
     spec, nonce = boxes.reference_box(task, seeds=seeds, label=f"{label}-golden", variables=variables)
     talk = boxes.talk(sandbox, spec, nonce, cancelled=cancelled, family=family)
@@ -181,7 +182,7 @@ def _failure_text(message: Data) -> str:
 
 
 def _dump(cases: tuple[GoldenCase, ...]) -> bytes:
-    # The count comes first, so that an entry cut between two messages is noticed.
+    # The count comes first, so that an entry truncated between two messages is detected.
     return b"".join([frames.encode(len(cases)), *(frames.encode([c.index, c.case, c.output]) for c in cases)])
 
 

@@ -1,4 +1,4 @@
-"""How a task revision is graded, whatever its protocol: what audits, runs and attacks call alike."""
+"""Grade answers to a task revision under either protocol, for audits, runs and attacks alike."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ if TYPE_CHECKING:
 TRIES = 3
 _Found = TypeVar("_Found")
 OUTSIDE_SECONDS = 1800.0
-"""What grading may take outside of its boxes: copying trees, starting containers, comparing."""
+"""Time that grading may take outside its boxes: copying trees, starting containers, comparing."""
 
 
 @dataclass(frozen=True)
 class Grader:
-    """Grades candidates' trees by the tests of ``revision``, with the private seeds of ``epoch``."""
+    """Grades candidates' trees with the tests of ``revision`` and the private seeds of ``epoch``."""
 
     revision: TaskRevision
     epoch: SeedEpoch
 
     @property
     def environment(self) -> str:
-        """The environment that the tests run in. Raises ``SandboxError`` when a task of upstream's has none."""
+        """The environment that the tests run in. Raises ``SandboxError`` when an upstream task has none."""
         return environment_of(self.revision) if self._is_upstream else self.revision.environment
 
     @property
@@ -66,17 +66,17 @@ class Grader:
 
     @property
     def masked_tree(self) -> Path:
-        """The masked repository, as candidates get it. Read-only."""
+        """The masked repository that candidates get. Read-only."""
         return tree_path(self.revision.repository_hash)
 
     @property
     def reference_tree(self) -> Path:
-        """The same with the golden file in the goal file's place. Read-only, and never in a candidate's box."""
+        """The masked repository with the golden file in the goal file's place. Never mounted in a candidate's box."""
         return tree_path(self.revision.grading_hash) / "reference"
 
     @cached_property
     def task(self) -> SealedTask:
-        """The sealed task in its pure form: files and check as the content store holds them."""
+        """The sealed task as plain data: files and check from the content store."""
         revision = self.revision
         return SealedTask(
             name=revision.task.slug,
@@ -89,7 +89,7 @@ class Grader:
 
     @cached_property
     def upstream_task(self) -> UpstreamTask:
-        """The upstream task in its pure form. Raises ``SandboxError`` when it has no environment."""
+        """The upstream task as plain data. Raises ``SandboxError`` when it has no environment."""
         revision = self.revision
         entry = environment_list().entry(self.environment)
         return UpstreamTask(
@@ -106,18 +106,18 @@ class Grader:
 
     @property
     def has_upstream_test(self) -> bool:
-        """Whether a sealed task of an overlay has a unit test of the suite's authors that may run beside it."""
+        """Whether an overlay's sealed task has a unit test of the suite's authors that may run beside it."""
         revision = self.revision
         return bool(not self._is_upstream and revision.unit_test_file) and not revision.overlay.get("upstream_reasons")
 
     @property
     def runs_upstream_test(self) -> bool:
-        """Whether the audit found that it runs here, with the reference in it."""
+        """Whether the audit found that this test runs here and passes the reference."""
         return self.has_upstream_test and bool(self.revision.audit.get("upstream", {}).get("runs"))
 
     @cached_property
     def private_seeds(self) -> tuple[int, ...]:
-        """The seeds of this epoch that nobody is shown; upstream's tests have none."""
+        """This epoch's private seeds, which are never shown; upstream's tests have none."""
         if self._is_upstream:
             return ()
         count, public = self.task.check.private_seed_count, self.task.check.public_seeds
@@ -125,17 +125,17 @@ class Grader:
 
     @property
     def most_seconds(self) -> float:
-        """How long :meth:`grade` can take while every box keeps to its own limit."""
+        """How long :meth:`grade` can take while every box keeps within its limit."""
         if self._is_upstream:
             return self.upstream_task.wall_seconds + OUTSIDE_SECONDS
         check = self.task.check
         seeds = len(check.public_seeds) + len(self.private_seeds)
         beside = self.upstream_task.wall_seconds if self.runs_upstream_test else 0.0
-        # The reference gets twice the time for each seed; the answer has a public and a private box.
+        # The reference gets twice the time per seed; the answer has a public and a private box.
         return HELLO_SECONDS + (2 * seeds + 2) * check.wall_seconds + beside + OUTSIDE_SECONDS
 
     def environment_digest(self) -> str:
-        """What a submission is pinned to when it is measured here now. Raises ``SandboxError``."""
+        """Return the environment digest that a submission measured now is pinned to. Raises ``SandboxError``."""
         return configured_sandbox().environment_digest(self.environment)
 
     def grade(
@@ -147,7 +147,7 @@ class Grader:
         private: bool = True,
         sandbox: Sandbox | None = None,
     ) -> Verdict:
-        """Grade the repository ``tree`` with an answer in it; without ``private`` by the public seeds alone.
+        """Grade the repository ``tree``, which holds an answer; without ``private`` by the public seeds alone.
 
         Raises ``SandboxError`` for infrastructure errors and ``RunCancelledError``.
         """
@@ -172,18 +172,18 @@ class Grader:
         cancelled: Callable[[], bool] = lambda: False,
         sandbox: Sandbox | None = None,
     ) -> Verdict:
-        """What the suite's own unit test says of ``tree``, even if a sealed test decides. Raises as :meth:`grade`."""
+        """Grade ``tree`` by the suite's own unit test, even if a sealed test decides. Raises like :meth:`grade`."""
         sandbox = sandbox or configured_sandbox()
         return grade_upstream(sandbox=sandbox, task=self.upstream_task, tree=tree, label=label, cancelled=cancelled)
 
     def grade_goal_files(
         self, texts: Sequence[bytes], *, label: str, seconds: float, preload: Sequence[str] = ()
     ) -> list[Outcome]:
-        """The outcome of each of ``texts`` in the goal file's place, with at most ``seconds`` of processor time each.
+        """Return the outcome of each of ``texts`` in the goal file's place.
 
-        For an audit's many tries: under the sealed protocol they share a box, which imports ``preload`` once, and get
-        no more than ten times the time that the reference takes there. Raises ``SandboxError`` for infrastructure
-        errors.
+        For an audit's many tries. Each text gets at most ``seconds`` of processor time. Under the sealed protocol they
+        share a box, which imports ``preload`` once, and get at most ten times the reference's time there. Raises
+        ``SandboxError`` for infrastructure errors.
         """
         sandbox = configured_sandbox()
         if self._is_upstream:
@@ -210,7 +210,7 @@ class Grader:
 
 
 def check_from_settings(stored: dict[str, Any]) -> Check:
-    """The typed check of what the importer validated and stored (``check`` in info.json)."""
+    """Return the typed form of the check that the importer validated and stored (``check`` in info.json)."""
     comparison = stored.get("comparison") or {}
     return Check(
         public_seeds=tuple(stored["public_seeds"]),
@@ -223,7 +223,7 @@ def check_from_settings(stored: dict[str, Any]) -> Check:
 
 
 def retried(measure: Callable[[], _Found]) -> _Found:
-    """What ``measure`` returns; tried a few times, since an infrastructure error says nothing of what is measured."""
+    """Call ``measure`` up to ``TRIES`` times and return its result: infrastructure errors are retried."""
     for _ in range(TRIES - 1):
         try:
             return measure()
@@ -236,7 +236,7 @@ def retried(measure: Callable[[], _Found]) -> _Found:
 
 @contextmanager
 def writable_copy(tree: Path) -> Iterator[Path]:
-    """A copy of a stored tree in a scratch folder, for an answer to be put into; removed afterwards."""
+    """Copy a stored tree to a scratch folder, for an answer to be added; remove it afterwards."""
     folder = Path(mkdtemp(prefix="tree-", dir=scratch_folder()))
     try:
         shutil.copytree(tree, folder, copy_function=shutil.copyfile, symlinks=True, dirs_exist_ok=True)

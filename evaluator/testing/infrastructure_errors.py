@@ -1,4 +1,4 @@
-"""Say what an infrastructure error means: for maintainers, for everybody, and for the run that it ended."""
+"""Classify infrastructure errors: a reason for maintainers, a public one, and what they mean for the run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ BUG: Final = "an error of the evaluator"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """``reason`` is for maintainers, ``public`` for everybody. ``everywhere``: no run could do better on this machine.
+class InfrastructureError:
+    """``reason`` is for maintainers, ``public`` for everyone. ``everywhere``: every run on this machine would fail.
 
-    ``is_bug`` asks for a traceback in the log.
+    ``is_bug`` requests a traceback in the log.
     """
 
     reason: str
@@ -25,23 +25,27 @@ class Fault:
     is_bug: bool = False
 
 
-def fault_of(error: Exception) -> Fault:
-    """What ``error``, which ended an evaluation, is."""
+def infrastructure_error_of(error: Exception) -> InfrastructureError:
+    """Classify ``error``, which ended an evaluation."""
     if isinstance(error, GoldenError):
-        # It names private seeds and quotes the golden code: for the operator's log, never for a page.
-        return Fault(
-            "The task's reference could not be run; the worker's log says why.",
+        # It names private seeds and quotes golden code: only for the operator's log, never for a page.
+        return InfrastructureError(
+            "The task's reference could not be run; see the worker's log.",
             "the task's reference could not be run",
             is_bug=True,
         )
     if isinstance(error, DATABASE_IS_AWAY):
-        return Fault(f"The database did not answer: {error}", "the database did not answer", everywhere=True)
+        return InfrastructureError(
+            f"The database did not answer: {error}", "the database did not answer", everywhere=True
+        )
     if isinstance(error, OSError):
         if means_full(error):
-            reason = f"The disk that DATA_DIR lies on is full, or its quota is used up: make room on it. ({error})"
-            return Fault(reason, DISK_IS_FULL, everywhere=True)
-        return Fault(f"The host failed: {error}", HOST_FAILED)
+            reason = f"The disk of DATA_DIR is full, or its quota is used up: free some space on it. ({error})"
+            return InfrastructureError(reason, DISK_IS_FULL, everywhere=True)
+        return InfrastructureError(f"The host failed: {error}", HOST_FAILED)
     if isinstance(error, SandboxError):
         everywhere = isinstance(error, SandboxUnavailableError) or error.public == DISK_IS_FULL
-        return Fault(str(error), error.public, everywhere=everywhere)
-    return Fault(f"The evaluator failed ({type(error).__name__}: {error}); see its log.", BUG, is_bug=True)
+        return InfrastructureError(str(error), error.public, everywhere=everywhere)
+    return InfrastructureError(
+        f"The evaluator failed ({type(error).__name__}: {error}); see its log.", BUG, is_bug=True
+    )

@@ -1,4 +1,4 @@
-"""Make what a box printed, and the errors that it reported, fit to be stored and shown."""
+"""Clean a box's output and reported errors, so that they can be stored and shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def clean_text(text: str) -> str:
-    """Remove terminal sequences and controls (newline and tab stay); write out marks that reorder or hide text."""
+    """Remove terminal sequences and control characters (except newline and tab); spell out marks that hide text."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return with_visible_marks(_CONTROL.sub("", _TERMINAL_SEQUENCE.sub("", text)))
 
@@ -27,7 +27,7 @@ def clean_text(text: str) -> str:
 def clean_log(raw: bytes, *, truncated: bool = False, limit: int = MAX_LOG_BYTES) -> str:
     """Return a box's stderr as text of at most ``limit`` bytes of UTF-8, with a mark where it was cut.
 
-    ``truncated`` says that the sandbox has already cut it. Bytes that are no UTF-8 become U+FFFD.
+    ``truncated``: the sandbox has already cut it. Bytes that are not UTF-8 become U+FFFD.
     """
     text = clean_text(raw.decode("utf-8", "replace"))
     mark = CUT_MARK.encode()
@@ -38,9 +38,9 @@ def clean_log(raw: bytes, *, truncated: bool = False, limit: int = MAX_LOG_BYTES
 
 
 def error_text(error: Any) -> str:
-    """``Type: message`` and the traceback's lines of an error as a driver describes it. Its content may be forged.
+    """Format an error reported by a driver as ``Type: message`` and traceback lines. Its content may be forged.
 
-    Raises TypeError or KeyError for anything else than such an object.
+    Raises TypeError or KeyError for anything but such an object.
     """
     heading = ": ".join(part for part in (error["type"], error["message"]) if isinstance(part, str) and part)
     trace = error["traceback"] if isinstance(error["traceback"], list) else []

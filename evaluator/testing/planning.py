@@ -17,17 +17,17 @@ from submissions.models import Implementation, Submission
 
 
 def plan(submission_id: int) -> list[int]:
-    """Make the test run of every implementation that has none, and queue those that need a box. Idempotent.
+    """Create a test run for every implementation that has none, and queue those that need a box. Idempotent.
 
-    What needs no box is decided here: ``not_attempted`` where there is no answer, ``bad_patch`` where it could not be
-    applied. Returns the ids of the queued runs.
+    Runs without a box are decided here: ``not_attempted`` without an answer, ``bad_patch`` for an answer that does not
+    apply. Returns the ids of the queued runs.
     """
     with transaction.atomic():
-        # The sweep may come upon a submission in the moment in which it is planned for the first time.
+        # The sweep may find a submission at the moment when it is planned for the first time.
         queued = Submission.objects.select_for_update(of=("self",)).filter(
             pk=submission_id, state=SubmissionState.QUEUED
         )
-        # What is still being asked must not be counted as not attempted, whoever queued it.
+        # An open question must not count as not attempted, no matter which caller plans.
         queued = queued.filter(Q(generation__isnull=True) | Q(generation__state=GenerationState.DONE))
         if queued.first() is None:
             return []

@@ -1,4 +1,4 @@
-"""Where a submission stands, and how many of the counted tasks it passes."""
+"""A submission's state, and how many of the counted tasks it passes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def passed_by_trial(submission: Submission, revisions: Iterable[TaskRevision]) -> dict[int, list[bool]]:
-    """Id of each of ``revisions`` that counts -> of each trial, whether its newest result is a pass; no result is none.
+    """Map the id of each counted revision to its trials: whether the newest result passes; no result is no pass.
 
-    pass@1 is the mean of these over the tasks and the submission's trials; board, pass@k and ``submit`` read them here.
+    pass@1 is the mean of these over the tasks and the submission's trials. Board, pass@k and ``submit`` use this.
     """
     newest: dict[tuple[int, int], bool] = {}
     runs = TestRun.objects.current().filter(implementation__submission=submission, state=RunState.DONE).order_by("pk")
@@ -35,17 +35,17 @@ def passed_by_trial(submission: Submission, revisions: Iterable[TaskRevision]) -
 
 
 def passed_trials(submission: Submission, revisions: Iterable[TaskRevision]) -> dict[int, int]:
-    """Id of each of ``revisions`` that counts -> in how many trials it passes."""
+    """Map the id of each counted revision to the number of trials that pass."""
     return {revision: sum(passed) for revision, passed in passed_by_trial(submission, revisions).items()}
 
 
 def summary(submission: Submission) -> dict[str, Any]:
-    """What ``submit --json`` prints: submission, state, tests (passed, total), left_out and tasks.
+    """Return the output of ``submit --json``: submission, state, tests (passed, total), left_out and tasks.
 
-    ``tests`` counts as the board does: tasks that are not left out, each by the share of its trials that pass.
-    ``answers_passed`` counts every answer that passes, ``audited_later`` the tasks that may count after their audit.
-    In ``tasks`` (task, outcome, seconds) every answer has a row, with several trials ``trial`` too. ``outcome`` is
-    empty while it is not decided.
+    ``tests`` counts like the board: tasks that are not left out, each by its fraction of passing trials.
+    ``answers_passed`` counts every passing answer, ``audited_later`` the tasks that may count after their audit.
+    ``tasks`` (task, outcome, seconds; with several trials also ``trial``) has a row per answer. ``outcome`` is empty
+    while it is undecided.
     """
     runs = (
         TestRun.objects.current()

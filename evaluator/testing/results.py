@@ -1,4 +1,4 @@
-"""Decide a test run: an accepted verdict, an infrastructure error, and what both mean for the submission."""
+"""Decide a test run by a verdict or an infrastructure error, and update its submission."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evaluator.testing.types import Verdict
 
 LONGEST_WAIT_SECONDS = 300
-"""How long a run waits at most between two tries while this machine can start no box at all."""
+"""Longest wait between two tries while this machine cannot start any box."""
 
 WAITING = "waiting for the sandbox"
 
@@ -40,8 +40,8 @@ def accept(
 ) -> bool:
     """Store the verdict if ``claim`` still holds its run; return whether it did. A late result is discarded.
 
-    ``beside`` is what the suite's own unit test says where a sealed one decides, or why it says nothing.
-    Raises ``SandboxError`` when meanwhile another run of the submission was decided in another environment.
+    ``beside`` is the verdict of the suite's own unit test where a sealed one decides, or why there is none.
+    Raises ``SandboxError`` if another run of the submission was meanwhile decided in another environment.
     """
     with transaction.atomic():
         accepted = leases.finish(
@@ -60,7 +60,7 @@ def accept(
         if accepted:
             _pin(claim.run_id, environment, environment_digest)
         _end_attempt(claim, AttemptState.ACCEPTED if accepted else AttemptState.LOST, "")
-    # Even when it was not accepted: the answer to an earlier commit of the same verdict may have been lost.
+    # Even if it was not accepted: the answer to an earlier commit of the same verdict may have been lost.
     finalise_run(claim.run_id)
     return accepted
 
@@ -75,7 +75,7 @@ def _stored_beside(beside: Verdict | SandboxError | None) -> dict[str, Any]:
 
 
 def _pin(run_id: int, environment: str, digest: str) -> None:
-    """The first decided run decides for all. The row lock puts two that end at the same moment one after the other."""
+    """Pin the submission to the first decided run's environment. The row lock serialises runs that end together."""
     run = TestRun.objects.select_related("implementation").get(pk=run_id)
     submission = Submission.objects.select_for_update().get(pk=run.implementation.submission_id)
     task_environments.require_same(run, environment=environment, digest=digest)
@@ -84,7 +84,7 @@ def _pin(run_id: int, environment: str, digest: str) -> None:
 
 
 def finalise_run(run_id: int) -> None:
-    """Move on what waits for the run: its submission, or its re-evaluation."""
+    """Update the submission or re-evaluation that waits for the run."""
     run = (
         TestRun.objects.select_related("implementation")
         .only("reevaluation", "implementation__submission")
@@ -97,10 +97,10 @@ def finalise_run(run_id: int) -> None:
 
 
 def record_infra(claim: Attempt, *, reason: str, public: str, everywhere: bool = False) -> None:
-    """Store an infrastructure error: try again later, and after three tries hold the run for an operator.
+    """Store an infrastructure error: retry later, and after three tries hold the run for an operator.
 
-    ``reason`` is for maintainers, ``public`` what the submitter reads. An error that lies ``everywhere`` on this
-    machine (no box can be started at all) is not the run's: it waits, longer each time, and is never held.
+    ``reason`` is for maintainers, ``public`` for the submitter. An ``everywhere`` error of this machine (no box can be
+    started at all) does not count against the run: it waits, longer each time, and is never held.
     """
     with transaction.atomic():
         if everywhere:
@@ -125,7 +125,7 @@ def _longer_each_time(run_id: int) -> timedelta:
 
 
 def expire_runs() -> list[int]:
-    """Count an infrastructure error for every run whose worker stopped renewing its lease; return the runs' ids."""
+    """Count an infrastructure error for every run with an expired lease; return the runs' ids."""
     with transaction.atomic():
         lost = leases.expire(TestRun)
         Attempt.objects.filter(run__in=lost, state=AttemptState.RUNNING).update(
@@ -137,7 +137,7 @@ def expire_runs() -> list[int]:
 
 
 def release(claim: Attempt, *, reason: str) -> None:
-    """Give an unfinished run back at once (the worker is being stopped), without counting an error."""
+    """Return an unfinished run to the queue at once (its worker is stopping), without counting an error."""
     with transaction.atomic():
         freed = leases.release(TestRun, claim.run_id, claim.token)
         _end_attempt(claim, AttemptState.LOST, reason)
@@ -146,7 +146,7 @@ def release(claim: Attempt, *, reason: str) -> None:
 
 
 def cancel_runs(submission_id: int) -> None:
-    """Drop what waits for a submission and take the token from what runs; heartbeats then stop the boxes."""
+    """Cancel a submission's waiting runs and revoke the tokens of running ones; heartbeats then stop the boxes."""
     stop_runs(TestRun.objects.filter(implementation__submission_id=submission_id), "The submission was cancelled.")
 
 

@@ -1,15 +1,15 @@
-"""Grade one candidate by the sealed protocol: it computes, it never sees what is expected. docs/design/verdicts.md.
+"""Grade one candidate by the sealed protocol: it computes outputs, but never sees the expected ones.
 
-The candidate's tree runs in one box on the cases of the public seeds and in another one on those of the private
-seeds. What the boxes send back is compared here, outside, with the golden outputs. Outcomes of a case:
+See docs/design/verdicts.md. The candidate's tree runs in one box on the cases of the public seeds, and in another on
+those of the private seeds. The boxes' outputs are compared here, outside, with the golden ones. Outcomes of a case:
 
-``passed``, ``wrong_output``   by comparison; also ``wrong_output`` when the output is no plain data
+``passed``, ``wrong_output``   by comparison; also ``wrong_output`` when the output is not plain data
 ``raised``                     the goal function or an import raised (``sys.exit`` too), or the process ended early
                                (``os._exit``, a signal) before it answered the case
 ``timeout``, ``out_of_memory``, ``output_limit``   how the box ended before it answered the case
-``tampering``                  only for messages that the driver cannot have written: bytes that are none, unknown
-                               kinds or fields, case numbers out of order, repeated or unknown. Then nothing from that
-                               box is believed, and a maintainer looks at the answer.
+``tampering``                  only for messages that the driver cannot have written: invalid bytes, unknown kinds or
+                               fields, case numbers out of order, repeated or unknown. Then nothing from that box is
+                               trusted, and a maintainer inspects the answer.
 
 Where only private cases fail, the run's outcome is ``wrong_output``, however they ended.
 
@@ -76,8 +76,8 @@ def grade(
 ) -> Verdict:
     """Run ``candidate_tree`` (the repository with the answer in it) and return the verdict.
 
-    Boxes are labelled ``label`` plus a suffix. The private seeds are not run after a public box that ran out of time or
-    memory; their cases are then missing from the verdict.
+    Boxes are labelled ``label`` plus a suffix. If the public box runs out of time or memory, the private seeds are not
+    run, and their cases are missing from the verdict.
 
     Raises :class:`SandboxError` (a :class:`GoldenError` when the reference fails) for infrastructure errors and
     :class:`~evaluator.sandbox.types.RunCancelledError` when ``cancelled``.
@@ -114,10 +114,10 @@ def grade_variants(
     golden: GoldenFolder,
     label: str,
 ) -> list[Outcome]:
-    """How each variant of the goal file fares on the cases of all seeds, in as few boxes as they leave standing.
+    """Return the outcome of each variant of the goal file on the cases of all seeds, in as few boxes as possible.
 
-    They share a box, so this is for texts that nobody submitted: the audit's. Those that had no turn because the box
-    was stopped get another one. Raises as :func:`grade` does.
+    Variants share a box, so they must not be submitted texts: only the audit's own. Variants that had no turn because
+    the box was stopped get another box. Raises like :func:`grade`.
     """
     seeds = tuple(dict.fromkeys((*task.check.public_seeds, *private_seeds)))
     expected = compute_golden(sandbox=sandbox, task=task, seeds=seeds, golden=golden, label=label)
@@ -134,13 +134,13 @@ def grade_variants(
         found = [_outcome(_judge_box(each, spec, cases, task.check)) for each in _talks_of_variants(talk)]
         if found[:1] != [Outcome.PASSED]:
             raise SandboxError(f"box {spec.label}: the reference does not pass beside its variants ({found[:1]})")
-        # A box may be stopped for one variant when the next one runs already: only the first is to blame for certain.
+        # A box may be stopped for one variant while the next one runs already: only the first one certainly caused it.
         outcomes += found[1:] or [outcome_of_ending(talk.result.ending)]
     return outcomes
 
 
 def _talks_of_variants(talk: boxes.Talk) -> Iterator[boxes.Talk]:
-    """What each variant that came to its end said, as if it had had a box of its own."""
+    """Yield the messages of each finished variant, as if it had its own box."""
     messages: list[Data] = []
     for message in talk.messages:
         if isinstance(message, dict) and message.get("kind") == "ended":
@@ -158,7 +158,7 @@ def _outcome(judged: list[CaseResult]) -> Outcome:
 def _judge_box(talk: boxes.Talk, spec: BoxSpec, cases: list[tuple[int, GoldenCase]], check: Check) -> list[CaseResult]:
     answers = _read_answers(talk, len(cases))
     if answers is None:
-        error = "the box sent bytes that the driver does not write; nothing from it is believed"
+        error = "the box sent bytes that the driver does not write; nothing from it is trusted"
         return [CaseResult(seed, case.index, True, Outcome.TAMPERING, error=error) for seed, case in cases]
     judged = [_judge_case(seed, case, answer, check) for (seed, case), answer in zip(cases, answers, strict=False)]
     outcome = outcome_of_ending(talk.result.ending)
@@ -170,7 +170,7 @@ def _judge_box(talk: boxes.Talk, spec: BoxSpec, cases: list[tuple[int, GoldenCas
 
 
 def _read_answers(talk: boxes.Talk, count: int) -> list[dict[str, Data]] | None:
-    """The answers to the first cases, in order, or None when a message cannot be the driver's."""
+    """Return the answers to the first cases, in order, or None when a message cannot be the driver's."""
     answers: list[dict[str, Data]] = []
     for message in talk.messages:
         if len(answers) == count or not isinstance(message, dict) or not _answers(message, len(answers)):
@@ -202,12 +202,12 @@ def _judge_case(seed: int, case: GoldenCase, answer: dict[str, Data], check: Che
 
 
 def outcome_of_ending(ending: Ending) -> Outcome:
-    """What a box's end means for what it had not answered yet."""
+    """Return the outcome of cases that a box had not answered when it ended."""
     return _OUTCOME_OF_ENDING[ending]
 
 
 def ending_text(result: BoxResult, spec: BoxSpec) -> str:
-    """How the box ended before it had answered everything, in words."""
+    """Describe how the box ended before it had answered everything."""
     limits = spec.limits
     if result.ending is Ending.SIGNALLED:
         return f"the process was killed by {_signal_name(result.signal)} before all cases were answered"
@@ -228,12 +228,11 @@ def _signal_name(number: int | None) -> str:
 
 
 def _verdict(public: list[CaseResult], private: list[CaseResult], public_result: BoxResult) -> Verdict:
-    """Of ``private``, which are judged like ``public``, only the outcomes are kept.
+    """Combine the cases. Of ``private``, which are judged like ``public``, only the outcomes are kept.
 
-    Where the public cases pass, all that outcome, reason and time tell of the private ones is how many passed.
-
-    An answer could otherwise report their inputs, bit by bit, by the way in which it fails. How each of them ended is
-    in ``cases``, for whoever reads the database.
+    If the public cases pass, outcome, reason and time reveal only how many private ones passed. Otherwise an answer
+    could report their inputs, bit by bit, through the way in which it fails. The outcome of each is in ``cases``, for
+    operators who read the database.
     """
     failing = next((case for case in public if case.outcome is not Outcome.PASSED), None)
     passed = sum(case.outcome is Outcome.PASSED for case in private)

@@ -1,4 +1,4 @@
-"""Outcomes of test runs and of their cases, in words, as pages of every room show them."""
+"""Describe outcomes of test runs and their cases for pages of all rooms."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _STATE_TEXTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """An outcome (or, before there is one, a state) in words, and the CSS class of its colour."""
+    """The text of an outcome (or, before there is one, a state), and the CSS class of its colour."""
 
     text: str
     css: str
 
 
 def badge_of(run: TestRun | None, *, counts: bool = True, taken: str = "") -> Badge:
-    """How a test run is shown; None is an answer whose run was not planned yet.
+    """Return how a test run is shown; None is an answer whose run is not planned yet.
 
-    A task without an answer has failed only where that ``counts``: its submission is scored (before that, this is
-    decided first of all), and the task is in a percentage. ``taken`` is the ``AnswerTaken`` of a model that was asked.
+    A task without an answer counts as failed only if ``counts``: its submission is scored (before that, this is the
+    first result decided), and the task is in a percentage. ``taken`` is the ``AnswerTaken`` of a model's answer.
     """
     if run is None:
         return Badge("waiting", "pending")
@@ -47,12 +47,12 @@ def badge_of(run: TestRun | None, *, counts: bool = True, taken: str = "") -> Ba
 
 
 def outcome_badge(outcome: str) -> Badge:
-    """How an outcome of a run or of one case is shown."""
+    """Return how an outcome of a run or a case is shown."""
     return Badge(Outcome(outcome).words, "passed" if outcome == Outcome.PASSED else "failed")
 
 
 def newest(runs: Iterable[TestRun]) -> TestRun | None:
-    """The run that decides an answer: the newest that ended, else the newest of all. ``runs`` are oldest first."""
+    """Return the run that decides an answer: the newest that ended, else the newest. ``runs`` are oldest first."""
     ordered = list(runs)
     ended = [run for run in ordered if run.state == RunState.DONE]
     return ended[-1] if ended else ordered[-1] if ordered else None
@@ -60,8 +60,8 @@ def newest(runs: Iterable[TestRun]) -> TestRun | None:
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """One public case. ``headline`` is the first line of its difference or error, ``detail`` all of it where there
-    is more. The first failing case is ``opened``. Only tests of upstream's have a ``name``, and no seed.
+    """One public case. ``headline`` is the first line of its difference or error, ``detail`` the whole text if there
+    is more. The first failing case is ``opened``. Only upstream's tests have a ``name``, and no seed.
     """
 
     number: int
@@ -75,14 +75,14 @@ class CaseRow:
 
 @dataclass(frozen=True, slots=True)
 class PrivateCases:
-    """All that anybody is shown of a run's private cases, whatever lies in the database."""
+    """All that pages show of a run's private cases, no matter what the database holds."""
 
     passed: int
     total: int
 
 
 def case_rows(run: TestRun | None) -> tuple[list[CaseRow], PrivateCases]:
-    """The public cases of a run, and how many private ones passed."""
+    """Return a run's public cases, and how many private ones passed."""
     public: list[CaseRow] = []
     private: list[bool] = []
     for case in run.cases if run else []:

@@ -1,4 +1,4 @@
-"""The types that flow through grading: seeds, cases, verdicts. No Django here.
+"""Types used in grading: seeds, cases, verdicts. No Django here.
 
 Source: docs/design/verdicts.md.
 """
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Data: TypeAlias = "bool | int | float | str | list[Data] | dict[str, Data] | NDArray[np.generic] | None"
-    """What may cross a box's wall: plain data and raw arrays, never objects."""
+    """What boxes exchange with the outside: plain data and raw arrays, never objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """How one output is compared: exactly, or within ``|actual - expected| <= atol + rtol * |expected|``.
 
-    Structure, dtype kind, shape and finiteness are compared before values, whatever the tolerances.
+    Structure, dtype kind, shape and finiteness are compared before values, regardless of the tolerances.
     With ``ordered`` false a list (or a one-dimensional array) is compared as a multiset.
     """
 
@@ -80,7 +80,7 @@ class SealedTask:
 class CaseResult:
     """One case of one seed, or one test of an upstream unit test file, which has a ``name`` and no seed.
 
-    ``difference`` and ``error`` are empty for private seeds; ``outcome`` of these is for operators alone.
+    ``difference`` and ``error`` are empty for private seeds; their ``outcome`` is for operators only.
     """
 
     seed: int | None
@@ -94,10 +94,10 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a test run: the first public case that fails decides the outcome.
+    """The result of a test run: the first failing public case decides the outcome.
 
-    Where all of them pass and private ones fail, it is ``WRONG_OUTPUT``, however these ended, and ``reason`` says how
-    many passed. ``log`` is what the candidate printed in the public box, bounded, control characters stripped;
+    If all of them pass and private ones fail, it is ``WRONG_OUTPUT``, however these ended, and ``reason`` gives the
+    number that passed. ``log`` is what the candidate printed in the public box, bounded, without control characters;
     ``seconds`` is how long the public cases took.
     """
 

@@ -1,6 +1,6 @@
-"""Grade one answer by upstream's own unit test. docs/design/verdicts.md.
+"""Grade one answer by upstream's own unit test. See docs/design/verdicts.md.
 
-The answer runs beside the test, as upstream does it, and every page shows what that does not protect against.
+The answer runs in the test's box, as in upstream's own setup; every page states what this does not protect against.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def grade_upstream(
     label: str,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Verdict:
-    """Run the unit test on ``tree``, the repository with the answer in it.
+    """Run the unit test on ``tree``, the repository with the answer in it, and return the verdict.
 
     The box is labelled ``label`` plus a suffix. Raises ``SandboxError`` for infrastructure errors and
     ``RunCancelledError`` when ``cancelled``.

@@ -1,4 +1,4 @@
-"""What a task of the upstream protocol is made of, and the box that its test and its answers run in."""
+"""Define a task of the upstream protocol, and the box that runs its test and answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT_WALL_SECONDS = 600.0
 DEFAULT_MEMORY_BYTES = 4096 * 1024 * 1024
 WALL_PER_PROCESSOR_SECOND = 4
 SLACK_BYTES = 256 * 1024 * 1024
-"""How much a test may write beside its copy of the repository."""
+"""How much a test may write besides its copy of the repository."""
 SLACK_FILES = 8192
 REPORT_BYTES = 64 * 1024 * 1024
 
@@ -36,9 +36,9 @@ class UpstreamTask:
     """What the evaluator needs of one revision of the upstream protocol. Tests make it from folders.
 
     ``repository`` is the masked repository, ``grading`` the folder that the importer stored for grading.
-    ``repository_name`` is what upstream calls the repository's folder, ``unit_test_file`` a path in it, ``search_path``
-    folders in it whose packages are imported as if they were installed. Without ``cpu_seconds`` a box may compute all
-    the time that it has.
+    ``repository_name`` is upstream's name of the repository's folder, ``unit_test_file`` a path in it, ``search_path``
+    folders in it whose packages are imported as if they were installed. Without ``cpu_seconds`` a box may use the
+    processor all the time.
     """
 
     goal: Goal
@@ -58,13 +58,13 @@ class UpstreamTask:
         return self.grading / "reference"
 
     def limited(self, seconds: float) -> UpstreamTask:
-        """The same with at most ``seconds`` of processor time; the wall's clock is generous, for busy machines."""
+        """Return the task with at most ``seconds`` of processor time; the wall-clock limit allows for busy machines."""
         wall = min(self.wall_seconds, WALL_PER_PROCESSOR_SECOND * seconds)
         return replace(self, cpu_seconds=seconds, wall_seconds=wall)
 
 
 def test_box(task: UpstreamTask, *, tree: Path, label: str) -> tuple[BoxSpec, str]:
-    """The box that runs the unit test in ``tree``, and the nonce that its hello must carry."""
+    """Return the box that runs the unit test in ``tree``, and the nonce that its hello must carry."""
     size, files, largest = _measure(tree)
     limits = Limits(
         wall_seconds=task.wall_seconds,
@@ -76,7 +76,7 @@ def test_box(task: UpstreamTask, *, tree: Path, label: str) -> tuple[BoxSpec, st
         output_bytes=REPORT_BYTES,
         open_files=1024,
     )
-    # The folder has upstream's name as far as it can be one in a box.
+    # The folder has upstream's name if that is valid in a box.
     has_name = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,100}", task.repository_name)
     folder = task.repository_name if has_name else "repository"
     span = goal_span(task, tree)
@@ -94,7 +94,7 @@ def test_box(task: UpstreamTask, *, tree: Path, label: str) -> tuple[BoxSpec, st
 
 
 def goal_span(task: UpstreamTask, tree: Path) -> tuple[int, int] | None:
-    """The goal's first and last line in the test file, where the two are one file; else None."""
+    """Return the goal's first and last line in the test file if the two are one file; else None."""
     if task.goal.file != task.unit_test_file:
         return None
     try:
@@ -105,7 +105,7 @@ def goal_span(task: UpstreamTask, tree: Path) -> tuple[int, int] | None:
 
 
 def _measure(tree: Path) -> tuple[int, int, int]:
-    """Bytes (in whole blocks), entries and the largest file's bytes of a tree."""
+    """Return a tree's bytes (in whole blocks), entries, and the bytes of its largest file."""
     size = entries = largest = 0
     for folder, names, files in os.walk(tree):
         entries += len(names) + len(files)

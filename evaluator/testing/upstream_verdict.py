@@ -1,8 +1,8 @@
-"""From the report of an upstream test's box to a verdict.
+"""Turn the report of an upstream test's box into a verdict.
 
-Upstream's rule is that the log says "Passed" and does not say "Failed". Ours asks for more: the file ran to its end,
-with exit code 0, no test failed or raised, nothing says "Failed", something says "Passed" or at least one assertion
-was executed, and no file of the repository was changed.
+Upstream's rule is that the log contains "Passed" and not "Failed". The rule here is stricter: the file ran to its end
+with exit code 0, no test failed or raised, "Failed" occurs nowhere, "Passed" occurs or at least one assertion was
+executed, and no file of the repository was changed.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _FIELDS = {"exit_code", "signal", "events", "flooded", "logs", "printed", "chang
 
 @dataclass
 class _Case:
-    """One test while its events are read."""
+    """One test whose events are being read."""
 
     name: str
     outcome: Outcome | None = None
     error: str = ""
 
     def fails(self, outcome: Outcome, error: str) -> None:
-        """Note a failure; the first one stays."""
+        """Record a failure; the first one stays."""
         if self.outcome in (None, Outcome.PASSED):
             self.outcome, self.error = outcome, error
 
 
 @dataclass
 class _Reading:
-    """What the events and logs say in all. ``script`` is the test file as a whole."""
+    """Summary of the events and logs. ``script`` is the test file as a whole."""
 
     script: _Case
     cases: dict[str, _Case] = field(default_factory=dict)
@@ -65,14 +65,14 @@ class _Reading:
 
     @property
     def current(self) -> _Case:
-        """The test that runs, else the file."""
+        """The running test, or else the file."""
         return self.cases.get(self.running, self.script)
 
 
 def judge(report: Any, *, name: str, result: BoxResult, spec: BoxSpec) -> Verdict:
-    """The verdict on a box's ``report``, or on its end where there is none.
+    """Return the verdict on a box's ``report``, or on its end if there is none.
 
-    ``name`` is the unit test file's path. Nothing in the report is trusted to have any form.
+    ``name`` is the unit test file's path. The report is untrusted and may have any form.
     """
     script = PurePosixPath(name).name
     if result.ending is not Ending.EXITED or not isinstance(report, dict):
@@ -98,17 +98,17 @@ def judge(report: Any, *, name: str, result: BoxResult, spec: BoxSpec) -> Verdic
 
 
 def _tampered(name: str, why: str, result: BoxResult, logs: Any = ()) -> Verdict:
-    """A maintainer looks at such an answer."""
+    """Return a verdict of tampering, which a maintainer inspects."""
     return stopped(name, Outcome.TAMPERING, why, result, logs)
 
 
 def stopped(name: str, outcome: Outcome, error: str, result: BoxResult | None, logs: Any = ()) -> Verdict:
-    """The verdict where the end of a box decides, and nothing that came from it is believed."""
+    """Return the verdict where the end of a box decides, and nothing that it sent is trusted."""
     return _verdict([_Case(name, outcome, error)], result, logs=logs)
 
 
 def read_events(report: dict[str, Any], script: str) -> _Reading | None:
-    """Go through the events in their order; None when one of them cannot be the runner's."""
+    """Read the events in order; return None when one of them cannot be the runner's."""
     reading = _Reading(_Case(script))
     try:
         if report["flooded"]:
@@ -174,16 +174,16 @@ def _read_line(text: str, reading: _Reading) -> None:
 
 
 def _read_end(report: dict[str, Any], reading: _Reading) -> None:
-    """What logs, exit code and the way the process ended say, beyond the single tests."""
+    """Evaluate logs, exit code and the way the process ended, beyond the single tests."""
     logs = [str(text) for _, text in report["logs"]]
-    said = logs or [str(report["printed"])]  # a test that writes no log may print instead
-    reading.passed = reading.passed or any("Passed" in text for text in said)
+    texts = logs or [str(report["printed"])]  # a test that writes no log may print instead
+    reading.passed = reading.passed or any("Passed" in text for text in texts)
     has_failed = any(case.outcome not in (None, Outcome.PASSED) for case in (reading.script, *reading.cases.values()))
     for case in reading.cases.values():
         if case.outcome is None and case.name not in reading.skipped:
             case.fails(Outcome.RAISED, "the test did not end")
-    if not has_failed and any("Failed" in text for text in said):
-        reading.script.fails(Outcome.WRONG_OUTPUT, f"the test's log says: {_first_failed(said)}")
+    if not has_failed and any("Failed" in text for text in texts):
+        reading.script.fails(Outcome.WRONG_OUTPUT, f"the test's log says: {_first_failed(texts)}")
     if reading.exited or not reading.left or (not reading.ended and reading.script.outcome is None):
         reading.script.fails(Outcome.RAISED, f"the test's process ended before the test did ({_code(report)})")
     elif not has_failed and report["exit_code"] != 0:
@@ -202,7 +202,7 @@ def _code(report: dict[str, Any]) -> str:
 
 
 def _is_report(report: dict[str, Any]) -> bool:
-    """Whether the fields are those of the driver; their texts may say anything."""
+    """Whether the fields are the driver's; their texts may hold anything."""
     if set(report) != _FIELDS or report["kind"] != "report":
         return False
     lists = all(isinstance(report[key], list) for key in ("events", "logs", "changed"))
@@ -240,7 +240,7 @@ def _verdict(cases: list[_Case], result: BoxResult | None, *, logs: Any) -> Verd
 
 
 def _log(result: BoxResult, logs: Any) -> str:
-    """The test's logs, then what it wrote to its terminal."""
+    """Return the test's logs, then its terminal output."""
     written = [f"{name}\n{text}\n" for name, text in logs if text]
     raw = "\n".join(written).encode() + (b"\n" if written and result.stderr else b"") + result.stderr
     return clean_log(raw, truncated=result.stderr_truncated and len(raw) > MAX_LOG_BYTES)

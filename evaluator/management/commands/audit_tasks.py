@@ -18,7 +18,7 @@ from evaluator.auditing.auditing import measure, note_obstacle, store, waiting
 from evaluator.auditing.mutants import fingerprint
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
-from evaluator.testing.infrastructure_errors import fault_of
+from evaluator.testing.infrastructure_errors import infrastructure_error_of
 from submissions.answers.types import task_named
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Command(BaseCommand):
                 self._progress(f"{done} of {len(tasks)} audited{f', about {left:.0f} s left' if left else ''}")
             if isinstance(found, SandboxError):
                 faults.append(f"{revision.task.slug} could not be audited: {found}")
-                note_obstacle(fault_of(found).public, [revision])
+                note_obstacle(infrastructure_error_of(found).public, [revision])
                 continue
             result, facts = found
             store(revision, result, facts)

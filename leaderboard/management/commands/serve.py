@@ -14,7 +14,7 @@ from evaluator.auditing.auditing import note_obstacle, waiting
 from evaluator.auditing.self_checks import note_unavailable
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.types import SandboxError
-from evaluator.testing.infrastructure_errors import fault_of
+from evaluator.testing.infrastructure_errors import infrastructure_error_of
 from leaderboard.management.database_errors import require_whole_database
 from leaderboard.settings.environment import PROJECT_ROOT, unknown_names
 from leaderboard.supervision import SupervisionError
@@ -98,7 +98,7 @@ def _sandbox_problem() -> str:
         configured_sandbox()
     except SandboxError as error:
         note_unavailable(error)
-        note_obstacle(f"nothing can be evaluated on this site, {fault_of(error).public}", unaudited)
+        note_obstacle(f"nothing can be evaluated on this site, {infrastructure_error_of(error).public}", unaudited)
         return str(error)
     note_obstacle("", unaudited)
     return ""

@@ -168,7 +168,7 @@ def test_wrong_arguments_are_said(provider: ProviderServer, lmr_mini: SuiteVersi
 
 def test_a_suite_of_facts_only_has_no_canaries(lmr_mini: SuiteVersion) -> None:
     lmr_mini.revisions.clear()
-    with pytest.raises(NoCanariesError, match="nothing to make canaries of"):
+    with pytest.raises(NoCanariesError, match="no canaries can be made"):
         canaries_for(lmr_mini)
 
 

@@ -330,7 +330,7 @@ def test_another_reference_makes_earlier_votes_void(provider: ProviderServer, sm
     # What was said before stays readable, with the reason why it does not count.
     earlier = row.votes.exclude(superseded="")
     assert {(vote.label, vote.superseded) for vote in earlier} == {
-        ("LI", "The task's reference or paper, or what judges are shown of an answer, was another one.")
+        ("LI", "The task's reference or paper, or the judge's input for the answer, has changed.")
     }
     (shown,) = Judgement.objects.of_answer(row.implementation)
     assert [vote.label for vote in shown.counted_votes][:3] == ["CC"] * 3

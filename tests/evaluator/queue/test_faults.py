@@ -20,7 +20,7 @@ from evaluator.queue import database
 from evaluator.sandbox import configuration
 from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 from evaluator.testing import evaluate, results
-from evaluator.testing.infrastructure_errors import fault_of
+from evaluator.testing.infrastructure_errors import infrastructure_error_of
 from evaluator.testing.sealed import GoldenError
 from leaderboard.health.queues import infra_causes, infra_summary
 from submissions.enums import SubmissionState
@@ -97,7 +97,7 @@ def test_a_full_disk(small_version: SuiteVersion, fresh: Any, real_sandbox: Sand
     fill(full_disk / "ballast")
     fresh.DATA_DIR = full_disk
     told = waits(run, "the host's disk is full")
-    assert told.startswith("The disk that DATA_DIR lies on is full, or its quota is used up: make room on it.")
+    assert told.startswith("The disk of DATA_DIR is full, or its quota is used up: free some space on it.")
     # With room again it goes on by itself.
     (full_disk / "ballast").unlink()
     TestRun.objects.update(not_before=None)
@@ -137,7 +137,7 @@ def test_what_each_fault_is_to_whom() -> None:
         (KeyError("/srv/x"), "an error of the evaluator", False),
     ]
     for error, public, everywhere in faults:
-        fault = fault_of(error)
+        fault = infrastructure_error_of(error)
         assert (fault.public, fault.everywhere) == (public, everywhere), error
         assert ("/srv/x" in fault.reason) is (not isinstance(error, GoldenError)), error
 

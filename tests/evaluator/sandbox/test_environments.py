@@ -38,7 +38,7 @@ from evaluator.sandbox.task_environments import (
     wanted_environments,
 )
 from evaluator.sandbox.types import Sandbox, SandboxError, SandboxUnavailableError
-from evaluator.testing.infrastructure_errors import fault_of
+from evaluator.testing.infrastructure_errors import infrastructure_error_of
 
 # All processes that test share one state folder, and some tests here remove environments from it.
 pytestmark = pytest.mark.xdist_group("images")
@@ -341,7 +341,7 @@ def test_what_is_not_built_waits_and_burns_no_try(small_version: SuiteVersion) -
     revision = change(environment="", dockerfile_hash=HASH)
     with pytest.raises(SandboxUnavailableError) as unready:
         environment_of(revision)
-    fault = fault_of(unready.value)
+    fault = infrastructure_error_of(unready.value)
     assert (fault.public, fault.everywhere) == ("the task's environment is not built", True)
     assert fault.reason == str(unready.value)
 

@@ -207,7 +207,7 @@ class TestActing:
     def test_retiring(self, client: Client, maintainer: User) -> None:
         config = JudgeFactory(name="Old")
         client.force_login(maintainer)
-        for text in ("Old is retired. Its labels stay.", "This judge is retired already."):
+        for text in ("Old is retired. Its labels stay.", "This judge is already retired."):
             response = client.post(reverse("judge_retire", args=[config.slug]), follow=True)
             assert text in response.content.decode()
 
