@@ -1,1 +1,1 @@
-"""What runs inside a box. The two modules here are mounted at ``/box`` and use only the standard library and NumPy."""
+"""Programs that run inside a box, mounted at ``/box``; standard library and NumPy only."""

@@ -1,16 +1,16 @@
-"""The first program of an agent's box: runs shell commands on a private copy of the masked repository.
+"""The first program of an agent's box: run shell commands on a private copy of the masked repository.
 
-``agent_driver.py NONCE``, mounted at ``/box/agent_driver.py``. Hello leaves first, as in ``driver.py``. Stdin begins
-with one frame, the job ``{"output_bytes", "process_bytes", "programs"}``: how much of a command's output is kept, how
-much data one process may have in memory, and names of programs to look for. ``/box/repository`` and ``/box/paper`` are
-copied into the box's own tmpfs, ``{"kind": "ready", "python", "packages", "programs"}`` leaves with what commands find
-here (a version, pairs of name and version, names), and every further frame is ``{"id", "command", "seconds"}``,
-answered by one frame ``{"id", "code", "output", "timed_out"}`` with the changes of the repository where those are
-others than before: ``changed`` (paths and contents), ``deleted`` (paths) and ``refused`` (paths and why).
+``agent_driver.py NONCE``, mounted at ``/box/agent_driver.py``. Hello is sent first, as in ``driver.py``. Stdin begins
+with one frame, the job ``{"output_bytes", "process_bytes", "programs"}``: the output limit per command, the data limit
+per process, and names of programs to look for. ``/box/repository`` and ``/box/paper`` are copied into the box's own
+tmpfs. Then ``{"kind": "ready", "python", "packages", "programs"}`` reports what commands find here (a version, pairs of
+name and version, names). Every further frame is ``{"id", "command", "seconds"}``, answered by one frame
+``{"id", "code", "output", "timed_out"}``. It includes the repository's changes if they differ from the last report:
+``changed`` (paths and contents), ``deleted`` (paths) and ``refused`` (paths and reasons).
 
-A command has a session of its own, which is killed when the command ends or its time is up. This process is not
+A command runs in its own session, which is killed when the command ends or its time is up. This process is not
 dumpable: the agent, who is the same user, can kill it (which ends the run), but can neither read its memory nor open
-its pipes. There is nothing secret in the box. Python 3.8 or newer, standard library; the frames need NumPy.
+its pipes. The box holds no secrets. Python 3.8 or newer, standard library; the frames need NumPy.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ WORKSPACE = HOME / "workspace"
 REPOSITORY = WORKSPACE / "repository"
 MAX_FILE_BYTES = 1024 * 1024
 MAX_CHANGED_BYTES = 4 * 1024 * 1024
-"""What the changed files of the repository may hold in all."""
+"""Limit of the total size of changed repository files."""
 MAX_NEW_BYTES = 512 * 1024
 MAX_NEW_FILES = 100
-"""New files have limits of their own, so that litter does not crowd out the answer."""
+"""New files have separate limits, so that litter does not crowd out the answer."""
 MAX_ENTRIES = 60_000
 MAX_NAMED = 1000
 MAX_NAME_CHARACTERS = 400
@@ -91,13 +91,13 @@ def run(command: str, seconds: float, *, shell: str, variables: dict[str, str], 
     """Run one command in the repository's folder."""
 
     def limit() -> None:
-        # One process runs out of memory before the whole box does, which would end the agent's work.
+        # One process hits its limit before the whole box runs out of memory, which would end the agent's work.
         resource.setrlimit(resource.RLIMIT_DATA, (job["process_bytes"],) * 2)
 
     timed_out = False
     try:
         REPOSITORY.mkdir(parents=True, exist_ok=True)
-        # A file rather than a pipe: what a command leaves running in the background may hold a pipe open for ever.
+        # A file, not a pipe: a process left in the background could keep a pipe open for ever.
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
                 [shell, "-c", command],
@@ -122,7 +122,7 @@ def run(command: str, seconds: float, *, shell: str, variables: dict[str, str], 
 
 
 def kept(output: Any, limit: int) -> str:
-    """The beginning and the end of a long output, with a line of its own where something is left out."""
+    """Return a long output's beginning and end, with a line that marks the omitted part."""
     size = output.seek(0, os.SEEK_END)
     output.seek(0)
     if size <= limit:
@@ -134,17 +134,17 @@ def kept(output: Any, limit: int) -> str:
 
 
 class Changes:
-    """What is different in the copy ``place`` from the ``pristine`` tree."""
+    """Differences of the copy ``place`` from the ``pristine`` tree."""
 
     def __init__(self, pristine: Path, place: Path) -> None:
-        """``place`` is a fresh copy."""
+        """Record the state of ``place``, which must be a fresh copy."""
         self._pristine = pristine
         self._place = place
         self._stamps = {path: _stamp(status) for path, status in entries(place)}
-        self._told: dict[str, Any] = {"changed": {}, "deleted": [], "refused": []}
+        self._reported: dict[str, Any] = {"changed": {}, "deleted": [], "refused": []}
 
     def news(self) -> dict[str, Any]:
-        """The differences of now, or nothing where they are those of the last time."""
+        """Return the current differences, or an empty dict if they are the same as last time."""
         changed: dict[str, bytes] = {}
         refused: list[list[str]] = []
         room, count = {False: MAX_CHANGED_BYTES, True: MAX_NEW_BYTES}, 0
@@ -170,13 +170,13 @@ class Changes:
             "deleted": [plain(path) for path in deleted[:MAX_NAMED]],
             "refused": refused[:MAX_NAMED],
         }
-        if news == self._told:
+        if news == self._reported:
             return {}
-        self._told = news
+        self._reported = news
         return {**news, "changed": [[path, np.frombuffer(text, dtype=np.uint8)] for path, text in changed.items()]}
 
     def _content(self, path: str, status: os.stat_result) -> tuple[bytes | None, str]:
-        """The new content of a file whose stamp has changed, or why it is not taken; neither where it is the same."""
+        """Return a changed file's new content, or why it is refused; neither if it is the same."""
         if not stat.S_ISREG(status.st_mode):
             return None, "is a link or special file"
         if len(path) > MAX_NAME_CHARACTERS or plain(path) != path:
@@ -195,11 +195,11 @@ class Changes:
 
 
 def entries(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Path and status of everything that is no folder, links not followed; at most ``MAX_ENTRIES``."""
+    """Yield path and status of everything but folders; links are not followed. At most ``MAX_ENTRIES``."""
     pending, count = [""], 0
     while pending and count < MAX_ENTRIES:
         relative = pending.pop()
-        # A folder may be gone, or closed by the agent to itself.
+        # The agent may have removed a folder or closed it to itself.
         with suppress(OSError), os.scandir(folder / relative) as found:
             for entry in found:
                 count += 1
@@ -211,12 +211,12 @@ def entries(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:
-    """Differs when the file was written or replaced: nobody can set ``ctime``."""
+    """Return values that change when the file is written or replaced: ``ctime`` cannot be set."""
     return (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def copy_writable(source: Path, target: Path) -> None:
-    """Copy a tree, everything in it writable, links as links."""
+    """Copy a tree and make everything in it writable; links stay links."""
     shutil.copytree(source, target, symlinks=True)
     for folder, _, files in os.walk(target):
         os.chmod(folder, 0o700)  # noqa: PTH101 - os.walk gives strings
@@ -226,16 +226,16 @@ def copy_writable(source: Path, target: Path) -> None:
 
 
 def command_variables() -> dict[str, str]:
-    """The variables of commands: ours and a home; where the environment has no shell, with the tools the host lends.
+    """Return the commands' environment: this process's and a home; without a shell, also the host's tools.
 
-    The environment's own programs come first, and its own libraries are never mixed with the host's: two C libraries
-    would not fit each other.
+    The environment's own programs come first, and its own libraries are never mixed with the host's: the two C
+    libraries would be incompatible.
     """
     kept_ones = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     path = kept_ones.get("PATH", os.defpath)
     places = [path, str(HOME / "bin")]
     if shutil.which("sh", path=path) is None:
-        # The host's bash complains of other locales in every output.
+        # The host's bash reports missing locales in every output.
         kept_ones["LC_ALL"] = "C"
         places.append(str(BOX / "tools" / "bin"))
         libraries = [kept_ones.get("LD_LIBRARY_PATH", ""), str(BOX / "tools" / "lib")]
@@ -245,19 +245,19 @@ def command_variables() -> dict[str, str]:
 
 
 def python_facts(variables: dict[str, str]) -> dict[str, Any]:
-    """Version and packages of the Python that commands find; both empty where it cannot say."""
+    """Return version and packages of the Python that commands find; both empty if it fails to report them."""
     found: dict[str, Any] = {"python": "", "packages": []}
     with suppress(OSError, subprocess.SubprocessError, ValueError):
         python = str(shutil.which("python", path=variables["PATH"]))
-        said = subprocess.run(
+        output = subprocess.run(
             [python, "-c", _PYTHON_FACTS], env=variables, cwd=str(HOME), capture_output=True, timeout=30, check=True
         ).stdout
-        found.update(json.loads(said))
+        found.update(json.loads(output))
     return found
 
 
 def plain(text: str) -> str:
-    """``text`` without lone surrogates, which no frame carries."""
+    """Replace lone surrogates in ``text``, which frames do not allow."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,23 +1,23 @@
-"""The first program of every box: says hello, then answers cases. Mounted at ``/box/driver.py``.
+"""The first program of every sealed box: send a hello, then answer cases. Mounted at ``/box/driver.py``.
 
 ``driver.py MODE NONCE``, with ``MODE`` one of
 
-``hello``      says hello and ends: which interpreter, NumPy, BLAS and processor family a box has.
+``hello``      sends hello and ends: the box's interpreter, NumPy, BLAS and processor family.
 ``reference``  stdin is one frame, the list of seeds as text (they have 128 bits, a frame's integers 64). For each
-               ``cases(seed)`` of ``/box/cases.py`` makes the cases and ``run(case)`` of ``/box/run.py`` the outputs;
-               one ``golden`` frame a case, or one ``failed`` frame.
-``candidate``  stdin is one frame a case, ``{"case": id, "input": case}``; one ``output`` frame a case answers it, with
-               the status ``ok``, ``raised`` or ``unsupported_output``.
+               seed, ``cases(seed)`` of ``/box/cases.py`` makes the cases and ``run(case)`` of ``/box/run.py`` the
+               outputs; one ``golden`` frame per case, or one ``failed`` frame.
+``candidate``  stdin is one frame per case, ``{"case": id, "input": case}``; one ``output`` frame per case answers it,
+               with the status ``ok``, ``raised`` or ``unsupported_output``.
 ``variants``   stdin is one frame ``{"file": goal file, "variants": count, "seconds": of processor time, "preload":
                names}``, a frame with the goal file's bytes for each variant, and then the frames of ``candidate``.
-               Every variant answers all cases in a fork of its own; after its frames comes one ``ended`` frame. The
-               first one is the reference: the others get ten times its time at most. For audits, whose variants the
-               task's author made; of submitted ones, one could speak for the next.
+               Every variant answers all cases in its own fork; after its frames comes one ``ended`` frame. The first
+               variant is the reference: the others get at most ten times its time. For audits only, whose variants
+               the task's author made; a submitted variant could forge the next one's answers.
 
-Frames leave through a private copy of stdout, made before anything else; file descriptor 1 then points to stderr, so
-that whatever the candidate prints goes to the log. The hello leaves before the repository can be imported: a box
-without it never reached the candidate, and that is an infrastructure error. Nothing here keeps a secret from the
-candidate, and nothing needs to: expected outputs are never in its box.
+Frames are written to a private copy of stdout, made before anything else; file descriptor 1 then points to stderr, so
+that the candidate's output goes to the log. The hello is sent before the repository can be imported: a box without one
+never reached the candidate, which is an infrastructure error. Nothing here is secret from the candidate: expected
+outputs are never in its box.
 
 Python 3.9 or newer, standard library and NumPy.
 """
@@ -65,7 +65,7 @@ _CPUINFO_KEYS = {
 
 
 def main(mode: str, nonce: str) -> None:
-    """Run one mode to its end. Leaves by ``os._exit``, so that no exit hook of the candidate runs afterwards."""
+    """Run one mode to its end. Exits by ``os._exit``, so that no exit hook of the candidate runs afterwards."""
     answers = _private_stdout()
     _emit(answers, {"kind": "hello", "nonce": nonce, **describe_box()})
     stdin = sys.stdin.buffer.read()
@@ -82,7 +82,7 @@ def main(mode: str, nonce: str) -> None:
 
 
 def describe_box() -> dict[str, str]:
-    """Say what this box computes with; the same ``cpu_family`` means that golden outputs may be shared."""
+    """Describe the box's numerical platform; boxes with the same ``cpu_family`` may share golden outputs."""
     blas = _blas_name()
     fingerprint = cpu_fingerprint(_read_cpuinfo())
     return {
@@ -94,9 +94,9 @@ def describe_box() -> dict[str, str]:
 
 
 def cpu_fingerprint(cpuinfo: str) -> str:
-    """A short hash of the first processor's vendor, model and instruction sets, from the text of /proc/cpuinfo.
+    """Hash the first processor's vendor, model and instruction sets, from the text of /proc/cpuinfo.
 
-    These are what a BLAS picks its kernels by; frequency, microcode and processor count do not matter.
+    A BLAS selects its kernels by these; frequency, microcode and processor count do not matter.
     """
     facts = []
     for line in cpuinfo.partition("\n\n")[0].splitlines():
@@ -123,10 +123,10 @@ def _blas_name() -> str:
 
 
 def _private_stdout() -> int:
-    """Keep stdout for frames under a new number that child processes do not inherit; send fd 1 to the log."""
+    """Keep stdout for frames under a new number that child processes do not inherit; redirect fd 1 to the log."""
     private = os.dup(1)
     os.dup2(2, 1)
-    # The log keeps what was printed before a box was killed.
+    # Line buffering keeps in the log what was printed before the box was killed.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     return private
 
@@ -142,7 +142,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _answer_as_reference(answers: int, stdin: bytes) -> int:
-    """Emit one golden frame a case of every seed; return the exit code, 1 after a failure."""
+    """Emit one golden frame for each case of every seed; return the exit code, 1 after a failure."""
     seed = None
     try:
         seeds: Any = frames.decode(stdin)
@@ -153,7 +153,7 @@ def _answer_as_reference(answers: int, stdin: bytes) -> int:
                 output = run(frames.decode(raw))
                 golden = {"kind": "golden", "seed": seed, "index": index, "case": frames.decode(raw), "output": output}
                 _emit(answers, golden)
-    except Exception as error:  # noqa: BLE001 - whatever the task's own code raises is reported to the operator
+    except Exception as error:  # noqa: BLE001 - any error of the task's own code is reported to the operator
         _emit(answers, {"kind": "failed", "seed": seed, "error": _describe_error(error, inside=BOX)})
         return 1
     return 0
@@ -174,7 +174,7 @@ def _answer_as_candidate(answers: int, raw_cases: list[bytes], repository: Path)
     except BaseException as error:  # noqa: BLE001 - sys.exit() while importing is an answer too
         failure = _raised(error)
     for raw in raw_cases:
-        # Each case is decoded on its own, so that what one call does to its inputs reaches no other.
+        # Each case is decoded separately, so that a call that changes its inputs affects no other.
         item: Any = frames.decode(raw)
         result = failure if run is None else _run_case(run, item["input"])
         _write_all(answers, _encode_result({"kind": "output", "case": item["case"], **result}))
@@ -195,18 +195,18 @@ def _answer_as_variants(answers: int, stdin: bytes) -> None:
         _link_repository(repository, order["file"], frames.decode(text))
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         answer = partial(_answer_as_candidate, raw_cases=raw_cases, repository=repository)
-        said, timeout = _in_a_fork(answer, seconds)
+        output, timeout = _in_a_fork(answer, seconds)
         if number == 0:
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             taken = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
             seconds = min(seconds, max(LEAST_VARIANT_SECONDS, TIMES_REFERENCE * taken))
         shutil.rmtree(repository, ignore_errors=True)
-        _write_all(answers, b"".join(frames.split(said)[0]))
+        _write_all(answers, b"".join(frames.split(output)[0]))
         _emit(answers, {"kind": "ended", "timeout": timeout})
 
 
 def _link_repository(folder: Path, file: str, text: Any) -> None:
-    """Make ``folder`` the repository with the bytes ``text`` in ``file``'s place, by links beside the way to it."""
+    """Build the repository in ``folder`` with the bytes ``text`` as ``file`` and links to everything else."""
     source, target = REPOSITORY, folder
     target.mkdir()
     for part in Path(file).parts:
@@ -220,9 +220,10 @@ def _link_repository(folder: Path, file: str, text: Any) -> None:
 
 
 def _in_a_fork(work: Callable[[int], None], seconds: float) -> tuple[bytes, bool]:
-    """What ``work`` writes to the descriptor it is given, in a child process, and whether its time ran out.
+    """Run ``work`` in a child process; return what it writes to its descriptor, and whether its time ran out.
 
-    It has so much processor time. The clock on the wall is generous: a busy machine must not look like an endless loop.
+    It gets ``seconds`` of processor time. The wall-clock limit is longer: a busy machine must not look like an endless
+    loop.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -234,21 +235,21 @@ def _in_a_fork(work: Callable[[int], None], seconds: float) -> tuple[bytes, bool
             signal.setitimer(signal.ITIMER_PROF, seconds)
             work(writing)
         finally:
-            # Whatever happened, the parent's work is not done twice.
+            # In every case, the child must not continue with the parent's work.
             os._exit(0)
     os.close(writing)
-    said = bytearray()
+    output = bytearray()
     deadline = time.monotonic() + WALL_PER_PROCESSOR_SECOND * seconds
     complete = False
     while not complete and select.select([reading], [], [], max(0.0, deadline - time.monotonic()))[0]:
         piece = os.read(reading, 1024 * 1024)
-        said += piece
+        output += piece
         complete = not piece
     os.close(reading)
     if not complete:
         os.killpg(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    return bytes(said), not complete or os.waitstatus_to_exitcode(status) == -signal.SIGPROF
+    return bytes(output), not complete or os.waitstatus_to_exitcode(status) == -signal.SIGPROF
 
 
 def _run_case(run: Callable[..., Any], case: Data) -> dict[str, object]:
@@ -287,7 +288,7 @@ def _load_function(path: Path, name: str) -> Callable[..., Any]:
 
 
 def _load_module(path: Path, name: str) -> Any:
-    """Import one file by its path: no folder of the box but the repository is ever on ``sys.path``."""
+    """Import one file by its path: only the repository is ever on ``sys.path``."""
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
         raise ImportError(f"{path} cannot be imported")
@@ -298,7 +299,7 @@ def _load_module(path: Path, name: str) -> Any:
 
 
 def _describe_error(error: BaseException, *, inside: Path) -> dict[str, object]:
-    """Type, message and traceback of ``error``, all bounded; of the traceback only the lines of files ``inside``."""
+    """Return type, message and traceback of ``error``, all bounded; traceback lines only of files ``inside``."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 - the exception's class is the candidate's
@@ -321,7 +322,7 @@ def _traceback_lines(error: BaseException, *, inside: Path) -> list[str]:
 
 
 def _plain(text: str, limit: int) -> str:
-    """Cut ``text`` and replace lone surrogates, which no frame carries."""
+    """Cut ``text`` and replace lone surrogates, which frames do not allow."""
     return text[:limit].encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,12 +1,11 @@
-"""Messages as JSON lines: how plain data crosses a box's wall, in both directions. Never pickle.
+"""Encode plain data as JSON lines, the messages between a box and the outside in both directions. Never pickle.
 
-A message is one line of strict JSON. ``null``, booleans, integers, finite floats, strings and lists stand for
-themselves; every JSON object has exactly one key, which says what it is: ``{"dict": {…}}``,
-``{"float": "nan" | "inf" | "-inf"}`` or ``{"array": [dtype, shape, base64]}`` with the raw bytes, little-endian and
-C-ordered.
+A message is one line of strict JSON. ``null``, booleans, integers, finite floats, strings and lists represent
+themselves; every JSON object has exactly one key, its type: ``{"dict": {…}}``, ``{"float": "nan" | "inf" | "-inf"}`` or
+``{"array": [dtype, shape, base64]}`` with the raw bytes, little-endian and C-ordered.
 
-Tuples become lists. NumPy scalars become 0-dimensional arrays, so that their dtype survives; comparison treats both as
-scalars of that kind. Subclasses of int, float, str, list, tuple and dict are reduced to their base.
+Tuples become lists. NumPy scalars become 0-dimensional arrays, so that their dtype is preserved; comparison treats both
+as scalars of that kind. Subclasses of int, float, str, list, tuple and dict are reduced to their base.
 
 This file runs on the host and, alone, inside boxes: Python 3.9 or newer, standard library and NumPy.
 """
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
     from evaluator.testing.types import Data
 
 MAX_JSON_BYTES = 4 * 1024 * 1024
-"""How long a line may be when the arrays' bytes are left out."""
+"""Limit of a line's length without its arrays' bytes."""
 MAX_ARRAY_BYTES = 64 * 1024 * 1024
-"""How many bytes all arrays of a message may hold."""
+"""Limit of the total bytes of a message's arrays."""
 MAX_LINE_BYTES = 2 * MAX_JSON_BYTES + MAX_ARRAY_BYTES * 4 // 3
 MAX_DEPTH = 32
 MAX_DIMENSIONS = 32
@@ -56,14 +55,14 @@ _BASE64 = re.compile(rb'"[A-Za-z0-9+/]*={0,2}"')
 
 
 class FrameError(ValueError):
-    """The bytes are no valid message, or the value is not data that a message may carry."""
+    """The bytes are not a valid message, or the value is not data that a message may carry."""
 
 
 def encode(value: object) -> bytes:
     """Return ``value`` as one line.
 
     Raises :class:`FrameError` for anything that is not bounded plain data: objects, integers beyond 64 bits, dtypes
-    off the list, lone surrogates, keys that are no strings, nesting deeper than ``MAX_DEPTH``, or too many bytes.
+    off the list, lone surrogates, keys that are not strings, nesting deeper than ``MAX_DEPTH``, or too many bytes.
     """
     encoder = _Encoder()
     tree = encoder.node(value, MAX_DEPTH)
@@ -81,7 +80,7 @@ def decode(line: bytes) -> Data:
     """
     if not line.endswith(b"\n"):
         raise FrameError("a message must end with a line feed")
-    # Before it is parsed: nested JSON needs many times its length in memory, base64 does not.
+    # Checked before parsing: nested JSON needs many times its length in memory, base64 does not.
     if len(line) > MAX_LINE_BYTES or (len(line) > MAX_JSON_BYTES and len(_BASE64.sub(b'""', line)) > MAX_JSON_BYTES):
         raise FrameError("the message is longer than allowed")
     try:
@@ -100,25 +99,25 @@ def decode(line: bytes) -> Data:
 
 
 def split(stream: bytes) -> tuple[list[bytes], bytes]:
-    """Cut ``stream`` into its whole lines and the rest. Contents are not looked into."""
+    """Split ``stream`` into its complete lines and the rest, without parsing them."""
     *lines, rest = stream.split(b"\n")
     return [line + b"\n" for line in lines], rest
 
 
 def begins_frame(rest: bytes) -> bool:
-    """Whether more bytes could make these, which may be none, a message with fields."""
+    """Whether ``rest``, which may be empty, could be the beginning of a message with fields."""
     return len(rest) <= MAX_LINE_BYTES and rest[:9] == b'{"dict":{'[: len(rest)]
 
 
 class Reader:
-    """Reads a descriptor message by message."""
+    """Reads messages from a descriptor."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._rest = bytearray()
 
     def line(self) -> bytes | None:
-        """The next line as it came, or None at the end. Raises :class:`FrameError` when the end comes too early."""
+        """Return the next raw line, or None at the end. Raises :class:`FrameError` when the end comes too early."""
         searched = 0
         while True:
             end = self._rest.find(b"\n", searched)
@@ -139,7 +138,7 @@ class Reader:
 
 
 class _Encoder:
-    """Builds the JSON tree, within the size limits before anything large is copied."""
+    """Builds the JSON tree; checks size limits before anything large is copied."""
 
     def __init__(self) -> None:
         self.base64_bytes = 0
@@ -179,7 +178,7 @@ class _Encoder:
         if self._array_budget < 0:
             raise FrameError(f"the arrays hold more than {MAX_ARRAY_BYTES} bytes")
         self._spend(8 * value.ndim)
-        # A view may have left other bytes than 0 and 1 in a bool array, which decoding refuses.
+        # A bool array made from a view may hold bytes other than 0 and 1, which decoding refuses.
         plain = np.not_equal(value.view(np.uint8), 0) if name == "bool" else value
         text = base64.b64encode(np.asarray(plain, dtype=_DTYPES[name]).tobytes("C")).decode("ascii")
         self.base64_bytes += len(text)
@@ -238,10 +237,10 @@ class _Decoder:
         if not isinstance(name, str) or name not in _DTYPES:
             raise FrameError("an array's dtype is not on the list")
         if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
-            raise FrameError(f"an array's shape is no list of at most {MAX_DIMENSIONS} sizes")
+            raise FrameError(f"an array's shape is not a list of at most {MAX_DIMENSIONS} sizes")
         if not all(type(size) is int and size >= 0 for size in shape):
-            raise FrameError("an array's shape holds something else than sizes")
-        # NumPy multiplies the sizes that are not 0 even where another one is 0, and would overflow.
+            raise FrameError("an array's shape holds something other than sizes")
+        # NumPy multiplies the non-zero sizes even if another one is 0, and would overflow.
         if math.prod(size for size in shape if size) > MAX_ARRAY_BYTES:
             raise FrameError("an array's shape is larger than allowed")
         try:

@@ -1,4 +1,4 @@
-"""Helpers that probes (``run_N.py``) share: packages and a GPU that a test does without, returned values, gradients.
+"""Helpers shared by probes (``run_N.py``): stand-ins for missing packages and a GPU, returned values, gradients.
 
 The driver loads this file before a probe, which imports it as ``probe_tools``. Runs in boxes: Python 3.9 or newer and
 the standard library; PyTorch only where the probe uses it.
@@ -19,11 +19,11 @@ CARRIES_GRADIENT = "carries a gradient"
 
 
 class NotInThisTestError(NotImplementedError, AttributeError):
-    """The answer used something that the test's stand-in for a package does not have; ``hasattr`` is false for it."""
+    """The answer used something that the test's stand-in for a package lacks; ``hasattr`` is false for it."""
 
 
 def missing(package: str, name: str) -> NotInThisTestError:
-    """Return the error for ``name``, which the stand-in for ``package`` does not have."""
+    """Return the error for ``name``, which the stand-in for ``package`` lacks."""
     return NotInThisTestError(f"this test's stand-in for {package} has no `{name}`")
 
 
@@ -32,9 +32,10 @@ def _refuse(thing: Any, *_args: Any, **_options: Any) -> Any:
 
 
 class Absent(type):
-    """Type of everything in an absent package. Names, calls and subscripts give more of it; using a value raises.
+    """Type of everything in an absent package. Names, calls and subscripts return more of it; using a value raises.
 
-    So a repository's file can be imported, can derive classes from it and test for it with ``isinstance``, and an
+    A repository's file can therefore be imported, derive classes from it and test for it with ``isinstance``, and an
+    answer may log or draw with it; but no invented number or text gets into a result.
     answer may log or draw with it; but no made-up number or text gets into a result.
     """
 
@@ -61,7 +62,7 @@ class Absent(type):
         return absent_thing(package, f"{path}[]")
 
     def __setitem__(cls, _key: Any, _value: Any) -> None:
-        """Keep nothing: repositories set what their figures look like."""
+        """Do nothing: repositories set figure styles this way."""
 
     def __enter__(cls) -> Any:
         return cls
@@ -70,7 +71,7 @@ class Absent(type):
         return None
 
     def __bool__(cls) -> bool:
-        """Be true: repositories ask whether a package is there when they are imported."""
+        """Return true: repositories test at import time whether a package is available."""
         return True
 
     def __repr__(cls) -> str:
@@ -84,14 +85,14 @@ class Absent(type):
 
 
 def absent_thing(package: str, path: str) -> Any:
-    """Return something that a package which is not there would have at ``path``."""
-    # Python, PyTorch and the driver name the type of what they cannot use: it says what is missing.
+    """Return a placeholder for ``path`` of a missing package."""
+    # Python, PyTorch and the driver name the type of an unusable value, so the type's name states what is missing.
     kind: Any = type(f"`{path}` (which this test's stand-in for {package} does not have)", (Absent,), {})
     return kind(path, (), {"place": (package, path)})
 
 
 class AbsentModule(ModuleType):
-    """A module of an absent package; it has what a probe gives it, and otherwise :class:`Absent` things."""
+    """A module of an absent package; it has what a probe gives it, and :class:`Absent` things for everything else."""
 
     def __init__(self, name: str, package: str) -> None:
         super().__init__(name)
@@ -124,11 +125,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return AbsentModule(spec.name, self._package)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: the module is made."""
+        """Do nothing: the module is complete."""
 
 
 def absent(*names: str, **has: Any) -> None:
-    """Replace these packages or modules, and all modules below them, by ones that have nothing but ``has``."""
+    """Replace these packages or modules, and all modules below them, by stand-ins that have only ``has``."""
     for name in names:
         module = sys.modules[name] = AbsentModule(name, name)
         vars(module).update(has)
@@ -136,9 +137,9 @@ def absent(*names: str, **has: Any) -> None:
 
 
 def gpu_on_processor() -> Any:
-    """Return a context in which everything that is moved to or made on a GPU stays on the processor.
+    """Return a context in which everything moved to or created on a GPU stays on the processor.
 
-    It accepts all spellings: ``x.cuda()``, ``x.to("cuda:0")``, ``x.to(0)``, ``model.to(device=…)``, ``device="cuda"``.
+    It accepts all forms: ``x.cuda()``, ``x.to("cuda:0")``, ``x.to(0)``, ``model.to(device=…)``, ``device="cuda"``.
     """
     torch: Any = sys.modules["torch"]
 
@@ -152,7 +153,7 @@ def gpu_on_processor() -> Any:
         ) -> Any:
             args, kwargs = [on_processor(value) for value in args], dict(kwargs or {})
             if function is torch.device:
-                # It may have a number, which the processor has not.
+                # It may have a device number, which the processor does not have.
                 return args[0] if isinstance(args[0], torch.device) else function(*args, **kwargs)
             if function is torch.Tensor.cuda:
                 return args[0]
@@ -171,9 +172,9 @@ class WrongReturnError(TypeError):
 
 
 def returned(value: Any, kind: Any, expected: str) -> Any:
-    """Return the answer's ``value``, where it is of a ``kind``: a class, or a number of parts, returned as a tuple.
+    """Return the answer's ``value`` if it has the ``kind``: a class, or a number of parts, returned as a tuple.
 
-    None is of no kind. Raises :class:`WrongReturnError`, which names what was ``expected``.
+    None has no kind. Raises :class:`WrongReturnError`, which names what was ``expected``.
     """
     if value is not None:
         if not isinstance(kind, int):
@@ -193,14 +194,14 @@ def _named(value: Any) -> str:
 
 
 def without_gradient(output: Any) -> Any:
-    """Return an output's array, or a text that says what is wrong where the tensor carries a gradient."""
+    """Return an output's array, or an error text if the tensor carries a gradient."""
     if not hasattr(output, "requires_grad"):
         return output
     return CARRIES_GRADIENT if output.requires_grad else output.numpy()
 
 
 def gradients(total: Any, leaves: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the gradient of ``total`` with respect to each leaf, as arrays. What it does not depend on gets zeros."""
+    """Return the gradient of ``total`` with respect to each leaf as arrays, zeros where it does not depend on it."""
     torch: Any = sys.modules["torch"]
     if not total.requires_grad:
         return {name: torch.zeros_like(leaf).numpy() for name, leaf in leaves.items()}

@@ -1,8 +1,8 @@
-"""A box's program that looks for an installed copy of a task's reference. Mounted at ``/box/scan.py``.
+"""Search the environment in a box for an installed copy of a task's reference. Mounted at ``/box/scan.py``.
 
-``scan.py NONCE``; stdin is one frame, ``{"name": goal's name}``. After the hello come frames of the kind
-``definition`` (the source of an installed definition of that name) and in the end ``done``. It reads files and imports
-none of them; what is found is data for the worker to judge.
+``scan.py NONCE``; stdin is one frame, ``{"name": goal's name}``. After the hello it sends frames of the kind
+``definition`` (the source of an installed definition of that name) and finally ``done``. It reads files and imports
+none of them; the worker judges what is found.
 
 Python 3.9 or newer and the standard library; frames.py needs NumPy.
 """
@@ -34,7 +34,7 @@ MAX_SOURCE_CHARACTERS = 50000
 
 
 def main(nonce: str) -> None:
-    """Say hello, search, and tell what was found."""
+    """Send hello, search, and report the findings."""
     out = os.dup(1)
     os.dup2(2, 1)
 
@@ -50,14 +50,14 @@ def main(nonce: str) -> None:
 
 
 def package_folders() -> list[Path]:
-    """Where packages are installed: the folders of the search path that are not the standard library's."""
+    """Return the folders where packages are installed: the search path without the standard library's."""
     library = Path(sysconfig.get_path("stdlib")).resolve()
     own = {library, library / "lib-dynload", BOX}
     return [path for path in map(Path, sys.path) if path.is_dir() and path.resolve() not in own]
 
 
 def search(name: str, folders: list[Path], emit: Callable[[dict[str, object]], None]) -> bool:
-    """Emit the installed definitions called ``name``; say whether every file was looked at."""
+    """Emit the installed definitions called ``name``; return whether every file was searched."""
     ends = time.monotonic() + MAX_SECONDS
     wanted = re.compile(rb"(?:def|class)[ \t]+" + re.escape(name).encode() + rb"\b")
     files = emitted = 0
@@ -77,7 +77,7 @@ def search(name: str, folders: list[Path], emit: Callable[[dict[str, object]], N
 
 
 def definitions(path: Path, name: str, wanted: re.Pattern[bytes]) -> list[str]:
-    """The sources (whole lines) of the definitions called ``name`` in a file; none where it cannot be read."""
+    """Return the sources (whole lines) of definitions called ``name`` in a file; none if it cannot be read."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             return []

@@ -1,15 +1,15 @@
-"""The process that one of upstream's test files runs in. Started by ``upstream_driver.py``, which outlives it.
+"""Run one of upstream's test files, in a process of its own. Started by ``upstream_driver.py``, which outlives it.
 
-The file runs as ``python unit_test/unit_test_1.py`` would run it. It is compiled from its unchanged text; only, behind
-each statement that asserts something, a step is added that counts it, and behind each of its classes and functions one
-that has it watched. The goal's own lines, where the goal stands in the test file, are left alone: what an answer
-asserts proves nothing.
+The file runs as if by ``python unit_test/unit_test_1.py``. It is compiled from its unchanged text, with two additions:
+a step that counts assertions after each statement that asserts something, and a step that has each of its classes and
+functions watched. The goal's own lines, if the goal is in the test file, are left alone: an answer's assertions prove
+nothing.
 
 ``upstream_child.py JOB`` with a JSON object: ``repository`` and ``unit_test`` (absolute paths), ``argument`` (the test
-as upstream's command names it), ``span`` (the goal's lines in the test file, or null), ``path`` (folders that are
-imported from at last) and ``events`` (the descriptor that takes one JSON object a line).
+as upstream's command names it), ``span`` (the goal's lines in the test file, or null), ``path`` (folders added last to
+the search path) and ``events`` (the descriptor that receives one JSON object per line).
 
-Events leave at once, so that nothing can take them back. Python 3.8 or newer, standard library only.
+Events are written at once, so that nothing can withdraw them. Python 3.8 or newer, standard library only.
 """
 
 # ruff: noqa: N802 - the names that unittest calls
@@ -49,7 +49,7 @@ VARIABLES = {
 
 
 def main(job: dict[str, Any]) -> None:
-    """Run the test and leave by ``os._exit``, so that no exit hook of the answer runs afterwards."""
+    """Run the test and exit by ``os._exit``, so that no exit hook of the answer runs afterwards."""
     leave, write = os._exit, os.write
     repository = job["repository"]
 
@@ -62,7 +62,7 @@ def main(job: dict[str, Any]) -> None:
     _enter(job)
     watch_module = _sibling("upstream_watch")
     unittest.TextTestRunner.resultclass = recording_result(send)
-    # Before the watch begins, which remembers how records are made.
+    # Before the watch begins, since it remembers how log records are made.
     _record_logging(send, lambda: watch.look_at_models())
     watch = watch_module.Watch()
     watch_module.install(watch)
@@ -76,11 +76,11 @@ def main(job: dict[str, Any]) -> None:
 
 
 def _run(job: dict[str, Any], send: Any, watch: Any) -> int:
-    """Run the test file; return the exit code that Python would have ended with."""
+    """Run the test file; return the exit code that Python would have used."""
     try:
         span = tuple(job["span"]) if job["span"] else None
         script = Script(job["unit_test"], job["argument"], span)
-    except Exception as error:  # noqa: BLE001 - whatever cannot be compiled is reported
+    except Exception as error:  # noqa: BLE001 - any error while compiling is reported
         send("raised", error=error)
         return 1
     code = 0
@@ -105,12 +105,12 @@ def _enter(job: dict[str, Any]) -> None:
     os.chdir(job["repository"])
     os.environ.update(VARIABLES, PYTHONPATH=job["repository"])
     elsewhere = [place for place in sys.path if os.path.abspath(place) != BOX]  # noqa: PTH100
-    # Last, as an editable installation of these folders would put them.
+    # Last, where an editable installation of these folders would put them.
     sys.path[:] = [os.path.dirname(job["unit_test"]), job["repository"], *elsewhere, *job["path"]]  # noqa: PTH120
 
 
 def _record_logging(send: Any, look: Callable[[], None]) -> None:
-    """Tell of every log record that speaks of ``Passed`` or ``Failed`` before any handler has it."""
+    """Report every log record that contains ``Passed`` or ``Failed`` before any handler receives it."""
     make = logging.getLogRecordFactory()
 
     def factory(*args: Any, **kwargs: Any) -> logging.LogRecord:
@@ -127,12 +127,12 @@ def _record_logging(send: Any, look: Callable[[], None]) -> None:
 def _text_of(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except Exception:  # noqa: BLE001 - logging itself reports what cannot be formatted, and goes on
+    except Exception:  # noqa: BLE001 - logging itself reports what cannot be formatted, and continues
         return ""
 
 
 def _sibling(stem: str) -> Any:
-    """Import a file beside this one by its path: the box's folder is not on ``sys.path``."""
+    """Import a file from this file's folder by its path: the box's folder is not on ``sys.path``."""
     specification = importlib.util.spec_from_file_location(f"box_{stem}", f"{BOX}/{stem}.py")
     if specification is None or specification.loader is None:
         raise ImportError(f"{BOX}/{stem}.py cannot be imported")
@@ -143,7 +143,7 @@ def _sibling(stem: str) -> Any:
 
 
 def describe_error(error: BaseException, *, inside: str) -> dict[str, object]:
-    """Type, message and traceback, all bounded; of the traceback only the lines of files below ``inside``."""
+    """Return type, message and traceback, all bounded; traceback lines only of files below ``inside``."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 - the exception's class is the answer's
@@ -161,7 +161,7 @@ def describe_error(error: BaseException, *, inside: str) -> dict[str, object]:
 
 
 def plain(text: str, limit: int) -> str:
-    """Cut ``text`` and replace lone surrogates, which no frame carries."""
+    """Cut ``text`` and replace lone surrogates, which frames do not allow."""
     return text[:limit].encode("utf-8", "replace").decode("utf-8")
 
 
@@ -172,7 +172,7 @@ def _exit_code(error: SystemExit) -> int:
 
 
 def flush(stream: Any) -> None:
-    """Write out what the stream still holds."""
+    """Flush the stream."""
     try:
         stream.flush()
     except (OSError, ValueError, AttributeError):
@@ -181,10 +181,10 @@ def flush(stream: Any) -> None:
 
 
 class Script:
-    """A test file, ready to run once. ``span`` holds the goal's first and last line where it stands in this file."""
+    """A test file, ready to run once. ``span`` holds the goal's first and last line if the goal is in this file."""
 
     def __init__(self, path: str, argument: str, span: tuple[int, int] | None) -> None:
-        """Raises SyntaxError or ValueError for text that is no Python."""
+        """Compile the file. Raises SyntaxError or ValueError for text that is not Python."""
         with open(path, "rb") as file:  # noqa: PTH123 - the answer could replace pathlib's methods, but has not run yet
             tree = ast.parse(file.read(), filename=path)
         self.assertions = 0
@@ -196,7 +196,7 @@ class Script:
         self._own_code = {code for code in _all_code(self._code) if not _inside(code.co_firstlineno, span)}
 
     def run(self, watch: Any) -> None:
-        """Run the file as ``__main__``; whatever it raises comes out."""
+        """Run the file as ``__main__``; its exceptions propagate."""
         module = types.ModuleType("__main__")
         module.__file__ = self._path
         sys.modules["__main__"] = module
@@ -262,12 +262,12 @@ class RecordingResult(unittest.TextTestResult):
 
 
 def recording_result(send: Callable[..., None]) -> type[RecordingResult]:
-    """A result class for unittest's runner that reports to ``send``."""
+    """Return a result class for unittest's runner that reports to ``send``."""
     return type("Result", (RecordingResult,), {"send": staticmethod(send)})
 
 
 class _Counting(ast.NodeTransformer):
-    """Adds a counting step behind every statement that asserts, but for the lines of ``span``."""
+    """Adds a counting step after every statement that asserts, except in the lines of ``span``."""
 
     def __init__(self, span: tuple[int, int] | None) -> None:
         self._span = span
@@ -290,7 +290,7 @@ class _Counting(ast.NodeTransformer):
 
 
 def _watched(statement: ast.stmt, span: tuple[int, int] | None) -> list[ast.stmt]:
-    """A class or function of the module is watched from where it is defined, but not the goal itself."""
+    """Return ``statement``, followed by a step that has its class or function watched, except for the goal itself."""
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     if not isinstance(statement, kinds) or _inside(statement.lineno, span):
         return [statement]
@@ -300,7 +300,7 @@ def _watched(statement: ast.stmt, span: tuple[int, int] | None) -> list[ast.stmt
 
 
 def _asserts(statement: ast.stmt) -> bool:
-    """``assert …``, a call of something named ``assert…``, or a ``with`` of such a call."""
+    """Whether it is ``assert …``, a call of something named ``assert…``, or a ``with`` of such a call."""
     if isinstance(statement, ast.With):
         return any(_is_assertion(item.context_expr) for item in statement.items)
     return isinstance(statement, ast.Assert) or (isinstance(statement, ast.Expr) and _is_assertion(statement.value))
@@ -325,13 +325,13 @@ def _all_code(code: types.CodeType) -> set[types.CodeType]:
 
 
 def _name(test: Any) -> str:
-    """``TestLoss.test_pairs``; what unittest makes up for a class's own set-up keeps its text."""
+    """Return a name like ``TestLoss.test_pairs``; unittest's made-up names for class set-up keep their text."""
     name = str(test.id())
     return name.replace("__main__.", "", 1)
 
 
 def _skip_is_declared(test: Any) -> bool:
-    """Whether the test's author marked it to be skipped; else something raised SkipTest while it ran."""
+    """Whether the test's author marked it as skipped; otherwise something raised SkipTest while it ran."""
     method = getattr(test, getattr(test, "_testMethodName", ""), None)
     return bool(getattr(method, "__unittest_skip__", False) or getattr(type(test), "__unittest_skip__", False))
 

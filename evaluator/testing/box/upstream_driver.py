@@ -1,15 +1,15 @@
-"""The first program of an upstream task's box. Mounted at ``/box/upstream_driver.py``, with its siblings.
+"""The first program of an upstream task's box. Mounted at ``/box/upstream_driver.py``, with the files it uses.
 
-``upstream_driver.py NONCE`` runs the unit test in a process of its own, in a writable copy of ``/box/repository``, and
+``upstream_driver.py NONCE`` runs the unit test in a child process, in a writable copy of ``/box/repository``, and
 reports. Stdin is one message, the job ``{"folder", "unit_test", "span", "path"}``: the copy's name, the test's path in
 the repository, the goal's lines there or null, and folders of the repository whose packages count as installed. Hello
-leaves first, as in ``driver.py``; the report is the last message::
+is sent first, as in ``driver.py``; the report is the last message::
 
     {"kind": "report", "exit_code", "signal", "events": [one JSON text each], "flooded",
      "logs": [[name, text]], "printed", "changed": [paths]}
 
 This process only watches. It is not dumpable, so the test's process can neither read its memory nor open its
-descriptors; it reads the logs after it has killed whatever the test left running, and hashes all files of the
+descriptors; it reads the logs after it has killed all processes that the test left running, and hashes all files of the
 repository before and after. Python 3.8 or newer, standard library; messages need NumPy.
 """
 
@@ -85,7 +85,7 @@ def copy_tree(source: Path, target: Path, *, leave_out: str) -> dict[str, str]:
 
 
 def changed_files(place: Path, digests: dict[str, str]) -> list[str]:
-    """The first of the files that are not any more what ``digests`` says."""
+    """Return the first files that no longer match ``digests``."""
     changed = []
     for name, digest in digests.items():
         try:
@@ -98,7 +98,7 @@ def changed_files(place: Path, digests: dict[str, str]) -> list[str]:
 
 
 def read_logs(folder: Path) -> list[list[str]]:
-    """Names and texts of the regular files in the test's log folder, bounded; links are not followed."""
+    """Return names and texts of the regular files in the test's log folder, bounded; links are not followed."""
     found = []
     names = sorted(os.listdir(folder))[:MAX_LOGS] if folder.is_dir() else []  # noqa: PTH208 - pathlib sorts no names
     for name in names:
@@ -115,7 +115,7 @@ def read_logs(folder: Path) -> list[list[str]]:
 
 
 def _watch(place: Path, job: dict[str, Any]) -> dict[str, object]:
-    """Start the test, take in what it says until its process has ended, and return the first half of the report."""
+    """Run the test, collect its output until its process ends, and return the first half of the report."""
     events, events_end = os.pipe()
     printed, printed_end = os.pipe()
     order = {
@@ -137,20 +137,20 @@ def _watch(place: Path, job: dict[str, Any]) -> dict[str, object]:
     )
     os.close(events_end)
     os.close(printed_end)
-    said = _Said(events, printed)
-    said.listen(process)
+    output = _Output(events, printed)
+    output.collect(process)
     code = process.returncode
     return {
         "exit_code": code if code >= 0 else None,
         "signal": -code if code < 0 else None,
-        "events": said.lines(),
-        "flooded": len(said.events) > MAX_EVENT_BYTES,
-        "printed": _plain(bytes(said.printed[:MAX_PRINTED_BYTES])),
+        "events": output.lines(),
+        "flooded": len(output.events) > MAX_EVENT_BYTES,
+        "printed": _plain(bytes(output.printed[:MAX_PRINTED_BYTES])),
     }
 
 
-class _Said:
-    """What the test's process says: its events, and what it prints, which goes on to the box's log."""
+class _Output:
+    """Output of the test's process: its events, and its printed text, which is copied to the box's log."""
 
     def __init__(self, events: int, printed: int) -> None:
         self.events = bytearray()
@@ -158,25 +158,25 @@ class _Said:
         self._sources = {events: self._add_event, printed: self._add_printed}
 
     def lines(self) -> list[str]:
-        """The whole events."""
+        """Return the complete events."""
         return [_plain(line) for line in bytes(self.events[:MAX_EVENT_BYTES]).split(b"\n")[:-1]]
 
-    def listen(self, process: subprocess.Popen[bytes]) -> None:
-        """Take in until the process has ended; what its children still write afterwards is not waited for."""
+    def collect(self, process: subprocess.Popen[bytes]) -> None:
+        """Collect until the process has ended, without waiting for output of its children afterwards."""
         with selectors.DefaultSelector() as selector:
             for source in self._sources:
                 os.set_blocking(source, False)
                 selector.register(source, selectors.EVENT_READ)
             while selector.get_map():
                 ended = process.poll() is not None
-                heard = selector.select(0 if ended else 0.02)
-                for key, _ in heard:
+                ready = selector.select(0 if ended else 0.02)
+                for key, _ in ready:
                     data = os.read(key.fd, _CHUNK)
                     if data:
                         self._sources[key.fd](data)
                     else:
                         selector.unregister(key.fd)
-                if ended and not heard:
+                if ended and not ready:
                     break
             process.wait()
 
@@ -189,7 +189,7 @@ class _Said:
 
 
 def _kill_descendants() -> None:
-    """Kill what the test left running; orphans have become our children, so that none can get away."""
+    """Kill what the test left running; orphans become children of this process, so that none escapes."""
     while True:
         children = _children()
         if not children:
@@ -220,7 +220,7 @@ def _children() -> list[int]:
 
 
 def _child_environment() -> dict[str, str]:
-    """Ours without what would change how Python starts, and with a fixed order of sets."""
+    """Return this process's environment without what affects how Python starts, and with a fixed hash seed."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return {**kept, "HOME": str(WORKSPACE.parent), "PYTHONHASHSEED": "0"}
 

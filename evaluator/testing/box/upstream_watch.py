@@ -1,9 +1,9 @@
-"""Notices replaced comparison functions, and makes random numbers the same in every run.
+"""Detect replaced comparison functions, and make random numbers the same in every run.
 
-What a test compares and reports with (unittest, logging, builtins, NumPy's and PyTorch's comparisons) is remembered
-before the answer's code is imported, the test's own classes and functions as soon as they are defined, and all of it
-looked at again at the end; so are the models that the test looks into. It is a tripwire, not a wall: code that runs
-beside the test can put everything back. Mounted beside ``upstream_child.py``; Python 3.8 or newer, standard library.
+Functions by which a test compares and reports (unittest, logging, builtins, NumPy's and PyTorch's comparisons) are
+remembered before the answer's code is imported, and the test's own classes and functions as soon as they are defined;
+all of them are checked at the end, as are the models that the test inspects. This is a tripwire, not a wall: code in
+the test's process can restore everything. Mounted beside ``upstream_child.py``; Python 3.8 or newer, standard library.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _LOGGING = (
 
 
 class Watch:
-    """Remembers what may not be replaced."""
+    """Remembers objects that must not be replaced."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[str, Any, str, Any, object]] = []
-        self._lying: set[str] = set()
+        self._shadowed: set[str] = set()
         self._keep("builtins", builtins, vars(builtins))
         for owner in (unittest.case.TestCase, unittest.runner.TextTestRunner, unittest.result.TestResult):
             self._keep(f"unittest.{owner.__name__}", owner, vars(owner))
@@ -96,16 +96,16 @@ class Watch:
             self._keep(f"{module.__name__}.{name}", value, methods)
 
     def replaced(self) -> list[str]:
-        """The names of what is no longer what it was; at most twenty."""
+        """Return the names of replaced objects, at most twenty."""
         names = [label for label, owner, name, value, inner in self._kept if not _is_same(owner, name, value, inner)]
         if logging.root.manager.disable:
             names.append("logging.disable")
-        return [*names, *sorted(self._lying)][:20]
+        return [*names, *sorted(self._shadowed)][:20]
 
     def look_at_models(self) -> None:
-        """Remember which models of the callers have an attribute of their own in the place of a method.
+        """Remember which models of the callers have an instance attribute in place of a method.
 
-        Called where a test asserts or says "Passed": when it has ended, they are gone.
+        Called where a test asserts or logs "Passed", since the models are gone when it has ended.
         """
         torch: Any = sys.modules.get("torch")
         kind = getattr(getattr(torch, "nn", None), "Module", None)
@@ -114,9 +114,9 @@ class Watch:
             found = list(frame.f_locals.values())
             found += getattr(frame.f_locals.get("self"), "__dict__", {}).values()
             frame = frame.f_back  # type: ignore[assignment]
-            # By type: isinstance would ask objects that answer with code of their own.
+            # By type: isinstance would call code of the objects themselves.
             for model in (each for each in found if issubclass(type(each), kind)):
-                self._lying.update(f"{type(model).__name__}.{name}" for name in _MODULE if name in vars(model))
+                self._shadowed.update(f"{type(model).__name__}.{name}" for name in _MODULE if name in vars(model))
 
     def _keep(self, label: str, owner: Any, names: Iterable[str]) -> None:
         for name in list(names):
@@ -126,13 +126,13 @@ class Watch:
 
 
 class AfterImport:
-    """A finder that finds nothing itself, but runs an action once the module of that name has been imported."""
+    """A finder that finds nothing itself, but runs an action after the module of that name has been imported."""
 
     def __init__(self, actions: dict[str, Callable[[], None]]) -> None:
         self._actions = actions
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
-        """Let the other finders look, and wrap what they found."""
+        """Delegate to the other finders, and wrap what they find."""
         action = self._actions.pop(name, None)
         spec = importlib.util.find_spec(name) if action is not None else None
         if action is None or spec is None or spec.loader is None:
@@ -164,7 +164,7 @@ def install(watch: Watch) -> None:
 
 
 def _inner(value: Any) -> object:
-    """What a Python function does; it can be changed while the function stays the same object."""
+    """Return a Python function's behaviour, which can be changed while the function stays the same object."""
     if isinstance(value, types.FunctionType):
         return (value.__code__, value.__defaults__, value.__kwdefaults__ and dict(value.__kwdefaults__))
     return None
@@ -172,6 +172,6 @@ def _inner(value: Any) -> object:
 
 def _is_same(owner: Any, name: str, value: Any, inner: object) -> bool:
     found = getattr(owner, name, None)
-    if isinstance(value, types.MethodType):  # made anew at every look
+    if isinstance(value, types.MethodType):  # a new object at every access
         return isinstance(found, types.MethodType) and found.__func__ is value.__func__
     return found is value and _inner(found) == inner
