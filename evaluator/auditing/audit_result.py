@@ -1,4 +1,4 @@
-"""What an audit of one task found, and what follows from it. docs/design/verdicts.md. No Django here."""
+"""Findings of one task's audit, and what follows from them (docs/design/verdicts.md). No Django here."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ if TYPE_CHECKING:
 
 LEAST_SHARE_KILLED = 0.8
 GUESSING_LIMIT = 1 / 1000
-"""How seldom the best guesser must pass: he answers the output that is expected most often to every private case."""
-# 0.57 times 100 is a little less than 57 in floating point.
+"""The best guesser, who always answers the most frequent output, must pass all private cases less often than this."""
+# In floating point, 0.57 times 100 is slightly less than 57.
 _FLOAT_SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class MutantsResult:
-    """What became of the mutants that were tried, ``made`` being how many there are.
+    """Results of the mutants that were tried; ``made`` is how many exist.
 
-    ``equivalent`` are those whose author says, with a reason, that nobody can tell them from the reference; they
-    count on neither side. ``refuted`` are declared ones that the test kills all the same, ``unknown`` declarations that
-    name no mutant.
+    ``equivalent`` are those that their author declares, with a reason, indistinguishable from the reference; they do
+    not count. ``refuted`` are declared ones that the test kills anyway, ``unknown`` declarations that match no mutant.
     """
 
     made: int
@@ -44,24 +43,24 @@ class MutantsResult:
 
     @property
     def total(self) -> int:
-        """How many count."""
+        """How many mutants count."""
         return self.killed + len(self.survivors)
 
     @property
     def share(self) -> float:
-        """The share that the test killed, from 0 to 1; 1 when there is nothing to kill."""
+        """The fraction that the test killed, from 0 to 1; 1 when there is nothing to kill."""
         return self.killed / self.total if self.total else 1.0
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Declarations that are wrong."""
+        """Descriptions of wrong declarations."""
         return (
             *(f"the mutant {name} is declared equivalent, but the test kills it" for name in self.refuted),
             *(f"there is no mutant {name}, which is declared equivalent" for name in self.unknown),
         )
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data for storing."""
+        """Return plain data for storing."""
         return {
             "made": self.made,
             "sampled": self.made > self.total + len(self.equivalent) + len(self.refuted),
@@ -79,19 +78,19 @@ class MutantsResult:
 
 @dataclass(frozen=True, slots=True)
 class Guessing:
-    """Of ``outputs`` golden outputs ``commonest`` are equal; ``private_cases`` have to be guessed one after another."""
+    """How often outputs repeat: ``commonest`` of ``outputs`` are equal; ``private_cases`` must be guessed in turn."""
 
     outputs: int
     commonest: int
     private_cases: int
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data for storing."""
+        """Return plain data for storing."""
         return {**asdict(self), "chance": self.chance, "missing_cases": self.missing_cases}
 
     @property
     def chance(self) -> float:
-        """The probability with which the best constant answer passes all private cases."""
+        """The probability that the best constant answer passes all private cases."""
         return float((self.commonest / self.outputs) ** self.private_cases)
 
     @property
@@ -101,7 +100,7 @@ class Guessing:
 
     @property
     def missing_cases(self) -> int | None:
-        """How many more private cases of the same kind are needed; None where no number would do."""
+        """How many more private cases of the same kind are needed; None if no number suffices."""
         if self.passed:
             return 0
         if self.commonest == self.outputs:
@@ -111,7 +110,7 @@ class Guessing:
 
     @property
     def reason(self) -> str:
-        """For people, why this is not good enough; empty when it is."""
+        """Why this is insufficient, for users; empty if it is sufficient."""
         if self.passed:
             return ""
         if self.missing_cases is None:
@@ -125,12 +124,12 @@ class Guessing:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """Everything that one audit found. What was not tried is None: nothing else is worth trying when golden fails.
+    """All findings of one audit. Checks that were not run are None: if the reference fails, the others mean nothing.
 
-    ``golden`` holds the verdicts on the golden function, each on seeds of its own; ``missing`` is what the environment
-    lacks to run it, of which nothing follows for the test.
-    ``upstream_trial`` is None where no such test stands beside a sealed one, else why it cannot run here, and empty
-    where it runs. ``reasons`` are findings that make the task unusable.
+    ``golden`` holds the verdicts on the golden function, each on other seeds; ``missing`` is what the environment lacks
+    to run it, which says nothing about the test.
+    ``upstream_trial`` is None if there is no such test beside a sealed one, otherwise why it cannot run here, and empty
+    if it runs. ``reasons`` are findings that make the task unusable.
     """
 
     golden: tuple[Verdict, ...]
@@ -146,7 +145,7 @@ class AuditResult:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Every finding against the task; empty when answers to it can be judged at all."""
+        """Findings against the task; empty when answers to it can be judged."""
         if self.missing:
             return (str(self.missing),)
         found = []
@@ -169,7 +168,7 @@ class AuditResult:
 
     @property
     def weakness(self) -> str:
-        """Why the test is weak though it is usable; empty when it is not."""
+        """Why a usable test is weak; empty when it is not."""
         if self.mutants is None or self.mutants.share >= LEAST_SHARE_KILLED:
             return ""
         return (
@@ -179,12 +178,12 @@ class AuditResult:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What an author should look at, without consequence."""
+        """Hints for the author, without consequences."""
         parts = (self.mutants, self.margins, self.image_scan)
         return (*self.notes, *(remark for part in parts if part for remark in part.remarks))
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data for storing; the keys are a contract with the task page."""
+        """Return plain data for storing; the keys are a contract with the task page."""
         first = self.golden[0]
         return {
             "golden": {
@@ -209,12 +208,12 @@ class AuditResult:
 
 
 def percent(share: float) -> str:
-    """A share for people, rounded down: 79.9 % are not 80 %."""
+    """Format a fraction as a percentage, rounded down: 79.9 % must not appear as 80 %."""
     return f"{int(share * 100 + _FLOAT_SLACK)} %"
 
 
 def guessing(outputs: Sequence[dict[str, Data]], *, private_cases: int, check: Check) -> Guessing:
-    """The guessing bound of a task whose golden function answered ``outputs``; equal is what ``check`` finds equal.
+    """Compute the guessing bound from the golden ``outputs``; equality is defined by ``check``.
 
     Raises ValueError without any output.
     """

@@ -1,4 +1,4 @@
-"""Auditing task revisions: does the unit test tell right from wrong? (docs/design/verdicts.md)."""
+"""Audit task revisions: does the unit test distinguish right answers from wrong ones? (docs/design/verdicts.md)."""
 
 from __future__ import annotations
 
@@ -57,12 +57,14 @@ _FAILED = (AuditState.FAILED, AuditState.INCOMPLETE)
 def waiting(
     suites: Iterable[Suite] | None = None, *, tasks: Collection[str] = (), again: bool = False, failed: bool = False
 ) -> list[tuple[TaskRevision, SeedEpoch]]:
-    """Revisions to audit, each with the epoch of its private seeds: runnable, in the newest version of their suite, and
-    not audited yet, or declaring other mutants equivalent than when they were. With ``again`` all of them; with
-    ``failed`` those whose audit failed or stopped at an incomplete environment. ``tasks`` are slugs, or empty for all.
+    """Return revisions to audit, each with the epoch of its private seeds.
 
-    An audit that was made with another environment or evaluator is shown as outdated, but not repeated by itself: the
-    scores that rest on it would change without anybody having asked.
+    These are runnable revisions in the newest version of their suite that are unaudited or whose declared equivalent
+    mutants have changed since. ``again`` selects all of them, ``failed`` those whose audit failed or stopped at an
+    incomplete environment. ``tasks`` are slugs, or empty for all.
+
+    An audit made with another environment or evaluator is shown as outdated, but not repeated automatically: the scores
+    that depend on it would change without a request.
     """
     versions = [current_version(suite) for suite in (Suite.objects.all() if suites is None else suites)]
     return [
@@ -75,13 +77,13 @@ def waiting(
         and (
             revision.audit_state in _FAILED
             if failed
-            else again or revision.audit_state == AuditState.UNAUDITED or _declares_anew(revision)
+            else again or revision.audit_state == AuditState.UNAUDITED or _declarations_changed(revision)
         )
     ]
 
 
 def ready_for_audit() -> list[TaskRevision]:
-    """The waiting revisions that have an environment; what keeps the others from being audited is noted on them."""
+    """Return the waiting revisions that have an environment; store on the others why they cannot be audited."""
     ready = []
     for revision, _ in waiting():
         try:
@@ -94,7 +96,7 @@ def ready_for_audit() -> list[TaskRevision]:
 
 
 def note_obstacle(why: str, revisions: Iterable[TaskRevision]) -> None:
-    """Keep on unaudited ``revisions`` why they cannot be audited, for everybody to read; empty: nothing is known."""
+    """Store on unaudited ``revisions`` why they cannot be audited, as public text; empty removes it."""
     for revision in revisions:
         if revision.audit.get("obstacle", "") != why:
             audit = {key: value for key, value in revision.audit.items() if key != "obstacle"}
@@ -103,7 +105,7 @@ def note_obstacle(why: str, revisions: Iterable[TaskRevision]) -> None:
 
 
 def audit_waiting_revision(revision_id: int) -> AuditResult | None:
-    """Audit one revision if it still waits; else None. Raises ``SandboxError`` for infrastructure errors."""
+    """Audit one revision if it still waits, else return None. Raises ``SandboxError`` for infrastructure errors."""
     for revision, epoch in waiting():
         if revision.pk == revision_id:
             try:
@@ -115,17 +117,17 @@ def audit_waiting_revision(revision_id: int) -> AuditResult | None:
 
 
 def audit_revision(revision: TaskRevision, epoch: SeedEpoch) -> AuditResult:
-    """Audit ``revision`` in real boxes and store what was found. Raises ``SandboxError`` for infrastructure errors."""
+    """Audit ``revision`` in real boxes and store the result. Raises ``SandboxError`` for infrastructure errors."""
     result, facts = measure(revision, epoch)
     store(revision, result, facts)
     return result
 
 
 def measure(revision: TaskRevision, epoch: SeedEpoch) -> tuple[AuditResult, dict[str, Any]]:
-    """What an audit of ``revision`` finds, and with what it was made. Nothing is stored.
+    """Return an audit's findings on ``revision``, and the conditions of the audit. Nothing is stored.
 
-    The reference has to pass twice, with the public and current private seeds and then with others that are
-    derived for this purpose; everything else is tried on the former. Raises ``SandboxError`` for infrastructure errors.
+    The reference must pass twice: with the public and current private seeds, and with other seeds derived for this
+    purpose; everything else uses the former. Raises ``SandboxError`` for infrastructure errors.
     """
     started = monotonic()
     grader = Grader(revision, epoch)
@@ -154,8 +156,8 @@ def measure(revision: TaskRevision, epoch: SeedEpoch) -> tuple[AuditResult, dict
 
 
 def store(revision: TaskRevision, result: AuditResult, facts: dict[str, Any]) -> None:
-    """Store what an audit found on its revision; sends ``revision_audited`` after commit."""
-    # How evaluators before version 5 ran upstream's test: the pages of their results still show it.
+    """Store an audit's result on its revision; sends ``revision_audited`` after commit."""
+    # How evaluators before version 5 ran upstream's test: pages of their results still show it.
     former = {"mode": revision.audit["mode"]} if "mode" in revision.audit else {}
     with transaction.atomic():
         TaskRevision.objects.filter(pk=revision.pk).update(
@@ -167,7 +169,7 @@ def store(revision: TaskRevision, result: AuditResult, facts: dict[str, Any]) ->
 
 
 def state_of(result: AuditResult) -> AuditState:
-    """What an audit makes of its revision."""
+    """Return the audit state that follows from a result."""
     if result.missing:
         return AuditState.INCOMPLETE
     if result.reasons:
@@ -175,8 +177,8 @@ def state_of(result: AuditResult) -> AuditState:
     return AuditState.WEAK if result.weakness else AuditState.PASSED
 
 
-def _declares_anew(revision: TaskRevision) -> bool:
-    """Whether the author has declared mutants equivalent, or taken that back, since the audit. It changes the share."""
+def _declarations_changed(revision: TaskRevision) -> bool:
+    """Whether the author has changed the mutants declared equivalent since the audit, which changes the kill rate."""
     mutants = revision.audit.get("mutants")
     if not mutants:
         return False
@@ -185,14 +187,14 @@ def _declares_anew(revision: TaskRevision) -> bool:
 
 
 def _other_seeds(epoch: SeedEpoch) -> SeedEpoch:
-    """An epoch that is never stored: private seeds that follow from ``epoch`` and are none of its own."""
+    """Return an epoch that is never stored: its private seeds follow from ``epoch`` but differ from its own."""
     key = hmac.digest(epoch.key.encode(), b"audit", "sha256").hex()
     return SeedEpoch(suite_id=epoch.suite_id, number=epoch.number, key=key)
 
 
 @dataclass(frozen=True)
 class Auditor:
-    """Tries answers out on one task: ``grader`` has the current private seeds, ``regrader`` others."""
+    """Tries answers to one task: ``grader`` has the current private seeds, ``regrader`` others."""
 
     grader: Grader
     regrader: Grader
@@ -202,7 +204,7 @@ class Auditor:
     mutant_limit: int
 
     def audit(self) -> AuditResult:
-        """Everything that there is to find. Raises ``SandboxError`` for infrastructure errors that did not go away."""
+        """Run all checks. Raises ``SandboxError`` for persistent infrastructure errors."""
         sealed = self.grader.revision.protocol == Protocol.SEALED
         first = self._reference(self.grader)
         missing = missing_in(first, self.grader.reference_tree)
@@ -211,13 +213,13 @@ class Auditor:
         golden = (first, self._reference(self.regrader))
         result = AuditResult(golden)
         if any(verdict.outcome is not Outcome.PASSED for verdict in golden):
-            # Whatever else were tried would fail for the same reason, and say nothing.
+            # Everything else would fail for the same reason, so it would show nothing.
             return result
         result = self._with_tries(result, max(LEAST_SECONDS, TIMES_REFERENCE * max(each.seconds for each in golden)))
         return self._with_upstream_test(self._with_numbers(result)) if sealed else result
 
     def _reference(self, grader: Grader) -> Verdict:
-        """The verdict on the reference, also where the sealed protocol has none because a module is missing."""
+        """Return the verdict on the reference; also where a missing module leaves the sealed protocol without one."""
         try:
             return retried(lambda: grader.grade(self.grader.reference_tree, label=self.label))
         except GoldenError as error:
@@ -226,7 +228,7 @@ class Auditor:
             return Verdict(Outcome.RAISED, (), "", 0.0, str(error))
 
     def _with_tries(self, result: AuditResult, seconds: float) -> AuditResult:
-        """Add what became of the stub, trivial answers and mutants, and the search for a copy of the reference."""
+        """Add the results of stub, trivial answers and mutants, and the search for a copy of the reference."""
         masked = (self.grader.masked_tree / self.goal.file).read_bytes()
         reference = (self.grader.reference_tree / self.goal.file).read_bytes()
         trivial = trivial_answers(self.grader.revision.masked_source)
@@ -274,7 +276,7 @@ class Auditor:
         return replace(result, mutants=mutants, image_scan=scan)
 
     def _with_upstream_test(self, result: AuditResult) -> AuditResult:
-        """Add whether the suite's own unit test runs here beside the sealed one: it has to pass with the reference."""
+        """Add whether the suite's own unit test runs here beside the sealed one: it must pass with the reference."""
         if not self.grader.has_upstream_test:
             return result
         try:
@@ -288,7 +290,7 @@ class Auditor:
         return replace(result, upstream_trial=trial)
 
     def _placed(self, file: bytes, definitions: Mapping[str, str]) -> dict[str, bytes]:
-        """``file`` with each definition in the goal's place, but those that nobody could submit: they prove nothing."""
+        """Put each definition in the goal's place in ``file``; skip those that could not be submitted."""
         texts = {}
         for name, source in definitions.items():
             try:
@@ -298,7 +300,7 @@ class Auditor:
         return texts
 
     def _imported(self, *files: bytes) -> list[str]:
-        """Top-level modules that ``files`` and the probe import, but those of the repository itself."""
+        """Return top-level modules that ``files`` and the probe import, except the repository's own."""
         if self.grader.revision.protocol != Protocol.SEALED:
             return []
         names = set()
@@ -311,11 +313,11 @@ class Auditor:
         return sorted(name for name in names if not is_module_of(self.grader.masked_tree, name))
 
     def _with_numbers(self, result: AuditResult) -> AuditResult:
-        """Add the guessing bound and the margins: from the reference's outputs alone."""
+        """Add the guessing bound and the margins, from the reference's outputs alone."""
         task = self.grader.task
         private = self.grader.private_seeds
         golden = self._golden((*task.check.public_seeds, *private))
-        # More outputs tell better how often each comes up; what has to be guessed are the private ones.
+        # More outputs give a better estimate of their frequencies; only the private ones must be guessed.
         more = {**golden, **self._golden(self.regrader.private_seeds)}
         return replace(
             result,
@@ -354,9 +356,9 @@ def _mutants_result(
 
 
 def push_audit() -> int:
-    """Ask for the audit of every revision that waits for one and has an environment; return how many were added.
+    """Queue the audit of every waiting revision with an environment; return how many jobs were added.
 
-    Each revision has a job of its own, so that the workers share them.
+    Each revision has its own job, so that the workers share them.
     """
     added = 0
     for revision in ready_for_audit():
@@ -368,9 +370,9 @@ def push_audit() -> int:
 
 
 def missing_in(verdict: Verdict, repository: Path) -> Missing | None:
-    """What kept the reference from running, by its ``verdict``; None where it ran, or stopped at something else.
+    """Return what kept the reference from running, by its ``verdict``; None if it ran or stopped for another reason.
 
-    A module of the ``repository`` itself that is not found is the test's own fault.
+    A missing module of the ``repository`` itself is an error of the test.
     """
     if verdict.outcome is Outcome.PASSED:
         return None

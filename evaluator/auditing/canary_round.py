@@ -1,7 +1,7 @@
-"""A small task of the site's own and a dozen hostile answers: what a live evaluator is tried with.
+"""A small task of the site's own and a dozen hostile answers, to test a live evaluator.
 
-An attack is the body of a function, so that it fits the goal of any task. It reports in its log, a line a try:
-``attack: held WHAT (why)`` or ``attack: ESCAPED WHAT``. The whole corpus of known attacks is in ``tests/attacks``.
+An attack is the body of a function, so it fits the goal of any task. It reports each try in a line of its log:
+``attack: held WHAT (why)`` or ``attack: ESCAPED WHAT``. All known attacks are in ``tests/attacks``.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ def write_tree(root: Path, goal: str) -> Path:
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        # In bytes: an answer may hold characters that text mode would change.
+        # As bytes: text mode would change some characters of an answer.
         path.write_bytes(text.encode())
     root.chmod(0o755)
     return root
 
 
 def write_task(root: Path) -> SealedTask:
-    """Write the site's own task below ``root``, as the sealed protocol needs it."""
+    """Write the site's own task below ``root``, in the form of the sealed protocol."""
     root.mkdir(parents=True, exist_ok=True)
     (root / "cases.py").write_text(_CASES)
     (root / "run.py").write_text(_RUN)
@@ -106,9 +106,9 @@ def write_task(root: Path) -> SealedTask:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """A hostile body, and how it must end: with one of ``outcomes``, having reported ``held`` tries that failed.
+    """A hostile body, and how it must end: with one of ``outcomes``, after reporting ``held`` failed tries.
 
-    Without ``body`` it is a control: what must be so for the others to mean anything.
+    Without ``body`` it is a control: it checks what must hold for the others to mean anything.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Attack:
     wall_seconds: float = 20.0
 
     def result(self, verdict: Verdict, *, protocol: str = "sealed", of: str = "") -> dict[str, object]:
-        """The row that is stored, shown and printed; ``of`` names a scored task, whose reasons may quote its values."""
+        """Return the row to store and show; ``of`` names a scored task, whose reasons may quote its values."""
         lines = verdict.log.splitlines()
         escaped = [line.removeprefix(ESCAPED) for line in lines if line.startswith(ESCAPED)]
         idle = sum(line.startswith(HELD) for line in lines) < self.held
@@ -255,16 +255,16 @@ ATTACKS: Final = (
 
 
 def hostile_file(attack: Attack, goal_file: bytes, goal: Goal, definition: str, *, own: Collection[str]) -> bytes:
-    """``goal_file`` with the attack in each function of the goal, whose masked ``definition`` it keeps the head of.
+    """Return ``goal_file`` with the attack in each of the goal's functions; the masked ``definition`` keeps its head.
 
-    A golden search passes over files whose names are in ``own``: they belong to the masked repository.
+    A golden search skips files whose names are in ``own``: they belong to the masked repository.
     """
     constants = f"DATA_DIR, OWN_FILES = {str(settings.DATA_DIR)!r}, {sorted(own)!r}\n"
     return splice(goal_file, goal, with_body(definition, f"{constants}{attack.body}").encode())
 
 
 def with_body(definition: str, body: str) -> str:
-    """``definition`` (one function, method or class, indented or not) with ``body`` in each of its functions."""
+    """Return ``definition`` (a function, method or class, indented or not) with ``body`` in each of its functions."""
     parsed = parse_definition(definition)
     for function in functions_of(parsed):
         function.body = ast.parse(body.strip()).body

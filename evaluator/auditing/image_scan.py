@@ -1,7 +1,7 @@
-"""Whether an environment holds an installed copy of a task's reference, which an answer could just import.
+"""Check whether an environment has an installed copy of a task's reference, which an answer could simply import.
 
-A box sends the installed definitions of the goal's name (:mod:`evaluator.testing.box.scan`); whether one of them is the
-reference's is decided here, by its syntax tree. No Django here.
+A box sends the installed definitions of the goal's name (:mod:`evaluator.testing.box.scan`); this module decides by
+syntax tree whether one of them is the reference's. No Django here.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 SCAN_SECONDS = 60.0
 OUTPUT_BYTES = 16 * 1024 * 1024
 LEAST_NODES = 30
-"""Definitions smaller than this are the same by chance: ``return self.x`` is nobody's."""
+"""Smaller definitions may be equal by chance, such as ``return self.x``."""
 _BOX_FILES = Path(box.__file__).parent
-_NOT_TELLING = frozenset({"setup", "conftest", "test", "tests", "unit_test", "docs", "examples", "scripts", "src"})
+_COMMON_NAMES = frozenset({"setup", "conftest", "test", "tests", "unit_test", "docs", "examples", "scripts", "src"})
 
 
 @dataclass(frozen=True, slots=True)
 class ImageScan:
     """``copies`` are paths of installed files with the reference's definition; ``complete`` is false when there were
-    more files than could be looked at.
+    too many files to search.
     """
 
     copies: tuple[str, ...]
@@ -49,23 +49,23 @@ class ImageScan:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a maintainer should look at."""
+        """Hints for a maintainer."""
         if self.complete:
             return ()
         return ("the environment has more files than the search for a copy of the reference looks at",)
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data for storing."""
+        """Return plain data for storing."""
         return {"copies": list(self.copies), "complete": self.complete}
 
 
 def scan_image(
     *, sandbox: Sandbox, environment: str, repository: Path, goal_name: str, golden: str, label: str
 ) -> ImageScan:
-    """Look for ``golden`` (the source of the reference's definition of ``goal_name``) in what ``environment`` installs.
+    """Search the packages of ``environment`` for ``golden``, the source of the reference's ``goal_name``.
 
-    A copy is a definition of that name in a package called like one of ``repository``'s, or with the reference's
-    syntax tree. Raises :class:`SandboxError` when the box does not finish.
+    A copy is a definition of that name in a package named like one of ``repository``'s, or with the reference's syntax
+    tree. Raises :class:`SandboxError` when the box does not finish.
     """
     nonce = secrets.token_hex(16)
     order: dict[str, Data] = {"name": goal_name}
@@ -95,7 +95,7 @@ def scan_image(
 
 
 def _packages_of(repository: Path) -> set[str]:
-    """The modules and packages that ``repository`` itself offers for import, but those whose names tell nothing."""
+    """Return the modules and packages that ``repository`` itself offers for import, except common names."""
     names = set()
     for folder in (repository, repository / "src"):
         for entry in folder.iterdir() if folder.is_dir() else ():
@@ -103,11 +103,11 @@ def _packages_of(repository: Path) -> set[str]:
                 names.add(entry.name)
             elif entry.suffix == ".py":
                 names.add(entry.stem)
-    return names - _NOT_TELLING
+    return names - _COMMON_NAMES
 
 
 def _shape(source: str) -> tuple[str, int]:
-    """A definition's syntax tree without decorators, docstrings and annotations, and its size; empty for none."""
+    """Return a definition's syntax tree without decorators, docstrings and annotations, and its size; empty if none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,7 +1,7 @@
-"""How far reference outputs move on another processor, against the task's tolerance. No Django here.
+"""Measure how far reference outputs move on another processor, relative to the task's tolerance. No Django here.
 
 A task whose reference outputs leave their own tolerance on another machine would fail right answers there. Other
-machines are not at hand, but the numerical libraries can be told to compute as if they were on one.
+machines are not available, but numerical libraries can be made to compute as if on one.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 REMARKABLE = 0.5
 """Margins above this are reported to the author; above 1 the audit fails."""
 LARGEST = 1e6
-"""What is reported for values that cannot be compared at all (and for anything larger)."""
+"""Margin reported for values that cannot be compared at all, and the upper limit of all margins."""
 
 _WIDE = "AVX2 FMA3 F16C AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V3 X86_V4"
 VARIATIONS: Final[dict[str, dict[str, str]]] = {
     "an older processor": {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": _WIDE},
     "4 threads": dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "4"),
 }
-"""The machines to pretend to be, with the environment variables that do it."""
+"""Simulated machines, with the environment variables that simulate them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The largest margin of one output over all variations: |a - b| / (atol + rtol |b|), 0 where nothing moved."""
+    """The largest margin of one output over all variations: |a - b| / (atol + rtol |b|), 0 if nothing moved."""
 
     output: str
     variation: str
@@ -45,7 +45,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """What became of every output, and which variations were tried and which could not be tried here."""
+    """Margins of every output, and which variations were tried and which cannot be tried here."""
 
     moved: tuple[Moved, ...]
     tried: tuple[str, ...]
@@ -63,7 +63,7 @@ class Margins:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Outputs that come near to it."""
+        """Outputs that come near their tolerance."""
         return tuple(
             f"the reference uses {moved.margin:.0%} of the tolerance of output '{moved.output}' on another processor "
             f"({moved.variation})"
@@ -72,7 +72,7 @@ class Margins:
         )
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data for storing."""
+        """Return plain data for storing."""
         return {
             "outputs": [asdict(each) for each in self.moved],
             "tried": list(self.tried),
@@ -83,9 +83,10 @@ class Margins:
 def measure_margins(
     *, sandbox: Sandbox, task: SealedTask, golden: dict[int, tuple[GoldenCase, ...]], label: str
 ) -> Margins:
-    """Run the reference once more for every variation, on the seeds of ``golden``, which it is compared with.
+    """Run the reference again for every variation on the seeds of ``golden``, and compare the outputs with it.
 
-    A variation that this machine or the environment cannot do is left out. Raises ``SandboxUnavailableError`` when
+    Variations that this machine or the environment does not support are left out. Raises ``SandboxUnavailableError``
+    when there is no sandbox at all.
     there is no sandbox at all.
     """
     largest: dict[str, Moved] = {}
@@ -114,9 +115,9 @@ def measure_margins(
 
 
 def case_margins(expected: dict[str, Data], actual: dict[str, Data], check: Check) -> dict[str, float]:
-    """For each expected output how far ``actual`` is away, as a share of the tolerance, at most ``LARGEST``.
+    """Return each expected output's distance from ``actual`` as a multiple of the tolerance, at most ``LARGEST``.
 
-    What has no tolerance (text, whole numbers, exact outputs, shapes) is 0 where it is equal and ``LARGEST`` where not.
+    Values without a tolerance (text, integers, exact outputs, shapes) count 0 if equal and ``LARGEST`` if not.
     """
     rules = dict(check.output_rules)
     return {

@@ -1,11 +1,10 @@
-"""Mutants of a definition: the same code with one small mistake each. No Django here.
+"""Make mutants of a definition: the same code with one small mistake each. No Django here.
 
-A test that cannot tell a mutant from the reference implementation is weak there. mutmut and cosmic-ray, the libraries
-for this, were passed over: each mutates whole packages on disk and runs them with a test runner of its own outside of
-any box.
+A test that cannot distinguish a mutant from the reference implementation is weak there. The libraries mutmut and
+cosmic-ray are unsuitable: they mutate whole packages on disk and run them with their own test runner outside any box.
 
-Left alone is what nobody can observe in outputs: docstrings, annotations, decorators, log lines, assertions, what is
-raised, and the branches that only raise.
+Code without effect on outputs is left alone: docstrings, annotations, decorators, log lines, assertions, raised
+exceptions, and branches that only raise.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.In: (ast.NotIn,),
     ast.NotIn: (ast.In,),
 }
-# Whose arguments may stand in any order: swapping them changes nothing.
+# Functions whose arguments commute: swapping them changes nothing.
 _COMMUTATIVE = frozenset(
     {"max", "min", "maximum", "minimum", "fmax", "fmin", "add", "multiply", "mul", "logical_and", "logical_or"}
     | {"isclose", "allclose", "array_equal", "equal"}
@@ -70,9 +69,9 @@ _NEVER_DROPPED = (
 class Mutant:
     """One changed definition.
 
-    ``id`` is like ``line 12: `a < b` -> `a <= b```: the line counts from the definition's first one, and no two mutants
-    of a definition have the same. ``source`` is the whole changed definition as :func:`ast.unparse` writes it, ``diff``
-    a unified diff from the unchanged one, written likewise.
+    ``id`` is like ``line 12: `a < b` -> `a <= b```: lines count from the definition's first one, and ids are unique
+    within a definition. ``source`` is the whole changed definition as :func:`ast.unparse` writes it, ``diff`` a unified
+    diff from the unchanged one in the same form.
     """
 
     id: str
@@ -81,9 +80,9 @@ class Mutant:
 
 
 def fingerprint(name: str) -> str:
-    """A mutant's ``id`` without the code that it quotes, such as ``line 12: 3f2a9c1b7e4d``; a fingerprint is its own.
+    """Return a mutant's ``id`` without quoted code, such as ``line 12: 3f2a9c1b7e4d``; a fingerprint stays the same.
 
-    With it, mutants of code that is not ours to quote can be declared equivalent.
+    This allows declaring mutants equivalent in code whose licence does not allow quoting it here.
     """
     if _FINGERPRINT.fullmatch(name):
         return name
@@ -92,7 +91,7 @@ def fingerprint(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """``node`` becomes ``replacement``. ``what`` says it for people where their source texts would not."""
+    """``node`` becomes ``replacement``. ``what`` describes it where the source texts are unsuitable."""
 
     node: ast.expr | ast.stmt
     replacement: ast.AST
@@ -100,16 +99,16 @@ class _Change:
 
 
 def mutants_of(definition: str) -> list[Mutant]:
-    """Every mutant of one function, method or class, indented or not, in the order of its lines.
+    """Return every mutant of one function, method or class, indented or not, in the order of its lines.
 
-    Each compiles and differs from ``definition`` and from every other one. Raises SyntaxError for a text that is no
-    definition.
+    Each compiles and differs from ``definition`` and from every other mutant. Raises SyntaxError for a text that is not
+    a definition.
     """
-    # A method arrives with its class's indentation, and its docstring may hold less than that: so no dedent.
+    # A method has its class's indentation, and its docstring may have less: so it cannot be dedented.
     indented = definition[:1] in (" ", "\t")
     text = f"if True:\n{definition}" if indented else definition
     with warnings.catch_warnings():
-        # A mutant like `1 is 2` is meant, and old escapes are not ours.
+        # Mutants like `1 is 2` are intended, and old escapes belong to the task.
         warnings.simplefilter("ignore")
         module = ast.parse(text)
         if indented and isinstance(module.body[0], ast.If):
@@ -118,7 +117,7 @@ def mutants_of(definition: str) -> list[Mutant]:
 
 
 def sample(mutants: Sequence[Mutant], limit: int) -> list[Mutant]:
-    """At most ``limit`` of ``mutants``, evenly spread: the same ones every time."""
+    """Return at most ``limit`` of ``mutants``, evenly spread and deterministic."""
     count = min(len(mutants), limit)
     return [mutants[place * len(mutants) // count] for place in range(count)]
 
@@ -143,7 +142,7 @@ def _distinct(module: ast.Module, text: str, *, first_line: int) -> Iterator[Mut
 
 
 class _Replace(ast.NodeTransformer):
-    """Puts one node in another one's place."""
+    """Replaces one node by another."""
 
     def __init__(self, old: ast.AST, new: ast.AST) -> None:
         self._old, self._new = old, new
@@ -174,7 +173,7 @@ def _compiles(source: str) -> bool:
 
 
 def _changes(definition: ast.AST) -> Iterator[_Change]:
-    """Every change to ``definition``, in no particular order; some may leave it as it is, or not compile."""
+    """Yield every change to ``definition``, in no particular order; some change nothing or do not compile."""
     for node, parent in _observable(definition):
         if isinstance(node, ast.comprehension):
             yield from (_Change(test, ast.Constant(True)) for test in node.ifs)
@@ -188,7 +187,7 @@ def _changes(definition: ast.AST) -> Iterator[_Change]:
 
 
 def _special_changes(node: ast.expr | ast.stmt) -> Iterator[_Change]:
-    """Changes of conditions and loops, with words of their own."""
+    """Yield changes of conditions and loops, with their own descriptions."""
     match node:
         case ast.If() | ast.IfExp():
             text = f"if {ast.unparse(node.test)}"
@@ -227,14 +226,14 @@ def _replacements(node: ast.expr | ast.stmt, parent: ast.AST) -> list[ast.AST]:
 
 
 def _observable(definition: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Nodes whose change can be seen from outside, each with its parent."""
+    """Yield nodes whose change can affect outputs, each with its parent."""
     pending: list[tuple[ast.AST, ast.AST]] = [(definition, definition)]
     while pending:
         node, parent = pending.pop()
         if _is_unobservable(node):
             continue
         yield node, parent
-        # Before Python 3.12 what is in an f-string has no place in the text, so that no name could be given to it.
+        # Before Python 3.12 nodes in an f-string have no source position, so they could not be named.
         if not isinstance(node, ast.JoinedStr):
             pending.extend((child, node) for child in _children(node))
 
@@ -259,7 +258,7 @@ def _is_unobservable(node: ast.AST) -> bool:
 
 
 def _is_remark(statement: ast.stmt) -> bool:
-    """Whether it is a string that stands alone, or only writes a log line."""
+    """Whether it is a lone string, or only writes a log line."""
     if not isinstance(statement, ast.Expr):
         return False
     if isinstance(statement.value, ast.Constant):
@@ -306,12 +305,12 @@ def _other_constants(value: object, parent: ast.AST) -> list[ast.AST]:
 
 
 def _number(value: float) -> ast.expr:
-    """A number as Python's grammar has it: a sign is an operator."""
+    """Return a number as Python's grammar represents it: a sign is an operator."""
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)
 
 
 def _early_returns(function: Function) -> Iterator[_Change]:
-    """Return in the place of a statement: what is returned in the end, once its names are all bound."""
+    """Yield early returns: replace a statement by the final return, once all names in that are bound."""
     final = function.body[-1].value if isinstance(function.body[-1], ast.Return) else None
     wanted = {node.id for node in ast.walk(final) if isinstance(node, ast.Name)} if final is not None else set()
     bound = {each.arg for each in ast.walk(function.args) if isinstance(each, ast.arg)}
@@ -336,5 +335,5 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _like(node: _Node, **fields: object) -> _Node:
-    """A shallow copy of ``node`` with some fields replaced."""
+    """Return a shallow copy of ``node`` with some fields replaced."""
     return ast.copy_location(type(node)(**{**dict(ast.iter_fields(node)), **fields}), node)

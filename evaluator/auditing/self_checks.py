@@ -1,4 +1,4 @@
-"""Trying the live evaluator with attacks, and keeping what came of it for the status page."""
+"""Test the live evaluator with attacks, and store the results for the status page."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ log = structlog.get_logger(__name__)
 
 SELF_CHECK_JOB: Final = "evaluator.jobs.self_check"
 KEPT: Final = 30
-"""How many rounds of each kind are kept."""
+"""How many rounds of each kind are stored."""
 SOON: Final = timedelta(minutes=10)
-"""When a round that could not be made is tried again."""
+"""How soon a round that could not run is tried again."""
 ENVIRONMENT: Final = "numpy"
-"""What the site's own task is graded in."""
+"""The environment of the site's own task."""
 
 
 class CanaryError(Exception):
-    """The evaluator does not tell right from wrong, or cannot be tried. The message says what was found."""
+    """The evaluator misjudges answers or cannot be tested. The message gives the finding."""
 
 
 def run_full(
     attacks: Sequence[Attack] = ATTACKS, *, report: Callable[[dict[str, object]], object] = lambda _: None
 ) -> SelfCheck:
-    """Fire ``attacks`` (after the controls) at the configured sandbox, and keep the round where it was all of them.
+    """Run ``attacks`` (after the controls) against the configured sandbox, and store the round if it is complete.
 
     ``report`` gets each row as it is made. Raises :class:`SandboxError` when there is no sandbox.
     """
@@ -81,9 +81,9 @@ def run_full(
 
 
 def run_canary() -> SelfCheck:
-    """Make sure that a right answer passes here and a stub fails, before anything is evaluated.
+    """Check that a right answer passes here and a stub fails, before anything is evaluated.
 
-    Raises :class:`CanaryError` when that is not so or cannot be found out; what was found is kept in any case.
+    Raises :class:`CanaryError` if not, or if it cannot be determined; the finding is stored in every case.
     """
     started = timezone.now()
     try:
@@ -98,17 +98,17 @@ def run_canary() -> SelfCheck:
 
 
 def note_unavailable(error: Exception) -> None:
-    """Keep that nothing can be evaluated here, and why, for the status page."""
+    """Store that nothing can be evaluated here, and why, for the status page."""
     check = _check(SelfCheckKind.CANARY, timezone.now(), [], error=str(error))
     check.cause = infrastructure_error_of(error).public
     _keep(check)
 
 
 def run_short() -> SelfCheck:
-    """Try one of the scored tasks, whichever: golden answer, stub, forged report, golden search.
+    """Test a random scored task, or the site's own if there is none: golden answer, stub, forged report, golden search.
 
-    It goes the way of every submission, private seeds included. Where there is no scored task, the site's own is taken.
-    An infrastructure error is kept as the round's error; nothing is raised.
+    It is graded like a submission, private seeds included. An infrastructure error is stored as the round's error;
+    nothing is raised.
     """
     started = timezone.now()
     try:
@@ -126,9 +126,9 @@ def run_short() -> SelfCheck:
 def run_suite(
     suite: Suite, attacks: Sequence[Attack], *, report: Callable[[dict[str, object]], object] = lambda _: None
 ) -> SelfCheck:
-    """Try every sealed task of ``suite`` that counts: golden answer, stub, and ``attacks``. Nothing is kept.
+    """Test every counted sealed task of ``suite``: golden answer, stub, and ``attacks``. Nothing is stored.
 
-    ``report`` is called with the row of each. Raises ``SandboxError`` for infrastructure errors.
+    ``report`` gets each row as it is made. Raises ``SandboxError`` for infrastructure errors.
     """
     started, rows = timezone.now(), []
     for revision, epoch in _scored():
@@ -140,7 +140,7 @@ def run_suite(
 
 
 def due() -> bool:
-    """Whether the newest short round is older than ``SELF_CHECK_HOURS``; one that could not be made proves nothing."""
+    """Whether the newest short round is older than ``SELF_CHECK_HOURS``; a round that could not run does not count."""
     newest = SelfCheck.objects.filter(kind=SelfCheckKind.SHORT).first()
     if newest is None:
         return True
@@ -149,9 +149,9 @@ def due() -> bool:
 
 
 def push_when_due(*, started: bool = False) -> bool:
-    """Ask the workers for a short round when it is time or the instance has just ``started``; say whether it was.
+    """Queue a short round when it is due or the instance has just ``started``; return whether a job was added.
 
-    One that waits already is not asked for again, and a queue that does not answer is asked by the next sweep.
+    A round that is queued already is not queued again; if the queue does not answer, the next sweep retries.
     """
     if not started and not due():
         return False
@@ -159,7 +159,7 @@ def push_when_due(*, started: bool = False) -> bool:
 
 
 def _scored() -> Iterable[tuple[TaskRevision, SeedEpoch]]:
-    """The sealed tasks that count, of every suite's newest version, in order."""
+    """Yield the counted sealed tasks of every suite's newest version, in order."""
     for suite in Suite.objects.order_by("pk"):
         version = current_version(suite)
         for revision in revisions_of(version) if version else ():
@@ -234,7 +234,7 @@ def _check(kind: SelfCheckKind, started: datetime, rows: list[dict[str, object]]
 
 
 def _keep(check: SelfCheck) -> SelfCheck:
-    """Store it, and forget the oldest of its kind."""
+    """Store a check, and delete the oldest of its kind."""
     check.save()
     old = SelfCheck.objects.filter(kind=check.kind).values_list("pk", flat=True)[KEPT:]
     SelfCheck.objects.filter(pk__in=list(old)).delete()

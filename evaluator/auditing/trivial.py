@@ -1,4 +1,4 @@
-"""The audit's trivial answers: what a task must not accept. docs/design/verdicts.md.
+"""Make trivial answers, which no task may accept, for the audit. See docs/design/verdicts.md.
 
 Each answer keeps the masked definition's signature and decorators and only returns something cheap.
 """
@@ -29,10 +29,11 @@ _CONSTANTS = {
 
 
 def trivial_answers(goal_source: str) -> dict[str, str]:
-    """Trivial definitions for the goal by name; ``goal_source`` is one function, method or class, indented or not.
+    """Return trivial definitions of the goal by name; ``goal_source`` is a function, method or class, indented or not.
 
-    Of a class every method gets the trivial body, but ``__init__`` does nothing. Answers about arguments are left out
-    where no function has one. Raises :class:`SyntaxError` or :class:`ValueError` when the source is no definition.
+    In a class, every method gets the trivial body, except that ``__init__`` does nothing. Answers that use arguments
+    are left out if no function has any. Raises :class:`SyntaxError` or :class:`ValueError` for anything but a
+    definition.
     """
     goal = parse_definition(goal_source)
     bodies: dict[str, Callable[[_Function], str | None]] = {
@@ -45,8 +46,8 @@ def trivial_answers(goal_source: str) -> dict[str, str]:
 
 
 def parse_definition(source: str) -> Definition:
-    """The function, method or class of ``source``, indented or not. Raises ValueError for anything else."""
-    # A method arrives with its class's indentation, and its docstring may hold less than that: so no dedent.
+    """Parse the function, method or class in ``source``, indented or not. Raises ValueError for anything else."""
+    # A method has its class's indentation, and its docstring may have less: so it cannot be dedented.
     indented = source[:1] in (" ", "\t")
     module = ast.parse(f"if True:\n{source}" if indented else source)
     body = module.body
@@ -58,13 +59,13 @@ def parse_definition(source: str) -> Definition:
 
 
 def functions_of(definition: Definition) -> list[_Function]:
-    """The function itself, or the methods of a class."""
+    """Return the function itself, or the methods of a class."""
     nodes = definition.body if isinstance(definition, ast.ClassDef) else [definition]
     return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def _with_bodies(goal: Definition, body: Callable[[_Function], str | None]) -> str:
-    """The definition with every function's body replaced, or nothing where ``body`` fits none of them."""
+    """Return the definition with every function's body replaced; empty if ``body`` fits none of them."""
     answer = copy.deepcopy(goal)
     changed = False
     for function in functions_of(answer):
@@ -79,7 +80,7 @@ def _constant(literal: str) -> Callable[[_Function], str]:
 
 
 def _arguments(function: _Function) -> list[str]:
-    """Names of the arguments that a caller gives, in order; ``self`` and ``cls`` are none."""
+    """Return the names of the arguments that a caller passes, in order, without ``self`` and ``cls``."""
     declared = function.args
     names = [argument.arg for argument in (*declared.posonlyargs, *declared.args)]
     if names and names[0] in ("self", "cls"):

@@ -1,4 +1,4 @@
-"""What both sandboxes have in common: the rules of an order, what is put into a box, its check, and its cleaning up."""
+"""Common parts of both sandboxes: rules for box specifications, staging of mounts, the check, and clean-up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, Enviro
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID, take_host_user
 from evaluator.sandbox.trees import readable_mounts
 from evaluator.sandbox.types import (
-    FAULT,
+    EVALUATOR_ERROR,
     BoxResult,
     BoxSpec,
     Dialogue,
@@ -26,17 +26,17 @@ from evaluator.sandbox.types import (
 )
 
 BOX_SETTINGS_VERSION: Final = 4
-"""Part of every environment digest: raise it when a change in a sandbox could change what a program computes."""
+"""Part of every environment digest: raise it when a change in a sandbox could change a program's results."""
 
 INTERPRETER_OPTIONS: Final = ("-I", "-B")
 
 BOX_VARIABLES: Final[dict[str, str]] = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "HOME": "/tmp",  # noqa: S108  the box's private tmpfs, the only writable place there
+    "HOME": "/tmp",  # noqa: S108  the box's private tmpfs, its only writable folder
     "TMPDIR": "/tmp",  # noqa: S108
     "LOGNAME": "box",
     "LC_ALL": "C.UTF-8",
-    # One thread: sums are then added in one order, and a box has one core anyway.
+    # One thread: the order of additions is then fixed, and a box has one core anyway.
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -49,7 +49,7 @@ PROBE: Final = BoxSpec(
     mounts=(),
     limits=Limits(wall_seconds=30.0, cpu_seconds=10),
 )
-"""The trivial box that a sandbox is checked with."""
+"""The trivial box that checks a sandbox."""
 
 _MESSAGE_BYTES: Final = 600
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -58,7 +58,7 @@ _OUR_VARIABLES = re.compile(r"PATH|LD_.*|PYTHON.*")
 
 
 class LocalSandbox(ABC):
-    """The :class:`evaluator.sandbox.types.Sandbox` on this machine, whatever makes its boxes."""
+    """Base of :class:`evaluator.sandbox.types.Sandbox` on this machine, independent of how boxes are made."""
 
     name: str
 
@@ -69,12 +69,12 @@ class LocalSandbox(ABC):
         *,
         host_uid: int = DEFAULT_HOST_ID,
     ) -> None:
-        """Touches nothing yet.
+        """Store the settings; touch nothing yet.
 
         Args:
-            state_dir: where copies of mounts are kept.
+            state_dir: where copies of mounts are stored.
             environments: what the environments are made from.
-            host_uid: the first of the users and groups that boxes run as; no account may have one.
+            host_uid: the first of the users and groups that boxes run as; no account may have one of them.
         """
         self._wanted_state_dir = state_dir
         self._environments = environments
@@ -82,7 +82,7 @@ class LocalSandbox(ABC):
         self._checked = False
 
     def check(self) -> None:
-        """Run one trivial box. Raises :class:`SandboxUnavailableError` with what to do when that does not work."""
+        """Run one trivial box. Raises :class:`SandboxUnavailableError` with a remedy when it does not work."""
         if self._checked:
             return
         try:
@@ -91,7 +91,7 @@ class LocalSandbox(ABC):
             raise
         except SandboxError as error:
             reason = f"{self.name} cannot make a box here: {error}"
-            if error.public == FAULT:
+            if error.public == EVALUATOR_ERROR:
                 raise SandboxUnavailableError(reason) from error
             raise SandboxUnavailableError(reason, public=error.public) from error
         if result.stdout != b"ready\n":
@@ -106,9 +106,9 @@ class LocalSandbox(ABC):
     ) -> BoxResult:
         """See :meth:`Sandbox.run`."""
         check_spec(spec)
-        self.environment_digest(spec.environment)  # made first, if need be: that is no part of the box's time
+        self.environment_digest(spec.environment)  # makes the environment first, outside the box's time
         with self._host_errors(f"box {spec.label}"):
-            # A dialogue cannot start again in a box of its own where a server did not take it.
+            # If no server takes it, a dialogue cannot be started a second time in a fresh box.
             forked = self._fork(spec, cancelled) if dialogue is None else None
             if forked is not None:
                 return forked
@@ -133,20 +133,20 @@ class LocalSandbox(ABC):
         return self._environments.entry(environment)
 
     def call_filter(self, environment: str) -> bytes:
-        """The program that refuses kernel calls in boxes of ``environment``."""
+        """Return the program that refuses kernel calls in boxes of ``environment``."""
         return seccomp.deny_filter(loopback=self.entry(environment).loopback)
 
     def _fork(self, spec: BoxSpec, cancelled: Callable[[], bool]) -> BoxResult | None:  # noqa: ARG002 - for bubblewrap
-        """Run ``spec`` forked from a process with its packages imported; ``None`` where its box must be started."""
+        """Run ``spec`` forked from a process with its packages imported; ``None`` if its box must be started."""
         return None
 
     def _take_user(self, folder: Path) -> int:
-        """A user and group of the host's for the box or the server of ``folder``, and for no other meanwhile."""
+        """Reserve a user and group of the host for the box or server of ``folder``, unique among existing boxes."""
         return take_host_user(self._host_uid, folder, self._boxes.parent / "host-users")
 
     @contextmanager
     def _staging(self, name: BoxName) -> Iterator[Path]:
-        """A folder for copies of mounts while the box runs."""
+        """Create a folder for copies of mounts, which exists while the box runs."""
         folder = self._boxes / str(name)
         folder.mkdir(parents=True, mode=0o700)
         ended = False
@@ -154,19 +154,19 @@ class LocalSandbox(ABC):
             yield folder
             ended = True
         finally:
-            # A box that could not be removed still has its user: the sweep removes it, and then the folder.
+            # A box that could not be removed still has its user: the sweep removes the box, then the folder.
             if ended or self._is_gone(str(name)):
                 shutil.rmtree(folder)
 
     def _is_gone(self, name: str) -> bool:
         with suppress(SandboxError):
             return name not in self._running()
-        return False  # the engine does not say
+        return False  # the engine does not answer
 
     @property
     @abstractmethod
     def _boxes(self) -> Path:
-        """Where copies of mounts lie, by the boxes' names."""
+        """Folder of mount copies, by the boxes' names."""
 
     @abstractmethod
     def environment_digest(self, environment: str) -> str:
@@ -174,23 +174,23 @@ class LocalSandbox(ABC):
 
     @abstractmethod
     def _host_errors(self, what: str) -> AbstractContextManager[None]:
-        """Turns what the host raises into a :class:`SandboxError`."""
+        """Turn the host's exceptions into a :class:`SandboxError`."""
 
     @abstractmethod
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
-        """Run ``spec``, which is checked and whose mounts every user can read."""
+        """Run ``spec``, which is checked and whose mounts are readable for every user."""
 
     @abstractmethod
     def _running(self) -> Iterable[str]:
-        """What carries a box's name besides the copies of its mounts, and perhaps other things' names."""
+        """Return the names of running boxes, possibly among other names."""
 
     @abstractmethod
     def _remove(self, name: str) -> None:
-        """Kill the box ``name``, if it is there."""
+        """Kill the box ``name``, if it exists."""
 
 
 def tail(data: bytes) -> str:
-    """The end of a log as one printable line."""
+    """Return the end of a log as one printable line."""
     text = data[-_MESSAGE_BYTES:].decode(errors="replace").strip()
     return "".join(character if character.isprintable() else " " for character in text)
 

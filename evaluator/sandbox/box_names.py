@@ -12,12 +12,12 @@ from evaluator.queue.processes import Owner
 from evaluator.sandbox.types import BoxSpec
 
 GRACE_SECONDS: Final = 60.0
-"""How long after its wall time a box may still be cleaning up before a reaper takes it from a live owner."""
+"""How long after its wall time a box may still be cleaning up before a reaper removes it despite a live owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoxName:
-    """A box's identity: the label from its order, its owner, its deadline (unix time, whole seconds) and a nonce."""
+    """A box's identity: its specification's label, its owner, its deadline (unix time, whole seconds) and a nonce."""
 
     label: str
     owner: Owner
@@ -26,17 +26,17 @@ class BoxName:
 
     @classmethod
     def fresh(cls, spec: BoxSpec) -> BoxName:
-        """A name of its own for one run of ``spec`` by this process."""
+        """Return a unique name for one run of ``spec`` by this process."""
         deadline = int(time.time() + spec.limits.wall_seconds + GRACE_SECONDS)
         return cls(label=spec.label, owner=Owner.current(), deadline=deadline, nonce=secrets.token_hex(4))
 
     def __str__(self) -> str:
-        """``label.owner.deadline.nonce``: one path component."""
+        """Return ``label.owner.deadline.nonce``: one path component."""
         return f"{self.label}.{self.owner}.{self.deadline}.{self.nonce}"
 
     @classmethod
     def parse(cls, text: str) -> BoxName | None:
-        """The reverse of ``str``; ``None`` when ``text`` is not a box's name."""
+        """Reverse ``str``; return ``None`` when ``text`` is not a box's name."""
         try:
             label, owner, deadline, nonce = text.split(".")
             return cls(label, Owner.parse(owner), int(deadline), nonce)
@@ -44,5 +44,5 @@ class BoxName:
             return None
 
     def is_left_over(self, *, keep: Callable[[str], bool]) -> bool:
-        """Whether a reaper may kill the box: nobody claims its label, and its owner is dead or its deadline over."""
+        """Whether a reaper may kill the box: its label is unclaimed, and its owner is dead or its deadline over."""
         return not keep(self.label) and (self.owner.is_dead() or time.time() > self.deadline)

@@ -1,8 +1,8 @@
-"""Boxes made by bubblewrap: no daemon, tens of milliseconds.
+"""Boxes made by bubblewrap, without a daemon, in tens of milliseconds.
 
-The way into a box: a shell puts itself into the box's control group, ``setpriv`` drops to the box's host user,
-``prlimit`` sets what control groups cannot, bubblewrap makes namespaces and a root of read-only folders, loads the call
-filter and starts Python. Outside, this process feeds, drains, watches and, at the end, kills whatever is left.
+Starting a box: a shell puts itself into the box's control group, ``setpriv`` drops to the box's host user, ``prlimit``
+sets limits that control groups lack, bubblewrap makes namespaces and a root of read-only folders, loads the call filter
+and starts Python. Outside, this process feeds, drains and watches the box, and finally kills all its processes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from evaluator.sandbox.types import (
 )
 
 _UNPRIVILEGED_ID: Final = 65534
-"""The user and group that the program sees itself as (``nobody`` on Debian)."""
+"""The user and group that the program sees as its own (named "nobody" on Debian)."""
 
 _SET_CHILD_SUBREAPER: Final = 36
 _SIGNAL_BASE: Final = 128
@@ -79,17 +79,17 @@ class BubblewrapSandbox(LocalSandbox):
         allow_unconfined_resources: bool = False,
         fork_idle_seconds: float = 0.0,
     ) -> None:
-        """Touches nothing yet.
+        """Store the settings; touch nothing yet.
 
         Args:
-            state_dir: where environments and copies of mounts are kept; see :func:`reachable_state_dir`.
+            state_dir: where environments and copies of mounts are stored; see :func:`reachable_state_dir`.
             environments: what the environments are made from.
-            python: the host's interpreter that boxes get a copy of.
-            host_uid: see :class:`LocalSandbox`; without root all boxes are this process's own user.
-            allow_unconfined_resources: for development: run without control groups where there are none.
-            fork_idle_seconds: how long a process that has a box's packages imported waits for the next answer (see
-                :mod:`evaluator.sandbox.forking`); with 0 there is none, nor without root, since only root's control
-                groups outlive the process that makes them.
+            python: the host's interpreter, which is copied into boxes.
+            host_uid: see :class:`LocalSandbox`; without root all boxes run as this process's own user.
+            allow_unconfined_resources: for development: run without control groups if there are none.
+            fork_idle_seconds: how long a process with a box's packages imported waits for the next answer (see
+                :mod:`evaluator.sandbox.forking`); 0 disables it, as does running without root, since only root's
+                control groups outlive the process that makes them.
         """
         super().__init__(state_dir, environments, host_uid=host_uid)
         self.fork_servers = ForkServers(self, fork_idle_seconds)
@@ -98,14 +98,14 @@ class BubblewrapSandbox(LocalSandbox):
         self._allow_unconfined = allow_unconfined_resources
 
     def environment_digest(self, environment: str) -> str:
-        """See :meth:`Sandbox.environment_digest`; makes the environment when it is not there yet."""
+        """See :meth:`Sandbox.environment_digest`; makes the environment if it does not exist yet."""
         digest = self._environment(environment).digest
         if not self.entry(environment).loopback:
             return digest
         return "sha256:" + hashlib.sha256(f"{digest}\nloopback".encode()).hexdigest()
 
     def reap(self, *, keep: Callable[[str], bool]) -> int:
-        """See :meth:`Sandbox.reap`. Removes what ended fork servers left as well; they are not counted."""
+        """See :meth:`Sandbox.reap`. Also removes leftovers of ended fork servers, which are not counted."""
         self.fork_servers.sweep()
         return super().reap(keep=keep)
 
@@ -125,7 +125,7 @@ class BubblewrapSandbox(LocalSandbox):
         return self._state_dir / "forks" if self._store() else None
 
     def start_server(self, slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
-        """See :class:`ServerHost`. A shell starts it and ends, so that it is nobody's child who may have to wait."""
+        """See :class:`ServerHost`. A shell starts it and ends, so that no process of ours has to wait for it."""
         environment = self._environment(spec.environment)
         store = GroupStore.of_this_machine()
         confinement = RootConfinement(store, slot.name, spec.limits, self._give_to_a_user(slot.folder))
@@ -154,7 +154,7 @@ class BubblewrapSandbox(LocalSandbox):
 
     def ran_out_of_memory(self, slot: Slot) -> bool:
         """See :class:`ServerHost`."""
-        with suppress(FileNotFoundError):  # somebody removed its group
+        with suppress(FileNotFoundError):  # its group has been removed
             return self.server_usage(slot).oom_kills > 0
         return False
 
@@ -165,10 +165,10 @@ class BubblewrapSandbox(LocalSandbox):
     def remove_ended_servers(self) -> None:
         """See :class:`ServerHost`."""
         for group in GroupStore.of_this_machine().abandoned(f"{FORKS}-", START_SECONDS):
-            group.try_remove()  # never kills: a server may have begun in it this moment
+            group.try_remove()  # never kills: a server may be starting in it at this moment
 
     def _running(self) -> set[str]:
-        """The control groups. Scopes of user sessions end with their worker."""
+        """Return the names of control groups. Scopes of user sessions end with their worker."""
         store = self._store()
         return store.names() if store else set()
 
@@ -197,14 +197,14 @@ class BubblewrapSandbox(LocalSandbox):
             raise host_error(what, error) from error
 
     def _give_to_a_user(self, folder: Path) -> HostUser:
-        """Copies of answers and of golden code are for the box's user, and for no other user of this machine."""
+        """Give copies of answers and golden code to the box's user, so that no other user can read them."""
         number = self._take_user(folder)
         folder.parent.chmod(0o711)
         os.chown(folder, number, number)
         return HostUser(number)
 
     def _store(self) -> GroupStore | None:
-        """Root's control groups, where there are any."""
+        """Return root's control groups, if any."""
         try:
             return GroupStore.of_this_machine() if self._is_root else None
         except SandboxUnavailableError:
@@ -226,10 +226,10 @@ _counting = threading.Lock()
 
 
 @contextmanager
-def _orphans_come_to_us() -> Iterator[None]:
-    """Processes orphaned by a kill come to us meanwhile, instead of an init that may not wait for them.
+def _adopting_orphans() -> Iterator[None]:
+    """Adopt processes orphaned by a kill, because an init process may not wait for them.
 
-    Only meanwhile: a fork server that somebody else stops later has a parent then that does wait.
+    Only while boxes run: a fork server that another process stops later then has a parent that does wait.
     """
     _count_box(1)
     try:
@@ -246,7 +246,7 @@ def _count_box(change: int) -> None:
 
 
 class _Box:
-    """One box from its start to its end; as a context it leaves nothing behind, whatever happens in between."""
+    """One box from start to end; as a context manager it always cleans up completely."""
 
     def __init__(self, spec: BoxSpec, dialogue: Dialogue | None) -> None:
         self._spec = spec
@@ -257,7 +257,7 @@ class _Box:
 
     def __enter__(self) -> _Box:
         self._stack = ExitStack()
-        self._stack.enter_context(_orphans_come_to_us())
+        self._stack.enter_context(_adopting_orphans())
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -267,10 +267,10 @@ class _Box:
         """Start the program. ``bubblewrap`` is the command without filter, status pipe and program."""
         self._status_reader, status_writer = os.pipe()
         self._stack.callback(os.close, self._status_reader)
-        with ExitStack() as ours:  # the program has copies
-            ours.callback(os.close, status_writer)
+        with ExitStack() as own:  # the program has copies
+            own.callback(os.close, status_writer)
             filter_file = anonymous_file(call_filter)
-            ours.callback(os.close, filter_file)
+            own.callback(os.close, filter_file)
             self._confinement = confine(status_writer)
             self._stack.callback(self._confinement.destroy)
             command = [
@@ -281,7 +281,7 @@ class _Box:
                 *("/usr/bin/python3", *INTERPRETER_OPTIONS, *self._spec.argv[1:]),
             ]
             self._started = time.monotonic()
-            # An empty environment, since the box's first process is bubblewrap and the program can read its variables.
+            # An empty environment: the program can read the variables of bubblewrap, the box's first process.
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -298,19 +298,19 @@ class _Box:
         self._confinement.started(self._process.pid)
 
     def _end(self) -> None:
-        """Kill the box and wait, once, for every process that would be ours to wait for."""
+        """Kill the box and wait, once, for every process that may be a child of this one."""
         if self._ended:
             return
         self._process.kill()
         killed = self._confinement.destroy()
         self._process.wait()
-        # The box's first process may have died with its parent before it could be counted among the killed.
+        # The box's first process may have died with its parent before it was counted among the killed.
         first = {int(line["child-pid"]) for line in _status_lines(self._read_status()) if "child-pid" in line}
         _wait_for_orphans((killed | first) - {self._process.pid})
         self._ended = True
 
     def finish(self, cancelled: Callable[[], bool]) -> BoxResult:
-        """Watch the program to its end. Raises RunCancelledError, and SandboxError when it never began."""
+        """Watch the program to its end. Raises RunCancelledError, and SandboxError when it never started."""
         limits = self._spec.limits
         ticker = Ticker(probe=self._probe, cancelled=cancelled, deadline=self._started + limits.wall_seconds)
         stopped = self._pump.run(ticker)
@@ -343,7 +343,7 @@ class _Box:
         return None
 
     def _read_status(self) -> str:
-        """What came through the status pipe; every writer of it is gone when the first process has ended."""
+        """Return the status pipe's content; all its writers are gone when the first process has ended."""
         os.set_blocking(self._status_reader, False)
         with suppress(BlockingIOError):
             while data := os.read(self._status_reader, 4096):
@@ -351,7 +351,7 @@ class _Box:
         return self._status.decode(errors="replace")
 
     def _require_begun(self, report: str) -> None:
-        """Raise SandboxError without an exit code: bubblewrap reports one of every program that it could start."""
+        """Raise SandboxError without an exit code: bubblewrap reports one for every program that it could start."""
         if any("exit-code" in line for line in _status_lines(report)):
             return
         code, log = self._process.returncode, tail(bytes(self._capture.stderr)) or "no message"
@@ -361,14 +361,14 @@ class _Box:
 
 
 def _status_lines(report: str) -> Iterator[dict[str, int]]:
-    """Complete lines that bubblewrap wrote to the status pipe: one object has ``child-pid``, another ``exit-code``."""
+    """Yield complete lines from bubblewrap's status pipe: one object has ``child-pid``, another ``exit-code``."""
     for line in report.splitlines(keepends=True):
         if line.startswith("{") and line.endswith("\n"):
             yield json.loads(line)
 
 
 def _wait_for_orphans(pids: set[int]) -> None:
-    """Wait for those of ``pids``, all killed, that have become our children; the others are not ours to wait for."""
+    """Wait for those of ``pids``, all killed, that are children of this process."""
     deadline = time.monotonic() + _ORPHAN_SECONDS
     for pid in pids:
         with suppress(ChildProcessError):
@@ -377,9 +377,9 @@ def _wait_for_orphans(pids: set[int]) -> None:
 
 
 def _root_options(environment: Environment, spec: BoxSpec, *, control: Path | None = None) -> list[str]:
-    """Bubblewrap's options for the box's walls, file system and variables. It cannot limit a tmpfs's inodes.
+    """Return bubblewrap's options for the box's isolation, file system and variables. It cannot limit tmpfs inodes.
 
-    With ``control``, a folder to write to, they are a fork server's, which outlives this process.
+    With ``control``, a folder to write to, they are for a fork server, which outlives this process.
     """
     identity = str(_UNPRIVILEGED_ID)
     options = ["--unshare-all", "--unshare-user", "--new-session", "--clearenv"]
@@ -388,7 +388,7 @@ def _root_options(environment: Environment, spec: BoxSpec, *, control: Path | No
     for folder in environment.top_folders():
         options += ["--ro-bind", str(environment.root / folder), f"/{folder}"]
     options += ["--proc", "/proc", "--dev", "/dev"]
-    # The kernel notes on a terminal's file when it was last written to, and this one is the whole machine's.
+    # A terminal's file records when it was last written to, and this one belongs to the whole machine.
     options += ["--dev-bind", "/dev/null", "/dev/tty"]
     options += ["--perms", "1777", "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
     options += ["--perms", "1777", "--size", str(spec.limits.tmpfs_bytes), "--tmpfs", "/tmp"]  # noqa: S108

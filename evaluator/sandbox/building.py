@@ -1,4 +1,4 @@
-"""Make the environments that the catalogue asks for, and keep how that went."""
+"""Make the environments that the catalogue needs, and store the results."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _HELLO_LIMITS = Limits(wall_seconds=180.0, cpu_seconds=120, memory_bytes=2 * 102
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An environment that is asked for: by which tasks (``<suite>/<paper>/<index>``), and one of their revisions."""
+    """A needed environment: the tasks that need it (``<suite>/<paper>/<index>``), and one of their revisions."""
 
     name: str
     tasks: tuple[str, ...]
@@ -70,10 +70,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """How making one environment went. ``what`` is ``built``, ``unchanged`` or ``failed``.
+    """Result of making one environment. ``what`` is ``built``, ``unchanged`` or ``failed``.
 
     ``why`` explains a failure, ``log_end`` has the last lines of its log. ``source`` is the digest of what it was made
-    from, ``digest`` that of the environment, which measured answers carry.
+    from, ``digest`` that of the environment, which is stored with measured answers.
     """
 
     name: str
@@ -87,13 +87,13 @@ class Built:
 
 
 def wanted(*, suite: str | None = None, pattern: str | None = None) -> tuple[list[Wanted], list[tuple[str, str]]]:
-    """What the tasks with files ask for, by name, and the tasks that have no environment with the reason.
+    """Return the environments that tasks with files need, by name, and tasks without an environment with the reason.
 
-    Of a suite's older versions only what answers were or will be measured in.
+    Of a suite's older versions, only environments in which answers were or will be measured are included.
 
     Args:
         suite: a suite's slug, or all.
-        pattern: such as ``dpo/*`` or ``lmr-bench/dpo/1``; ``*`` stands for anything.
+        pattern: such as ``dpo/*`` or ``lmr-bench/dpo/1``; ``*`` matches any text.
     """
     found: dict[str, list[tuple[str, TaskRevision]]] = {}
     without = []
@@ -106,17 +106,17 @@ def wanted(*, suite: str | None = None, pattern: str | None = None) -> tuple[lis
         except SandboxError as error:
             without.append((task, str(error)))
     names = sorted(found, key=lambda name: (name != NUMPY, name))
-    asked = [Wanted(name, tuple(sorted({task for task, _ in found[name]})), found[name][-1][1]) for name in names]
-    return asked, without
+    needed = [Wanted(name, tuple(sorted({task for task, _ in found[name]})), found[name][-1][1]) for name in names]
+    return needed, without
 
 
 def matches(task: str, slug: str, pattern: str | None) -> bool:
-    """Whether ``pattern`` (None: any) means ``task`` (``<suite>/<paper>/<index>``), or its ``slug``, without suite."""
+    """Whether ``pattern`` (None: any) matches ``task`` (``<suite>/<paper>/<index>``) or its ``slug``."""
     return pattern is None or fnmatchcase(task, pattern) or fnmatchcase(slug, pattern)
 
 
 def sandbox_in_use() -> Kind:
-    """The sandbox to build for: the configured one; with ``auto`` that which works, else Docker where it answers.
+    """Return the sandbox to build for: the configured one; with ``auto`` the one that works, else Docker if available.
 
     Raises ``SandboxUnavailableError`` when there is neither.
     """
@@ -134,30 +134,30 @@ def sandbox_in_use() -> Kind:
 
 
 def lacks_numpy() -> bool:
-    """Whether the engine has no image of ``numpy``. Raises ``SandboxError`` when it does not answer."""
+    """Whether the engine lacks the image of ``numpy``. Raises ``SandboxError`` when it does not answer."""
     return not find_image(environment_list().image(NUMPY))[0]
 
 
-def build(asked: Wanted, *, kind: Kind, base_image: str = "", again: bool = False) -> Built:
-    """Make the environment, try one box in it, and keep the result. A failure is no exception but returned and kept.
+def build(needed: Wanted, *, kind: Kind, base_image: str = "", again: bool = False) -> Built:
+    """Make the environment, try one box in it, and store the result. A failure is returned and stored, not raised.
 
     Raises:
-        SandboxUnavailableError: no box can be started here at all, which says nothing about this environment.
+        SandboxUnavailableError: no box can be started here at all, which is not an error of this environment.
     """
     begun = time.monotonic()
     base_image = base_image or settings.ENVIRONMENT.base_image
-    build = EnvironmentBuild(name=asked.name, sandbox=kind, state=BuildState.BUILT)
+    build = EnvironmentBuild(name=needed.name, sandbox=kind, state=BuildState.BUILT)
     why = ""
     try:
-        build.source_digest = _source_digest(asked.name, kind, base_image)
+        build.source_digest = _source_digest(needed.name, kind, base_image)
         if kind == "docker":
-            _make_image(asked, build, base_image, again=again)
-        newest = newest_build(asked.name, sandbox=kind)
+            _make_image(needed, build, base_image, again=again)
+        newest = newest_build(needed.name, sandbox=kind)
         made_of = (BuildState.BUILT, build.source_digest, build.image)
         if not again and newest and (newest.state, newest.source_digest, newest.image) == made_of:
-            digest = make_sandbox(kind).environment_digest(asked.name)
-            return Built(asked.name, asked.tasks, "unchanged", source=build.source_digest, digest=digest)
-        digest = _say_hello(build, kind)
+            digest = make_sandbox(kind).environment_digest(needed.name)
+            return Built(needed.name, needed.tasks, "unchanged", source=build.source_digest, digest=digest)
+        digest = _try_box(build, kind)
     except SandboxUnavailableError:
         raise
     except SandboxError as error:
@@ -168,35 +168,35 @@ def build(asked: Wanted, *, kind: Kind, base_image: str = "", again: bool = Fals
     build.log = f"{build.log}\n{why}".strip()[-LOG_CHARACTERS:]
     build.seconds = round(time.monotonic() - begun, 2)
     build.save()
-    log.info("environment_build", environment=asked.name, sandbox=kind, state=build.state)
+    log.info("environment_build", environment=needed.name, sandbox=kind, state=build.state)
     if why:
-        return Built(asked.name, asked.tasks, "failed", why=why, log_end=log_end, seconds=build.seconds)
-    return Built(asked.name, asked.tasks, "built", source=build.source_digest, digest=digest, seconds=build.seconds)
+        return Built(needed.name, needed.tasks, "failed", why=why, log_end=log_end, seconds=build.seconds)
+    return Built(needed.name, needed.tasks, "built", source=build.source_digest, digest=digest, seconds=build.seconds)
 
 
 def _source_digest(name: str, kind: Kind, base_image: str) -> str:
-    """What the environment is made from, as a SHA-256. Raises SandboxError when that cannot be read."""
+    """Return the SHA-256 of what the environment is made from. Raises SandboxError when that cannot be read."""
     entry = environment_list().entry(name)
     if entry.requirements and not (kind == "docker" and entry.image):
         return image_source_digest(entry, base_image)
     return hashlib.sha256("\n".join((entry.image or name, base_image)).encode()).hexdigest()
 
 
-def _make_image(asked: Wanted, build: EnvironmentBuild, base_image: str, *, again: bool) -> None:
-    """Let the engine have the environment's image: the operator's own, one made by anybody of this very source, or a
-    new one. Raises SandboxError."""
-    tag = environment_list().image(asked.name)
+def _make_image(needed: Wanted, build: EnvironmentBuild, base_image: str, *, again: bool) -> None:
+    """Provide the environment's image: the operator's own, an existing one of this exact source, or a new one. Raises
+    SandboxError."""
+    tag = environment_list().image(needed.name)
     build.image, source = find_image(tag)
-    if tag != f"{IMAGE_PREFIX}{asked.name}":
+    if tag != f"{IMAGE_PREFIX}{needed.name}":
         if not build.image:
             raise SandboxError(f"the image {tag} is not here: docker pull {tag}")
     elif again or not build.image or source != build.source_digest:
-        entry = environment_list().entry(asked.name)
+        entry = environment_list().entry(needed.name)
         if entry.requirements:
             build.image = build_image(entry, base_image=base_image, scratch=scratch_folder())
             return
         build.log = build_paper_image(
-            _paper_source(asked.revision),
+            _paper_source(needed.revision),
             tag=tag,
             base_image=base_image,
             network=settings.ENVIRONMENT.build_network,
@@ -208,8 +208,8 @@ def _make_image(asked: Wanted, build: EnvironmentBuild, base_image: str, *, agai
         build.image, _ = find_image(tag)
 
 
-def _say_hello(build: EnvironmentBuild, kind: Kind) -> str:
-    """Run one box in it; return the environment's digest. Raises BuildFailedError when it is no place for tests."""
+def _try_box(build: EnvironmentBuild, kind: Kind) -> str:
+    """Run one box in the environment; return its digest. Raises BuildFailedError if tests cannot run in it."""
     sandbox = make_sandbox(kind)
     spec = BoxSpec(job_label(), ("python", "-c", _HELLO), (), limits=_HELLO_LIMITS, environment=build.name)
     result = sandbox.run(spec)

@@ -1,7 +1,7 @@
 """Control groups of boxes, version 1 and 2, for a worker that runs as root.
 
 Every box gets one group ``lmr-board/<box name>`` (on version 1 one in each hierarchy) with limits on memory including
-swap, processes and processor share. The kernel's own counters tell what happened; killing goes on until it is empty.
+swap, processes and processor share. The kernel's counters report what happened; killing repeats until it is empty.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ PARENT: Final = "lmr-board"
 NEEDED: Final = ("memory", "pids", "cpu")
 PERIOD_MICROSECONDS: Final = 100_000
 HELPER_PROCESSES: Final = 2
-"""bubblewrap's monitor and the box's first process count as well."""
+"""bubblewrap's monitor and the box's first process, which the limit counts as well."""
 
 SOCKET_BYTES: Final = 16 * 1024 * 1024
-"""What a box may keep in buffers of TCP and UDP, which version 1 counts apart and only where there is a limit."""
+"""A box's limit for buffers of TCP and UDP, which version 1 counts separately and only if there is a limit."""
 
 _EMPTY_SECONDS: Final = 10.0
 _USUAL_WEIGHTS: Final = {"cpu.shares": 1024, "cpu.weight": 100}
@@ -41,7 +41,7 @@ class Hierarchies:
 
 @dataclass(frozen=True, slots=True)
 class ResourceUsage:
-    """What a box has used: kills for want of memory, processor seconds of all its processes, most bytes at once."""
+    """Resources that a box has used: out-of-memory kills, processor seconds of all processes, peak memory in bytes."""
 
     oom_kills: int = 0
     cpu_seconds: float = 0.0
@@ -71,20 +71,20 @@ class Group:
     """
 
     def __init__(self, directories: Mapping[str, Path]) -> None:
-        """``directories`` says for each controller of version 1 where the group is; for version 2 the key is empty."""
+        """Describe a group by ``directories``: one per controller on version 1; on version 2 one, with an empty key."""
         self._at = directories
         self._is_v1 = "" not in directories
         self.directories = tuple(dict.fromkeys(directories.values()))
 
     def readable_counters(self) -> Path:
-        """Where its counters of memory are, which every user can read from now on, whatever our umask is."""
+        """Return the folder of its memory counters, and make it readable for every user regardless of the umask."""
         folder = self._at["memory" if self._is_v1 else ""]
         for place in (folder.parent, folder):
             place.chmod(0o755)
         return folder
 
     def limit(self, limits: Limits) -> None:
-        """Write the limits of a group just made."""
+        """Write the limits of a new group."""
         processes = str(limits.processes + HELPER_PROCESSES)
         if not self._is_v1:
             directory = self._at[""]
@@ -110,7 +110,7 @@ class Group:
         (cpu / "cpu.cfs_quota_us").write_text(str(PERIOD_MICROSECONDS))
 
     def usage(self) -> ResourceUsage:
-        """What the box has used so far, by the kernel's counters."""
+        """Return the box's usage so far, from the kernel's counters."""
         if self._is_v1:
             memory = self._at["memory"]
             return ResourceUsage(
@@ -127,11 +127,11 @@ class Group:
         )
 
     def join_files(self) -> tuple[Path, ...]:
-        """The files into which a process writes ``0`` to enter the group."""
+        """Return the files into which a process writes ``0`` to enter the group."""
         return tuple(directory / "cgroup.procs" for directory in self.directories)
 
     def processes(self) -> set[int]:
-        """The numbers of the processes inside."""
+        """Return the pids of the processes inside."""
         found: set[int] = set()
         for path in self.join_files():
             with suppress(OSError):  # removed, or being removed
@@ -139,14 +139,14 @@ class Group:
         return found
 
     def is_abandoned(self, seconds: float) -> bool:
-        """Whether it was made more than ``seconds`` ago and nothing runs in it."""
+        """Whether it was made more than ``seconds`` ago and no process runs in it."""
         with suppress(FileNotFoundError):
             youngest = max(directory.stat().st_mtime for directory in self.directories)
             return time.time() - youngest > seconds and not self.processes()
         return False
 
     def destroy(self) -> set[int]:
-        """Kill until nothing is left, then remove the group; return the numbers of what was killed.
+        """Kill until no process is left, then remove the group; return the pids of the killed processes.
 
         Raises:
             SandboxError: the group stays busy, because a process hangs in the kernel.
@@ -164,18 +164,18 @@ class Group:
         return killed
 
     def _stop_forks(self) -> None:
-        """Make sure that killing catches up with a program that forks without end."""
+        """Ensure that killing catches up with a program that forks endlessly."""
         if self._is_v1:
             with suppress(FileNotFoundError):
                 (self._at["pids"] / "pids.max").write_text("0")
         else:
-            # Kills the whole group at once; kernels before 5.14 lack the file, and there only the loop is left.
+            # Kills the whole group at once; kernels before 5.14 lack the file, so only the loop works there.
             with suppress(FileNotFoundError, PermissionError):
                 (self._at[""] / "cgroup.kill").write_text("1")
 
     def _kill_all(self) -> set[int]:
-        # A number read from the group may belong to a stranger by the time it is signalled. A descriptor cannot
-        # change hands: only what is in the group before and after taking the descriptor is killed.
+        # A pid read from the group may belong to another process by the time it is signalled. A descriptor is bound to
+        # its process: only processes in the group before and after taking the descriptor are killed.
         descriptors: dict[int, int] = {}
         for number in self.processes():
             with suppress(ProcessLookupError):
@@ -189,7 +189,7 @@ class Group:
         return inside & descriptors.keys()
 
     def try_remove(self) -> bool:
-        """Remove the group, unless something runs in it; return whether it is gone."""
+        """Remove the group unless a process runs in it; return whether it is gone."""
         for directory in self.directories:
             try:
                 directory.rmdir()
@@ -201,10 +201,10 @@ class Group:
 
 
 class GroupStore:
-    """Makes boxes' groups, and finds those that are there."""
+    """Creates boxes' groups and finds existing ones."""
 
     def __init__(self, hierarchies: Hierarchies) -> None:
-        """Raises :class:`SandboxUnavailableError` where the kernel offers no complete set of controllers."""
+        """Choose the version. Raises :class:`SandboxUnavailableError` without a complete set of controllers."""
         self._hierarchies = hierarchies
         self._is_v1 = all(controller in hierarchies.v1 for controller in (*NEEDED, "cpuacct"))
         if self._is_v1:
@@ -219,11 +219,11 @@ class GroupStore:
 
     @classmethod
     def of_this_machine(cls) -> GroupStore:
-        """The store for the mounts this process sees. Raises :class:`SandboxUnavailableError`."""
+        """Return the store for the mounts that this process sees. Raises :class:`SandboxUnavailableError`."""
         return cls(read_hierarchies(Path("/proc/self/mountinfo").read_text()))
 
     def create(self, name: str, limits: Limits) -> Group:
-        """A new group with its limits written. Raises :class:`SandboxError`."""
+        """Create a group and write its limits. Raises :class:`SandboxError`."""
         group = self.find(name)
         try:
             self._prepare_parents()
@@ -239,11 +239,11 @@ class GroupStore:
         return group
 
     def find(self, name: str) -> Group:
-        """The group of a box by its name, whether it exists or not."""
+        """Return a box's group by its name, whether it exists or not."""
         return Group({controller: parent / name for controller, parent in self._parents.items()})
 
     def names(self) -> set[str]:
-        """The names of all groups that exist, in any hierarchy."""
+        """Return the names of all existing groups, in any hierarchy."""
         return {
             entry.name
             for parent in self._parents.values()
@@ -253,7 +253,7 @@ class GroupStore:
         }
 
     def abandoned(self, prefix: str, seconds: float) -> list[Group]:
-        """The groups whose names begin with ``prefix`` that nothing runs in and that are older than that."""
+        """Return groups named with ``prefix`` that are older than ``seconds`` and have no processes."""
         groups = [self.find(name) for name in self.names() if name.startswith(prefix)]
         return [group for group in groups if group.is_abandoned(seconds)]
 
@@ -277,10 +277,10 @@ def _enable_controllers(directory: Path) -> None:
 
 
 def _weigh(parent: Path) -> None:
-    """Let all boxes together count as much to the scheduler as that many processes, once; an operator may change it.
+    """Give all boxes together the scheduling weight of one process per processor, once; operators may change it.
 
-    Otherwise they would all share one process's portion, and on a busy host a candidate would run out of wall time that
-    it never got.
+    Otherwise they would all share one process's portion, and on a busy host a candidate would use up its wall time
+    without running.
     """
     processors = os.cpu_count() or 1
     for name, usual in _USUAL_WEIGHTS.items():

@@ -1,4 +1,4 @@
-"""What this instance evaluates with: the configured sandbox, the list of environments, folders for boxes' files."""
+"""This instance's evaluation set-up: the configured sandbox, the list of environments, folders for boxes' files."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from evaluator.sandbox.types import Sandbox
 
 EVALUATOR_VERSION = "5"
-"""Part of what makes two test runs comparable. Raise it when the driver, the comparison, the verdict or the way
-from an epoch to its private seeds changes. Version 5 tests every answer to a task of upstream's in process."""
+"""Part of what makes two test runs comparable. Raise it when the driver, the comparison, the verdict or the derivation
+of private seeds from an epoch changes. Version 5 tests every answer to an upstream task in-process."""
 
 _SAME_WHERE_SEALED: Final = frozenset({"4", EVALUATOR_VERSION})
-"""Since which version nothing has changed for sealed tasks."""
+"""Versions that give the same verdicts on sealed tasks."""
 
 Kind = Literal["bubblewrap", "docker"]
 KINDS: Final[tuple[Kind, ...]] = ("bubblewrap", "docker")
@@ -33,17 +33,17 @@ _SETTINGS: Final = (
 
 
 def is_comparable(version: str, *, sealed: bool) -> bool:
-    """Whether evaluator ``version`` gives the verdicts of this one, on answers to ``sealed`` tasks or to upstream's."""
+    """Whether evaluator ``version`` gives the same verdicts as this one, on answers to ``sealed`` or upstream tasks."""
     return version in _SAME_WHERE_SEALED if sealed else version == EVALUATOR_VERSION
 
 
 def sandbox_state_folder() -> Path:
-    """Where sandboxes keep environments and copies of mounts."""
+    """Return the folder where sandboxes store environments and copies of mounts."""
     return Path(settings.DATA_DIR) / "sandbox"
 
 
 def environment_list() -> EnvironmentList:
-    """The operator's list of environments as it is now. Raises ``SandboxError`` when it is wrong, and where."""
+    """Return the operator's current list of environments. Raises ``SandboxError`` that locates a mistake in it."""
     file = settings.ENVIRONMENT.environments_file
     try:
         status = file.stat() if file is not None else None
@@ -59,8 +59,8 @@ def _read(file: Path | None, state: tuple[int, int] | None) -> EnvironmentList: 
 
 
 def make_sandbox(kind: Kind) -> Sandbox:
-    """The sandbox ``kind`` as the settings describe it, whether it can run here or not."""
-    # The boxes are loaded where one is made: pages ask this module for the list of environments only.
+    """Return the sandbox ``kind`` as configured, whether it can run here or not."""
+    # Imported below: pages use this module only for the list of environments.
     environment = settings.ENVIRONMENT
     if kind == "docker":
         from evaluator.sandbox.docker_engine import DockerSandbox
@@ -84,21 +84,21 @@ def make_sandbox(kind: Kind) -> Sandbox:
 
 
 def configured_sandbox() -> Sandbox:
-    """The sandbox that the settings ask for, checked once per process; ``auto`` takes bubblewrap before Docker.
+    """Return the configured sandbox, checked once per process; ``auto`` prefers bubblewrap to Docker.
 
-    Raises ``SandboxUnavailableError`` with the reason of each that was tried; then the next call looks again.
+    Raises ``SandboxUnavailableError`` with the reason of each that was tried; the next call tries again.
     """
-    asked = [getattr(settings.ENVIRONMENT, name) for name in _SETTINGS]
-    return _checked((str(settings.DATA_DIR), environment_list(), *asked))
+    values = [getattr(settings.ENVIRONMENT, name) for name in _SETTINGS]
+    return _checked((str(settings.DATA_DIR), environment_list(), *values))
 
 
 @cache
-def _checked(asked: tuple[Any, ...]) -> Sandbox:  # noqa: ARG001  part of the cache's key
+def _checked(values: tuple[Any, ...]) -> Sandbox:  # noqa: ARG001  part of the cache's key
     kind, runtime = settings.ENVIRONMENT.evaluator_sandbox, settings.ENVIRONMENT.sandbox_runtime
     if runtime and kind == "bubblewrap":
         raise SandboxError("SANDBOX_RUNTIME is for Docker only: leave it empty, or set EVALUATOR_SANDBOX=docker")
     kinds: tuple[Kind, ...] = KINDS if kind == "auto" else (kind,)
-    if runtime:  # who names a runtime wants its walls
+    if runtime:  # naming a runtime means wanting its isolation
         kinds = ("docker",)
     reasons: dict[str, SandboxUnavailableError] = {}
     for name in kinds:
@@ -117,19 +117,19 @@ def _checked(asked: tuple[Any, ...]) -> Sandbox:  # noqa: ARG001  part of the ca
 
 
 def golden_folder() -> Path:
-    """Where the reference box's outputs are cached; no candidate's box ever sees it."""
+    """Return the folder where the reference box's outputs are cached; no candidate's box ever sees it."""
     return Path(settings.DATA_DIR) / "golden"
 
 
 def scratch_folder() -> Path:
-    """Where this process puts trees together for boxes. It removes what it puts there; the folder itself stays."""
+    """Return this process's folder for trees of boxes. The process removes its content; the folder stays."""
     folder = Path(settings.DATA_DIR) / "work" / str(Owner.current())
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def sweep_scratch() -> int:
-    """Remove the folders of dead processes with all that they left in them, and return how many there were."""
+    """Remove the folders of dead processes with their content, and return how many there were."""
     swept = 0
     place = Path(settings.DATA_DIR) / "work"
     for folder in place.iterdir() if place.is_dir() else ():

@@ -19,8 +19,8 @@ REPORT_COUNTERS: Final = (
     'read -r line < /proc/self/cgroup; group="/sys/fs/cgroup${line#0::}"; '
     'cat "$group/memory.events" "$group/cpu.stat" > "/proc/self/fd/$status"; exit $code'
 )
-"""The shell that stays in a scope beside the box. The scope is gone as soon as its last process is, and its counters
-with it; so the shell reports them on the status pipe once the box has ended, and goes last."""
+"""The shell that stays in a scope beside the box. A scope and its counters disappear with its last process, so the
+shell reports them on the status pipe after the box has ended, and ends last."""
 
 _SHELL_PROCESSES: Final = 2
 _APPEAR_SECONDS: Final = 5.0
@@ -33,7 +33,7 @@ class HostUser:
     number: int
 
     def drop_command(self) -> list[str]:
-        """What to put before a command so that root's rights are gone before it starts."""
+        """Return a command prefix that drops root's rights before the command starts."""
         return [
             tool("setpriv", "util-linux"), f"--reuid={self.number}", f"--regid={self.number}", "--clear-groups",
             "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--",
@@ -41,7 +41,7 @@ class HostUser:
 
 
 class Confinement:
-    """Limits on one box. ``prefix`` goes before the command, ``variables`` are its environment until the box begins."""
+    """Limits on one box. ``prefix`` precedes the command; ``variables`` are its environment until the box starts."""
 
     def __init__(self, prefix: list[str], group: Group | None = None) -> None:
         self.prefix = prefix
@@ -49,23 +49,23 @@ class Confinement:
         self._group = group
 
     def started(self, pid: int) -> None:
-        """The command runs as ``pid``. Raises :class:`SandboxError` when it is not limited."""
+        """Note that the command runs as ``pid``. Raises :class:`SandboxError` when it is not limited."""
 
     def usage(self) -> ResourceUsage:
-        """What the box has used so far, by the kernel's counters."""
+        """Return the box's usage so far, from the kernel's counters."""
         return self._group.usage() if self._group is not None else ResourceUsage()
 
-    def final_usage(self, report: str) -> ResourceUsage:  # noqa: ARG002  groups of root's outlive the box
-        """What it used in all, asked after its end; ``report`` is what came through the status pipe."""
+    def final_usage(self, report: str) -> ResourceUsage:  # noqa: ARG002  root's groups outlive the box
+        """Return the total usage, after the box's end; ``report`` is the status pipe's content."""
         return self.usage()
 
     def destroy(self) -> set[int]:
-        """Kill every process left and remove the limits; return the numbers of what was killed."""
+        """Kill every process left and remove the limits; return the pids of the killed processes."""
         return self._group.destroy() if self._group is not None else set()
 
 
 def process_limits(limits: Limits) -> list[str]:
-    """The command before a program that sets what control groups cannot."""
+    """Return a command prefix with limits that control groups lack."""
     return [
         tool("prlimit", "util-linux"), "--core=0", f"--nofile={limits.open_files}", f"--fsize={limits.file_bytes}",
         f"--cpu={limits.cpu_seconds}:{limits.cpu_seconds + 1}", "--",
@@ -79,7 +79,7 @@ class RootConfinement(Confinement):
     """
 
     def __init__(self, store: GroupStore, name: str, limits: Limits, user: HostUser) -> None:
-        """Raises :class:`SandboxError` when the groups cannot be made."""
+        """Create the groups. Raises :class:`SandboxError` when that fails."""
         drop = user.drop_command()
         group = store.create(name, limits)
         files = [str(path) for path in group.join_files()]
@@ -87,10 +87,10 @@ class RootConfinement(Confinement):
 
 
 class NoConfinement(Confinement):
-    """Development override: only limits per process hold. With root, the drop to ``user`` stays."""
+    """Override for development: only limits per process apply. With root, the drop to ``user`` stays."""
 
     def __init__(self, limits: Limits, user: HostUser | None) -> None:
-        """``user`` is ``None`` for a worker that is not root."""
+        """Set limits per process. ``user`` is ``None`` for a worker that is not root."""
         drop = user.drop_command() if user is not None else []
         super().__init__([*drop, tool("prlimit", "util-linux"), f"--data={limits.memory_bytes}", "--"])
 
@@ -99,9 +99,12 @@ class ScopeConfinement(Confinement):
     """A transient systemd scope in the worker's own user session (control groups version 2)."""
 
     def __init__(self, name: str, limits: Limits, status: int) -> None:
-        """``status`` is the pipe's descriptor. Raises :class:`SandboxUnavailableError` without a session."""
+        """Prepare the scope. ``status`` is the pipe's descriptor.
+
+        Raises :class:`SandboxUnavailableError` without a session.
+        """
         super().__init__([*scope_command(name, limits, status), tool("env", "coreutils"), "-i"])
-        # What systemd-run needs to find the user's manager; the box itself gets none of it.
+        # systemd-run needs these to find the user's manager; the box itself does not get them.
         names = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
         self.variables = {key: os.environ[key] for key in names if key in os.environ}
         self._name = name
@@ -109,7 +112,7 @@ class ScopeConfinement(Confinement):
         self._last = ResourceUsage()
 
     def started(self, pid: int) -> None:
-        """Wait until the process is in its scope, and the scope holds the memory limit. Raises ``SandboxError``."""
+        """Wait until the process is in its scope and the scope has the memory limit. Raises ``SandboxError``."""
         deadline = time.monotonic() + _APPEAR_SECONDS
         while time.monotonic() < deadline:
             lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
@@ -125,14 +128,14 @@ class ScopeConfinement(Confinement):
         )
 
     def usage(self) -> ResourceUsage:
-        """From the kernel's counters, the last ones once the scope is gone."""
+        """Return the kernel's counters, or their last values once the scope is gone."""
         if self._group is not None:
             with suppress(OSError):
                 self._last = self._group.usage()
         return self._last
 
     def final_usage(self, report: str) -> ResourceUsage:
-        """From what the shell reported when the box had ended."""
+        """Return the usage that the shell reported when the box had ended."""
         counters = dict(line.split() for line in report.splitlines() if len(line.split()) == 2)
         if "oom_kill" not in counters:
             return self.usage()
@@ -141,10 +144,10 @@ class ScopeConfinement(Confinement):
 
 
 def scope_command(name: str, limits: Limits, status: int) -> list[str]:
-    """What to put before a command so that it runs in a limited scope and its counters go to descriptor ``status``.
+    """Return a command prefix that runs it in a limited scope and writes its counters to descriptor ``status``.
 
     Raises:
-        SandboxUnavailableError: there is no systemd here, or no user session to ask.
+        SandboxUnavailableError: there is no systemd here, or no user session.
     """
     systemd_run, setpriv, shell = (shutil.which(name) for name in ("systemd-run", "setpriv", "sh"))
     session = os.environ.get("XDG_RUNTIME_DIR", "")
@@ -162,7 +165,7 @@ def scope_command(name: str, limits: Limits, status: int) -> list[str]:
     }
     command = [systemd_run, "--user", "--scope", "--quiet", "--collect", f"--unit={_unit(name)}"]
     command += [f"--property={key}={value}" for key, value in properties.items()]
-    # The shell is the box's parent: should the worker die, it must die too, and the box with it.
+    # The shell is the box's parent: if the worker dies, the shell must die too, and the box with it.
     return [*command, setpriv, "--pdeathsig", "KILL", shell, "-c", REPORT_COUNTERS, "sh", str(status)]
 
 
@@ -171,7 +174,7 @@ def _unit(name: str) -> str:
 
 
 def tool(name: str, package: str) -> str:
-    """Where a program is. Raises :class:`SandboxUnavailableError` naming the Debian ``package`` that has it."""
+    """Return a program's path. Raises :class:`SandboxUnavailableError` that names its Debian ``package``."""
     found = shutil.which(name)
     if found is None:
         raise SandboxUnavailableError(f"{name} is not on PATH: install it (Debian: apt-get install {package})")

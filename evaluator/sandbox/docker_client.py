@@ -1,4 +1,4 @@
-"""How a Docker engine is asked for boxes: the connection, the settings of a box's walls, and a box's streams."""
+"""Client of a Docker engine: the connection, the settings of a box's isolation, and a box's streams."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Container: TypeAlias = Any
 
 LABEL: Final = "lmr-board-box"
 NAME_PREFIX: Final = "lmr-board-box."
-"""A container is called so, followed by the box's name."""
+"""Prefix of a container's name, followed by the box's name."""
 
 LAUNCH: Final = "/launch"
 """Where a box sees the launcher and its filter."""
@@ -51,40 +51,40 @@ _STDERR: Final = 2
 
 
 class Engine:
-    """One engine, with a connection of its own for each process that asks."""
+    """One engine, with a separate connection for each process."""
 
     def __init__(self, base_url: str | None) -> None:
-        """Touches nothing yet. ``base_url`` is the engine's socket; by default what ``DOCKER_HOST`` says."""
+        """Connect to nothing yet. ``base_url`` is the engine's socket; the default is ``DOCKER_HOST``'s."""
         self._base_url = base_url
         self._client: Client | None = None
         self._client_of = 0
         self._lock = threading.Lock()
 
     def client(self) -> Client:
-        """The SDK's client. Raises :class:`SandboxUnavailableError` when no engine answers."""
-        with self._lock:  # an agent's box runs in a thread of its own
+        """Return the SDK's client. Raises :class:`SandboxUnavailableError` when no engine answers."""
+        with self._lock:  # an agent's box runs in a separate thread
             if self._client is None or self._client_of != os.getpid():
-                # A worker forks for each job. Two processes on one connection would get each other's answers.
+                # A worker forks for each job. Two processes on one connection would receive each other's answers.
                 self.close()
                 self._client = _connect(self._base_url)
                 self._client_of = os.getpid()
             return self._client
 
     def close(self) -> None:
-        """Let go of the connections; the next call makes new ones."""
+        """Close the connections; the next call opens new ones."""
         if self._client is not None:
             self._client.close()
             self._client = None
 
 
 def sdk() -> Any:
-    """The SDK, loaded late: it is slow to import, and who uses bubblewrap does not need it."""
+    """Import the SDK late: it is slow to import, and bubblewrap does not need it."""
     return importlib.import_module("docker")
 
 
 @contextmanager
 def engine_errors(what: str) -> Iterator[None]:
-    """Turn what the host, the SDK and its HTTP library (whose errors are OSErrors) raise into a SandboxError."""
+    """Turn exceptions of the host, the SDK and its HTTP library (OSErrors) into a SandboxError."""
     try:
         yield
     except sdk().errors.DockerException as error:
@@ -92,11 +92,11 @@ def engine_errors(what: str) -> Iterator[None]:
             raise SandboxError(
                 f"{what}: the disk of the Docker engine is full: make room on it ({error})", public=DISK_IS_FULL
             ) from error
-        raise SandboxError(f"{what}: the Docker engine says: {error}", public=ENGINE_FAILED) from error
+        raise SandboxError(f"{what}: the Docker engine reports: {error}", public=ENGINE_FAILED) from error
     except OSError as error:
         requests = importlib.import_module("requests")  # the SDK's HTTP library
         if isinstance(error, TimeoutError | requests.Timeout):
-            # Not "unavailable": a box could bring it about again and again, and such a run must be held at last.
+            # Not "unavailable": a box could cause it repeatedly, and such a run must be held in the end.
             raise SandboxError(
                 f"{what}: the Docker engine took more than {_SECONDS} s to answer: look at its load ({error})",
                 public=NO_ANSWER,
@@ -121,7 +121,7 @@ def _connect(base_url: str | None) -> Client:
 
 
 def _require_access(address: str) -> None:
-    """Say before the SDK is asked that a socket is not there or not ours: the SDK leaves its own end open then."""
+    """Check the socket's existence and permissions before the SDK, which leaves its own end open on failure."""
     socket = Path(address.removeprefix("http+").removeprefix("unix://"))
     if "unix://" in address and not os.access(socket, os.R_OK | os.W_OK):
         found = "may not be opened by this user" if socket.exists() else "does not exist"
@@ -132,7 +132,7 @@ def _require_access(address: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BoxImage:
-    """One image as the engine holds it: ID, its own ``PATH``, and the folders that it would have written to disk."""
+    """One image of the engine: ID, its own ``PATH``, and the folders that it would write to disk."""
 
     id: str
     path: str
@@ -140,10 +140,10 @@ class BoxImage:
 
 
 def look_up(client: Client, reference: str, environment: str) -> BoxImage:
-    """The image ``reference`` (tag, digest or ID), which ``environment`` needs.
+    """Return the image ``reference`` (tag, digest or ID), which ``environment`` needs.
 
     Raises:
-        SandboxUnavailableError: it is not there, or the engine is not.
+        SandboxUnavailableError: the image or the engine is missing.
         SandboxError: the engine failed.
     """
     with engine_errors(f"looking for the box image {reference}"):
@@ -163,10 +163,10 @@ def look_up(client: Client, reference: str, environment: str) -> BoxImage:
 def container_settings(
     name: BoxName, user: int, spec: BoxSpec, launcher: Path, image: BoxImage, runtime: str
 ) -> dict[str, Any]:
-    """The arguments of the SDK's ``containers.create`` besides the image; docs/sandboxes.md explains each."""
+    """Return the arguments of the SDK's ``containers.create`` besides the image; docs/sandboxes.md explains each."""
     types = sdk().types
     limits = spec.limits
-    # Images of papers keep Python where they like (/opt/conda/bin): theirs is looked up first.
+    # Images of papers may have Python anywhere (/opt/conda/bin): their PATH comes first.
     path = ":".join(filter(None, (image.path, BOX_VARIABLES["PATH"])))
     tmpfs = f"rw,noexec,nosuid,nodev,mode=1777,size={limits.tmpfs_bytes},nr_inodes={limits.tmpfs_files}"
     mounts = (*spec.mounts, Mount(launcher, LAUNCH))
@@ -207,9 +207,9 @@ def container_settings(
 
 @contextmanager
 def attached(container: Any, *, stdin: bytes, capture: Capture, feed: Feed | None) -> Iterator[Pump]:
-    """A pump for the streams of a container, made before it starts so that nothing is missed.
+    """Return a pump for a container's streams, made before it starts so that nothing is missed.
 
-    Closed before the container is killed: an engine whose output nobody reads answers no request for it.
+    Closed before the container is killed: an engine whose output is not read does not answer requests for it.
     """
     with ExitStack() as stack:
         wrapper = container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
@@ -232,21 +232,21 @@ def attached(container: Any, *, stdin: bytes, capture: Capture, feed: Feed | Non
 
 
 class Demultiplexer:
-    """Sorts the bytes of an attached connection into a :class:`Capture`, however they are cut.
+    """Splits the bytes of an attached connection into a :class:`Capture`, regardless of how they are cut.
 
-    Wire format of what comes (Docker Engine API, "Attach to a container", stream format): frames of a header of eight
-    bytes - stream number, three zeros, payload size as a big-endian 32-bit number - and the payload.
+    Wire format (Docker Engine API, "Attach to a container", stream format): frames with a header of eight bytes -
+    stream number, three zeros, payload size as a big-endian 32-bit number - and the payload.
     """
 
     def __init__(self, capture: Capture) -> None:
-        """``capture`` gets every payload byte as soon as it has come."""
+        """Pass every payload byte to ``capture`` as soon as it arrives."""
         self._add = {_STDOUT: capture.add_stdout, _STDERR: capture.add_stderr}
         self._header = b""
         self._stream = 0
         self._missing = 0
 
     def feed(self, data: bytes) -> None:
-        """Take in the next bytes. Raises :class:`SandboxError` when they are not in the format."""
+        """Process the next bytes. Raises :class:`SandboxError` when they do not have the format."""
         while data:
             if self._missing:
                 payload, data = data[: self._missing], data[self._missing :]

@@ -1,7 +1,7 @@
 """Boxes made by a Docker engine on this machine (20.10 or newer), through its Python SDK.
 
-The call filter is stacked upon the engine's own by :mod:`evaluator.sandbox.docker_launcher`, since the allow list of
-older engines lets vsock and io_uring through. No log driver: an output flood would otherwise fill the host's disk.
+The call filter is added to the engine's own by :mod:`evaluator.sandbox.docker_launcher`, since the allow list of older
+engines permits vsock and io_uring. There is no log driver: an output flood would otherwise fill the host's disk.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ from evaluator.sandbox.types import (
 )
 
 KILLED_FROM_OUTSIDE: Final = 128 + signal.SIGKILL
-"""How the engine reports a first process that was killed. The launcher ends with no such code: whatever runs in a box
-cannot kill its first process, so it was the kernel for want of memory, this process, or somebody else."""
+"""Exit code that the engine reports for a first process that was killed. The launcher never ends with this code, and a
+box's processes cannot kill their first one, so the cause is the kernel for lack of memory, this process, or an
+outsider."""
 
 _KILLED: Final = (KILLED_FROM_OUTSIDE, docker_launcher.SIGNAL_BASE + signal.SIGKILL)
 _LAUNCH_FOLDER: Final = "launch"
@@ -55,7 +56,7 @@ _EVENT_SECONDS: Final = 0.3
 class DockerSandbox(LocalSandbox):
     """Boxes of a Docker engine; each environment has an image.
 
-    ``peak_memory_bytes`` is not known to the engine once a container has ended.
+    ``peak_memory_bytes`` is unknown, since the engine discards it when a container ends.
     """
 
     name = "docker"
@@ -69,13 +70,14 @@ class DockerSandbox(LocalSandbox):
         base_url: str | None = None,
         host_uid: int = DEFAULT_HOST_ID,
     ) -> None:
-        """Touches nothing yet.
+        """Store the settings; touch nothing yet.
 
         Args:
-            state_dir: where the launcher, its filter and copies of mounts are kept; the engine must see the same path.
+            state_dir: where the launcher, its filter and copies of mounts are stored; the engine must see the same
+                path.
             environments: which image each environment has; resolved once to an ID that every box starts from.
             runtime: what the engine starts boxes with, such as ``runsc`` (gVisor); empty for its own default.
-            base_url: the engine's socket; by default what ``DOCKER_HOST`` says.
+            base_url: the engine's socket; the default is ``DOCKER_HOST``'s.
             host_uid: see :class:`LocalSandbox`.
         """
         super().__init__(state_dir.resolve(), environments, host_uid=host_uid)
@@ -90,7 +92,7 @@ class DockerSandbox(LocalSandbox):
         return "sha256:" + hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def close(self) -> None:
-        """Let go of the connections to the engine; the next call makes new ones."""
+        """Close the connections to the engine; the next call opens new ones."""
         self._connection.close()
 
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
@@ -131,7 +133,7 @@ class DockerSandbox(LocalSandbox):
         try:
             container = self._connection.client().containers.create(image.id, **settings)
         except sdk().errors.ImageNotFound:
-            self._images.clear()  # built again meanwhile: the name may already lead to another one
+            self._images.clear()  # rebuilt meanwhile: the name may now refer to another image
             raise
         except sdk().errors.APIError as error:
             self._refuse_unknown_runtime(error)
@@ -142,7 +144,7 @@ class DockerSandbox(LocalSandbox):
             _remove(container)
 
     def _refuse_unknown_runtime(self, error: Exception) -> None:
-        """Raise :class:`SandboxUnavailableError` when that is what ``error``, the engine's own, is about."""
+        """Raise :class:`SandboxUnavailableError` if the engine's ``error`` is about the runtime."""
         if self._runtime and "runtime" in str(error).lower():
             known = ", ".join(sorted(self._connection.client().info().get("Runtimes") or ()))
             raise SandboxUnavailableError(
@@ -170,7 +172,7 @@ def _watch(container: Container, spec: BoxSpec, cancelled: Callable[[], bool], d
         raise SandboxError(f"the Docker engine could not run the box: {state['Error']}", public=ENGINE_FAILED)
     if stopped is None and code == KILLED_FROM_OUTSIDE and not out_of_memory:
         raise SandboxError(
-            "somebody killed the box from outside: the Docker engine was stopped, or the container was",
+            "the box was killed from outside: the Docker engine was stopped, or the container was",
             public=ENGINE_FAILED,
         )
     return capture.result(
@@ -178,14 +180,14 @@ def _watch(container: Container, spec: BoxSpec, cancelled: Callable[[], bool], d
         code=code,
         number=int(signal.SIGKILL) if code == KILLED_FROM_OUTSIDE else max(0, code - docker_launcher.SIGNAL_BASE),
         out_of_memory=out_of_memory,
-        # A program that ignores SIGXCPU is killed by the kernel one second later; the engine does not say by whom.
+        # The kernel kills a program that ignores SIGXCPU one second later; the engine does not report the cause.
         cpu_seconds=wall_seconds,
         wall_seconds=wall_seconds,
     )
 
 
 def _await_end(container: Container, ticker: Ticker) -> Ending | None:
-    """Wait for a program that has closed its output; the end of the stream alone proves nothing."""
+    """Wait for a program that has closed its output: the end of the stream does not mean that it has ended."""
     while _state(container)["Running"]:
         met = ticker.limit_met()
         if met is not None:
@@ -197,7 +199,7 @@ def _await_end(container: Container, ticker: Ticker) -> Ending | None:
 def _final_state(container: Container) -> dict[str, Any]:
     container.wait(timeout=_STOP_SECONDS)
     state = _state(container)
-    # That a container was out of memory is an event of its own, which may come after its end.
+    # Running out of memory is a separate event, which may arrive after the container's end.
     deadline = time.monotonic() + _EVENT_SECONDS
     while state["ExitCode"] in _KILLED and not state["OOMKilled"] and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -215,12 +217,12 @@ def _kill(container: Container) -> None:
     try:
         container.kill()
     except sdk().errors.APIError as error:
-        if not error.is_client_error():  # 409: it has just ended by itself
+        if not error.is_client_error():  # 409: it has already ended
             raise
 
 
 def _remove(container: Container) -> None:
-    """Remove it, in up to three tries: an engine that notes an event of it meanwhile finds its folder not empty."""
+    """Remove a container in up to three tries: an engine that logs an event of it finds its folder not empty."""
     for pause in (0.2, 1.0, 0.0):
         try:
             container.remove(force=True, v=True)

@@ -1,4 +1,4 @@
-"""What making a suite's environments takes, told before it begins, and what keeps its tasks from being run."""
+"""List the environments that a suite needs before they are made, and why tasks cannot run."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What a suite needs. ``missing`` gives each reason why tasks have none or cannot be run, with those tasks."""
+    """A suite's environments. ``missing`` maps each reason why tasks have none or cannot run to those tasks."""
 
-    asked: tuple[Wanted, ...]
+    environments: tuple[Wanted, ...]
     made: frozenset[str]
     missing: dict[str, list[str]]
 
 
 def preparation(suite: Suite, kind: Kind) -> Preparation:
-    """What is needed to measure answers to the newest version of ``suite`` in boxes of ``kind``."""
-    asked, without = wanted(suite=suite.slug)
-    builds = newest_builds([one.name for one in asked], sandbox=kind)
+    """Return what measuring answers to the newest version of ``suite`` in boxes of ``kind`` needs."""
+    needed, without = wanted(suite=suite.slug)
+    builds = newest_builds([one.name for one in needed], sandbox=kind)
     made = frozenset(name for name, build in builds.items() if build.state == BuildState.BUILT)
     missing: dict[str, list[str]] = {}
     for task, why in without:
@@ -38,4 +38,4 @@ def preparation(suite: Suite, kind: Kind) -> Preparation:
     cannot_run = [each for each in (revisions_of(version) if version else ()) if each.not_runnable_reasons]
     for reasons in left_out_groups(tasks_left_out(cannot_run)).values():
         missing |= reasons
-    return Preparation(tuple(asked), made, missing)
+    return Preparation(tuple(needed), made, missing)

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 DISK_IS_FULL: Final = "the host's disk is full"
 HOST_FAILED: Final = "the host failed"
-FAULT: Final = "an error of the evaluator"
+EVALUATOR_ERROR: Final = "an error of the evaluator"
 
 SHARED_MEMORY_BYTES: Final = 16 * 1024 * 1024
 """What every box may keep in ``/dev/shm``."""
@@ -32,7 +32,7 @@ class SandboxError(Exception):
     that submitters and visitors read: no path, no name of this machine's.
     """
 
-    def __init__(self, *args: object, public: str = FAULT) -> None:
+    def __init__(self, *args: object, public: str = EVALUATOR_ERROR) -> None:
         super().__init__(*args)
         self.public = public
 

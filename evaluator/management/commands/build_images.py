@@ -73,14 +73,14 @@ class Command(BaseCommand):
 
     def _build_all(self, options: dict[str, Any]) -> tuple[list[Built], list[tuple[str, str]]]:
         kind = sandbox_in_use()
-        asked, without = wanted(suite=options["suite"], pattern=options["task"])
-        if not asked and not without and not options["json"]:
+        needed, without = wanted(suite=options["suite"], pattern=options["task"])
+        if not needed and not without and not options["json"]:
             self._explain_nothing(options["suite"], options["task"])
-        if kind == "docker" and lacks_numpy() and not any(one.name == NUMPY for one in asked):
+        if kind == "docker" and lacks_numpy() and not any(one.name == NUMPY for one in needed):
             # The sandbox's own check starts a box of it.
-            asked.insert(0, Wanted(NUMPY, (), None))
+            needed.insert(0, Wanted(NUMPY, (), None))
         results = []
-        for one in asked:
+        for one in needed:
             if not options["json"]:
                 self.stdout.write(f"{one.name} for {kind}, {_count(len(one.tasks), 'task')} … ", ending="")
                 self.stdout.flush()

@@ -36,13 +36,13 @@ class Command(BaseCommand):
         except SandboxError as error:
             raise CommandError(str(error)) from None
         facts = environment_facts()
-        if not needed.asked:
+        if not needed.environments:
             self.stdout.write(f"No task of {suite} needs an environment here.")
-        for one in needed.asked:
+        for one in needed.environments:
             tasks = f"{len(one.tasks)} task{'' if len(one.tasks) == 1 else 's'}"
             state = "is made" if one.name in needed.made else str(facts.get(one.name, "of unknown size"))
             self.stdout.write(f"{one.name} for {kind}, {tasks}: {state}")
         for why, tasks_without in needed.missing.items():
             self.stdout.write(f"not runnable: {', '.join(tasks_without)}: {why}")
-        if needed.asked and not dry_run:
+        if needed.environments and not dry_run:
             call_command("build_images", suite=suite)
