@@ -1,4 +1,4 @@
-"""Which environment a task is measured in, and what each is made from: the operator's ``environments.toml``.
+"""Map tasks to environments, and describe what each is made from: the operator's ``environments.toml``.
 
 ::
 
@@ -6,7 +6,7 @@
     requirements = "torch.txt"           # a hash-locked list that the site installs itself, and for Docker
     image = "name@sha256:…"              # an image to use instead of one that the site builds from the list
     imports = ["torch"]                  # what its boxes import before an answer comes, besides NumPy
-    imports_mb = 160                     # how much more memory those boxes get, since they share it with who imported
+    imports_mb = 160                     # extra memory for those boxes, which share it with the importing process
     memory_mb = 4096
     wall_seconds = 600
     network = "loopback"                 # its boxes may use TCP and UDP within themselves
@@ -14,7 +14,7 @@
     [tasks]
     "lmr-bench/*" = "torch-cpu"
 
-Relative paths start at the file's own folder. An environment that the file does not name comes from a list of ours
+Relative paths start at the file's own folder. Environments that the file does not name come from a shipped list
 (``requirements/box-<name>.txt``), or from a paper's Dockerfile (``paper-…``, see ``manage.py build_images``).
 """
 
@@ -32,27 +32,27 @@ from typing import Any, Final
 from evaluator.sandbox.types import SandboxError
 
 IMAGE_PREFIX: Final = "lmr-board-box-"
-"""Docker images of environments are called so, followed by the environment's name."""
+"""Prefix of environments' Docker images, followed by the environment's name."""
 
 PAPER_NAME: Final = re.compile(r"paper-[0-9a-f]{12}")
-"""The environments that are built from papers' Dockerfiles."""
+"""Names of environments that are built from papers' Dockerfiles."""
 
 REQUIREMENTS: Final = Path(__file__).resolve().parents[2] / "requirements"
 
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,31})")
 _NUMBERS: Final = {"imports_mb": (0, 2**20), "memory_mb": (64, 2**31), "wall_seconds": (1, 24 * 3600)}
-"""The keys whose values are whole numbers, with the least and the largest."""
+"""Keys whose values are integers, with their minimum and maximum."""
 
 _NETWORKS: Final = ("none", "loopback")
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentFacts:
-    """What is known of a shipped environment: sizes in MB, and how long it takes to make on two processors.
+    """Facts about a shipped environment: sizes in MB, and how long it takes to make on two processors.
 
-    ``imports`` are modules that its boxes may import before an answer comes, ``imports_mb`` what they take of the
-    memory of such a box in excess of what they take of any other.
+    ``imports`` are modules that its boxes may import before an answer comes, ``imports_mb`` the extra memory that they
+    take in such a box.
     """
 
     about: str
@@ -68,18 +68,18 @@ class EnvironmentFacts:
 
 @cache
 def environment_facts() -> dict[str, EnvironmentFacts]:
-    """The shipped environments by name."""
+    """Return the shipped environments by name."""
     tables = tomllib.loads((REQUIREMENTS / "environments.toml").read_text(encoding="utf-8"))
     return {name: EnvironmentFacts(**{**table, "imports": tuple(table["imports"])}) for name, table in tables.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentEntry:
-    """What the environment ``name`` is made from, and what its boxes may use where the task does not say.
+    """What the environment ``name`` is made from, and its boxes' limits where the task sets none.
 
     ``requirements`` is a hash-locked file, ``image`` the Docker image that the operator names. A paper's environment
     has neither. ``imports`` and ``imports_mb`` are as in :class:`EnvironmentFacts`. ``network`` is ``none``, or
-    ``loopback`` for boxes in which programs talk to each other by TCP or UDP.
+    ``loopback`` for boxes whose programs communicate by TCP or UDP.
     """
 
     name: str
@@ -99,14 +99,14 @@ class EnvironmentEntry:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentList:
-    """The operator's entries and task patterns. Hashable: two equal lists make the same sandbox."""
+    """The operator's entries and task patterns. Hashable: equal lists give the same sandbox."""
 
     entries: tuple[EnvironmentEntry, ...] = ()
     tasks: tuple[tuple[str, str], ...] = ()
     numpy_image: str = ""
 
     def entry(self, name: str) -> EnvironmentEntry:
-        """The operator's entry, else the shipped list's, else a paper's. Raises :class:`SandboxError` otherwise."""
+        """Return the operator's entry, else the shipped list's, else a paper's. Raises :class:`SandboxError`."""
         check_environment_name(name)
         for entry in self.entries:
             if entry.name == name:
@@ -123,21 +123,21 @@ class EnvironmentList:
         )
 
     def image(self, name: str) -> str:
-        """The Docker image of the environment ``name``, by the operator's reference or by our own name."""
+        """Return the Docker image of the environment ``name``: the operator's reference or the site's own name."""
         default = (name == "numpy" and self.numpy_image) or f"{IMAGE_PREFIX}{name}"
         return self.entry(name).image or default
 
     def environment_for(self, task: str) -> str | None:
-        """The environment that the first matching pattern gives ``task`` (``<suite>/<paper>/<index>``), if any."""
+        """Return the environment of the first pattern that matches ``task`` (``<suite>/<paper>/<index>``), if any."""
         return next((name for pattern, name in self.tasks if fnmatchcase(task, pattern)), None)
 
     def names(self) -> list[str]:
-        """The operator's environments and the shipped ones, sorted."""
+        """Return the operator's and the shipped environments, sorted."""
         shipped = {path.stem.removeprefix("box-") for path in REQUIREMENTS.glob("box-*.txt")}
         return sorted(shipped | {entry.name for entry in self.entries})
 
     def with_numpy_image(self, image: str) -> EnvironmentList:
-        """The same list, with ``image`` as the one of ``numpy`` unless the operator's entry names another."""
+        """Return the list with ``image`` as the one of ``numpy``, unless the operator's entry names another."""
         return replace(self, numpy_image=image)
 
 
@@ -148,14 +148,14 @@ def check_environment_name(environment: str) -> None:
 
 
 SHIPPED: Final = EnvironmentList()
-"""The list of an operator who has none."""
+"""The list without an operator's file."""
 
 
 def read_environment_list(path: Path | None) -> EnvironmentList:
-    """Read the operator's file; without one only the shipped environments and the papers' are known.
+    """Read the operator's file; without one only shipped and papers' environments are known.
 
     Raises:
-        SandboxError: the file cannot be read or holds a mistake: in which table and key, and what to do.
+        SandboxError: the file cannot be read or has a mistake; the message gives table, key and remedy.
     """
     if path is None:
         return SHIPPED
@@ -185,7 +185,7 @@ def _entry(name: str, value: object, folder: Path) -> EnvironmentEntry:
     table = _table(value, where)
     _require_known(table, ("requirements", "image", "imports", "network", *_NUMBERS), where)
     if "requirements" not in table and "image" not in table:
-        raise SandboxError(f"{where} does not say what it is made from: give requirements or image")
+        raise SandboxError(f"{where} does not define what it is made from: give requirements or image")
     for key, (least, most) in _NUMBERS.items():
         number = table.get(key, least)
         if type(number) is not int or not least <= number <= most:

@@ -1,14 +1,14 @@
-"""The environments of bubblewrap boxes: one interpreter with its packages as a small root file system.
+"""Make the environments of bubblewrap boxes: one interpreter with its packages as a small root file system.
 
 Layout below the state folder::
 
     environments/<name>/<key>/root/             what the box sees as / (without /box, /tmp, /proc, /dev)
     environments/<name>/<key>/environment.json  the digest
 
-``key`` covers the requirements, the interpreter and the box settings, so a change of any makes a new environment beside
-the old one, which boxes that run may still be using. Everything is copied: the box then sees no host folder, an upgrade
-of the host changes no environment that results depend on, and an interpreter below a private home folder works as well
-as the system's.
+``key`` covers the requirements, the interpreter and the box settings, so any change makes a new environment beside the
+old one, which running boxes may still use. Everything is copied: the box then sees no host folder, an upgrade of the
+host does not change an environment of stored results, and an interpreter below a private home folder works as well as
+the system's.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from evaluator.sandbox.trees import tree_digest
 from evaluator.sandbox.types import DISK_IS_FULL, SandboxError
 
 LIBRARIES: Final = "usr/lib/lmr-board"
-"""Where shared libraries lie in the root, flat; boxes name it in ``LD_LIBRARY_PATH``."""
+"""Folder of shared libraries in the root, flat; boxes name it in ``LD_LIBRARY_PATH``."""
 
 NOT_INSTALLED: Final = "the packages of the boxes' environment could not be installed"
-"""What visitors read of it: an index or a proxy has a name of this machine's network."""
+"""Public cause: the full message may contain host names of an index or proxy in this machine's network."""
 
 _PROCESSORS_ONLY: Final = "+cpu"
 _HOW_TO_GET_IT: Final = (
@@ -72,19 +72,19 @@ _LDD_LOADER: Final = re.compile(r"^\s*(/\S+) \(0x", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """A finished environment. ``root`` holds the top folders of the box's file system, ``digest`` all of it."""
+    """A finished environment. ``root`` holds the top folders of the box's file system; ``digest`` covers all of it."""
 
     root: Path
     digest: str
 
     def top_folders(self) -> list[str]:
-        """The names to bind at ``/``, sorted."""
+        """Return the folder names to bind at ``/``, sorted."""
         return sorted(entry.name for entry in self.root.iterdir())
 
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """What the host's interpreter says of itself. ``packages`` is where it looks for packages when it lives in /usr."""
+    """Facts about the host's interpreter. ``packages`` is where it would look for packages if installed in /usr."""
 
     executable: Path
     prefix: Path
@@ -95,7 +95,7 @@ class Interpreter:
 
     @classmethod
     def of(cls, python: Path) -> Interpreter:
-        """Ask ``python``, again only when the file has changed. Raises :class:`SandboxError` where there is none."""
+        """Query ``python``, again only if the file has changed. Raises :class:`SandboxError` if it does not exist."""
         try:
             status = python.stat()
         except OSError as error:
@@ -119,17 +119,17 @@ def prepare_environment(
     python: Path = Path("/usr/bin/python3"),
     environments: EnvironmentList = SHIPPED,
 ) -> Environment:
-    """Make the environment ``name`` unless it is there, and return it; quick when it is.
+    """Make the environment ``name`` if necessary, and return it; quick if it exists.
 
     Args:
         name: ``numpy`` for ``requirements/box-numpy.txt``.
-        state_dir: where environments are kept; every host user must be able to pass through it.
+        state_dir: where environments are stored; every host user must be able to pass through it.
         python: the host's interpreter to copy.
         environments: what the environments are made from.
 
     Raises:
-        SandboxError: it has no requirements, there is no such interpreter, or a step failed, with its output.
-        OSError: the host failed, for want of space perhaps.
+        SandboxError: it has no requirements, the interpreter does not exist, or a step failed (with its output).
+        OSError: the host failed, perhaps for lack of space.
     """
     entry = environments.entry(name)
     if entry.requirements is None:
@@ -155,8 +155,8 @@ def prepare_environment(
 
 
 def source_digest(entry: EnvironmentEntry) -> str:
-    """SHA-256 of the requirements of ``entry``. Raises :class:`SandboxError` when they cannot be read."""
-    assert entry.requirements is not None  # noqa: S101 - callers have asked
+    """Return SHA-256 of the requirements of ``entry``. Raises :class:`SandboxError` when they cannot be read."""
+    assert entry.requirements is not None  # noqa: S101 - callers have checked
     try:
         return hashlib.sha256(entry.requirements.read_bytes()).hexdigest()
     except OSError as error:
@@ -172,7 +172,7 @@ def _make(interpreter: Interpreter, requirements: Path, key: str, home: Path) ->
     _copy_libraries(interpreter, root)
     _compile_bytecode(interpreter, root)
     root.chmod(0o755)
-    for path in root.rglob("*"):  # everybody may read, nobody write; the owner may delete folders
+    for path in root.rglob("*"):  # readable for all, writable for none; the owner may delete folders
         path.chmod(0o755 if path.is_dir() else 0o555 if path.stat().st_mode & 0o111 else 0o444)
     (unfinished / _STAMP).write_text(json.dumps({"digest": f"sha256:{_digest(key, tree_digest(root))}"}))
     (unfinished / _STAMP).chmod(0o444)
@@ -202,9 +202,9 @@ def _copy_interpreter(interpreter: Interpreter, root: Path) -> None:
 
 
 def _copy_libraries(interpreter: Interpreter, root: Path) -> None:
-    """Copy the loader and every shared library that a binary in ``root`` links to, unless it is in there itself."""
+    """Copy the loader and every shared library that a binary in ``root`` links to, unless it is in ``root`` already."""
     binaries = [interpreter.executable, *sorted(path for path in root.rglob("*.so*") if path.is_file())]
-    # ldd ends with 1 when one file of a package is no dynamic library, and reports the others all the same.
+    # ldd exits with 1 if one file of a package is not a dynamic library, but still reports the others.
     output = run_step(["ldd", *map(str, binaries)], "reading the libraries that Python needs (ldd)", allowed=(0, 1))
     for loader in sorted(set(_LDD_LOADER.findall(output))):
         place = root / loader.lstrip("/")
@@ -221,21 +221,21 @@ def _copy_libraries(interpreter: Interpreter, root: Path) -> None:
 
 
 def _compile_bytecode(interpreter: Interpreter, root: Path) -> None:
-    """Compile every module now, since the box can write nowhere. A module of another Python's syntax is passed over."""
+    """Compile every module now, since boxes cannot write. Modules with another Python's syntax are skipped."""
     command = [str(interpreter.executable), "-I", "-m", "compileall", "-q", "-j", "0", "-s", str(root), "-p", "/"]
     command += ["-x", r"lib2to3|/tests?/data|bad_coding", str(root / "usr")]
-    # 1 means that some module has the syntax of another version: packages ship such, and import them nowhere.
+    # Exit code 1: a module has another version's syntax. Packages ship such modules, but never import them.
     run_step(command, "compiling the environment's modules", allowed=(0, 1))
 
 
 def install(lock: Path, *, target: Path, python: Path) -> None:
-    """Install what ``lock`` names into the folder ``target`` for the interpreter ``python``, every hash checked.
+    """Install the packages of ``lock`` into the folder ``target`` for the interpreter ``python``, checking every hash.
 
-    Wheels only; the site's own environment is never used. Raises :class:`SandboxError`: nothing can install here, or
-    the installation failed, with the end of its output.
+    Wheels only; the site's own environment is never used. Raises :class:`SandboxError` if no installer is available or
+    the installation fails, with the end of its output.
     """
     options = ["--quiet", "--target", str(target), "--only-binary", ":all:", "--require-hashes", "-r", str(lock)]
-    # pip is slower than uv, but knows mirrors and certificates that only pip's own configuration names.
+    # pip is slower than uv, but uses mirrors and certificates that only pip's own configuration names.
     tools = {
         "uv": [sys.executable, "-m", "uv", "pip", "install", "--python", str(python), "--link-mode", "copy", *options],
         "pip": [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-compile", *options],
@@ -259,8 +259,8 @@ def install(lock: Path, *, target: Path, python: Path) -> None:
 
 
 def run_step(command: list[str], what: str, *, allowed: tuple[int, ...] = (0,)) -> str:
-    """Run one step of a build that we trust; return its output. Raises :class:`SandboxError` with the output's end."""
-    # Without what would make another interpreter load the site's own packages.
+    """Run one step of a trusted build; return its output. Raises :class:`SandboxError` with the output's end."""
+    # Without variables that would make another interpreter load the site's own packages.
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
     try:
         done = subprocess.run(
@@ -270,7 +270,7 @@ def run_step(command: list[str], what: str, *, allowed: tuple[int, ...] = (0,)) 
             timeout=_INSTALL_SECONDS,
             check=False,
             env=environment,
-            umask=0o022,  # what is built is for the boxes' users
+            umask=0o022,  # boxes' users must be able to read the result
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SandboxError(f"{what} failed: {error}") from error

@@ -1,23 +1,23 @@
-"""The parent of boxes whose packages are imported already: it forks each program into walls of its own.
+"""Fork programs from a process that has already imported a box's packages, each with its own isolation.
 
-It runs confined by bubblewrap itself, with the environment's Python, which may be an older one, imports nothing of
-ours, and never sees an answer nor its result: what it forks does. For each connection to its socket it gets the
-descriptors of one order, and forks twice:
+The server itself runs confined by bubblewrap, with the environment's Python, which may be an older one. It imports no
+other module of the site, and never sees an answer or its result; only its forks do. For each connection to its socket
+it receives the descriptors of one order, and forks twice:
 
-- a process that reads the order, makes namespaces for user and processes, and sees at the end whether the box's memory
-  has been given back;
-- the first process in them, which makes those for mounts, network, IPC, host name and control groups, hides what boxes
-  may not see, makes the rest read-only, gives every capability up, loads the call filter, forks the program, waits, and
-  reports. When it ends, the kernel kills whatever the program left.
+- a process that reads the order, creates user and process namespaces, and finally checks whether the box's memory has
+  been returned;
+- the first process in these, which creates namespaces for mounts, network, IPC, host name and control groups, hides
+  what boxes may not see, makes the rest read-only, drops all capabilities, loads the call filter, forks the program,
+  waits, and reports. When it ends, the kernel kills all processes that the program left.
 
-The program gets its standard streams and no other descriptor. The server only says when the box is gone. A connection
-that is closed before means that the box is unwanted: this process ends, and everything with it.
+The program gets its standard streams and no other descriptor. The server only reports when the box is gone. A
+connection that is closed before that means that the box is unwanted: this process ends, and everything with it.
 
-Every program gets a copy of the server's memory. So that reads nothing that depends on earlier programs: no order, no
-report, no counter, and no clock, which would tell when the last one ended.
+Every program gets a copy of the server's memory. The server therefore reads nothing that depends on earlier programs:
+no order, no report, no counter, and no clock, which would reveal when the last one ended.
 
-Arguments: the folder for its socket and for what it has to say, the call filter's file, how many seconds it waits for
-an order before it ends, and the modules to import besides NumPy, which every box needs.
+Arguments: the folder for its socket and its messages, the call filter's file, how many seconds it waits for an order
+before it ends, and the modules to import besides NumPy, which every box needs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if __name__ == "__main__":
     with suppress(ImportError):
         import numpy as np  # noqa: F401
 _USUAL = frozenset(sys.modules)
-"""What every program of ours has imported before it touches an answer's files."""
+"""Modules that every box program has imported before it touches an answer's files."""
 
 import builtins
 import ctypes
@@ -55,11 +55,11 @@ MODULES = "modules.json"
 FAILED = "failed.txt"
 STREAMS = 3
 GIVEN = STREAMS + 2
-"""How many descriptors come with a connection: the program's streams, a file with its order, and a pipe for the report.
+"""Number of descriptors per connection: the program's streams, a file with its order, and a pipe for the report.
 
-Lines of the report are JSON objects: ``begun`` as the program is about to begin; then ``status`` (as ``wait`` gives it)
-and ``cpu_seconds``; ``oom_kills`` in the meantime, and whether the box is ``clean``; or, if it could not begin,
-``failed`` with the reason, and whether that ``passes``.
+Lines of the report are JSON objects: ``begun`` when the program is about to start; then ``status`` (as ``wait`` returns
+it) and ``cpu_seconds``; then ``oom_kills`` in the meantime, and whether the box is ``clean``. If the program could not
+start, ``failed`` has the reason, and ``passes`` is true if it is temporary.
 """
 
 GROUP = "/sys/fs/cgroup"
@@ -76,7 +76,7 @@ _SET_DUMPABLE, _SET_SECCOMP, _DROP_BOUND, _AMBIENT, _CLEAR_AMBIENT = 4, 22, 24, 
 _FILTER_MODE = 2
 _INSTRUCTION_BYTES = 8
 _CAPABILITY_VERSION = 0x20080522
-_SET_MOUNT_ATTRIBUTES = 442  # the call's number on every architecture; older C libraries do not know its name
+_SET_MOUNT_ATTRIBUTES = 442  # the call's number on every architecture; older C libraries lack its name
 _WORKING_DIRECTORY, _RECURSIVE, _ATTRIBUTE_READ_ONLY = -100, 0x8000, 1
 _SET_INTERFACE_FLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 
@@ -85,10 +85,10 @@ _HIDDEN_FILES = ("kcore", "keys", "latency_stats", "timer_list", "timer_stats", 
 _READ_ONLY_PLACES = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 
 _HELD_BYTES = 8 * 2**20
-"""How much more the group may hold after a program than before the first."""
+"""How much more memory the group may hold after a program than before the first one."""
 
 _CLEAN_TRIES, _CLEAN_SECONDS = 100, 0.01
-"""How often, and how long apart, it is looked whether the kernel has given the memory of a box back."""
+"""How often, and at which interval, to check whether the kernel has returned a box's memory."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -98,24 +98,24 @@ class _Program(ctypes.Structure):
 
 
 def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dict[str, Any]:
-    """Serve orders until none comes for a while, which ends the process. Returns the order in a program's process."""
+    """Serve orders until none comes for a while, then end the process. Returns the order in a program's process."""
     try:
-        # A program may signal its box's first process, which is a copy of this one with these handlers.
+        # A program may signal its box's first process, which is a copy of this one and inherits its handlers.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _require_no_power()
+        _require_no_capabilities()
         call_filter = Path(filter_file).read_bytes()
         for name in modules:
-            with suppress(Exception):  # imported for speed alone: a program that needs it reports what is wrong with it
+            with suppress(Exception):  # imported only for speed: a program that needs it reports the error itself
                 importlib.import_module(name)
-        sys.stdout.flush()  # what they print is in no program's output
+        sys.stdout.flush()  # output of imports must not appear in a program's output
         loaded = {name.partition(".")[0] for name in frozenset(sys.modules) - _USUAL}
         gc.collect()
-        gc.freeze()  # what is never collected is never written to, and stays shared with every fork
+        gc.freeze()  # frozen objects are never written by the collector, so they stay shared with every fork
         group = os.open(GROUP, os.O_PATH | os.O_DIRECTORY)
         clean_bytes = _held_bytes(group) + _HELD_BYTES
         signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        usual = os.umask(0o111)  # the folder is closed to all but who may ask
+        usual = os.umask(0o111)  # access is restricted by the folder
         listener.bind(f"{folder}/{SOCKET}")
         os.umask(usual)
         Path(folder, MODULES).write_text(json.dumps(sorted(loaded)))
@@ -127,7 +127,7 @@ def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dic
     while True:
         connection, _ = listener.accept()
         _, given, _, _ = socket.recv_fds(connection, 1, GIVEN)
-        if len(given) == GIVEN:  # else somebody only looked whether it answers: that is no reason to stay longer
+        if len(given) == GIVEN:  # otherwise a probe of whether the server answers: no reason to stay longer
             _end_in(0.0)
             if not _serve(connection, given):
                 for held in (connection, listener):
@@ -139,12 +139,12 @@ def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dic
 
 
 def _end_in(seconds: float) -> None:
-    """Let this process end after ``seconds``, or not at all for 0. Not by Python's own, which tells what was left."""
+    """End this process after ``seconds``, or never for 0. Python's own call would return the previous timer's rest."""
     _call("setitimer", 0, struct.pack("4l", 0, 0, int(seconds), int(seconds % 1 * 1e6)), None)
 
 
 def _serve(connection: socket.socket, given: list[int]) -> bool:
-    """Fork for one order and wait until its box is gone; in the fork itself: ``False``, at once."""
+    """Fork for one order and wait until its box is gone; in the fork itself return ``False`` at once."""
     child = os.fork()
     if child == 0:
         return False
@@ -160,7 +160,7 @@ def _serve(connection: socket.socket, given: list[int]) -> bool:
 
 
 def _enter(given: list[int], folder: str, call_filter: bytes, group: int, clean_bytes: int) -> dict[str, Any]:
-    """Become the program of the order behind its walls; no other process returns from here."""
+    """Become the order's isolated program; only that process returns from here."""
     *streams, order_file, report = given
     try:
         with os.fdopen(order_file, "rb") as file:
@@ -175,15 +175,15 @@ def _enter(given: list[int], folder: str, call_filter: bytes, group: int, clean_
         if first:
             for descriptor in streams:
                 os.close(descriptor)
-            os.waitpid(first, 0)  # when it ends, the kernel has killed and waited for all others
-            clean = _becomes_clean(group, clean_bytes)
-            _say(report, oom_kills=_oom_kills(group) - kills, clean=clean)
+            os.waitpid(first, 0)  # when it ends, the kernel has killed and reaped all others
+            clean = _memory_returned(group, clean_bytes)
+            _report(report, oom_kills=_oom_kills(group) - kills, clean=clean)
             os._exit(0)
         _call("unshare", _INNER_NAMESPACES)
         _hide(order, folder)
         if order["loopback"]:
-            _raise_loopback()
-        _give_power_up()
+            _bring_up_loopback()
+        _drop_capabilities()
         _load_filter(call_filter)
         _call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
         program = os.fork()
@@ -192,22 +192,22 @@ def _enter(given: list[int], folder: str, call_filter: bytes, group: int, clean_
                 os.close(descriptor)
             _wait_for(program, report)
         _take_limits(order)
-        _say(report, begun=True)
-    except BaseException as error:  # noqa: BLE001 - the host says why, and starts this box another way
-        _say(report, failed=f"{type(error).__name__}: {error}", passes=isinstance(error, MemoryError))
+        _report(report, begun=True)
+    except BaseException as error:  # noqa: BLE001 - the host logs the reason and starts this box another way
+        _report(report, failed=f"{type(error).__name__}: {error}", passes=isinstance(error, MemoryError))
         os._exit(1)
-    _take_over(streams)
+    _reset_interpreter(streams)
     return order
 
 
-def _say(report: int, **what: object) -> None:
+def _report(report: int, **what: object) -> None:
     os.write(report, json.dumps(what).encode() + b"\n")
 
 
 def _hide(order: dict[str, Any], folder: str) -> None:
-    """Give the program its own places, and leave it none of the parent's that could carry something to the next."""
+    """Mount the program's own folders, and hide every folder that could carry information to the next program."""
     usual = _NO_SETUID | _NO_DEVICES
-    # Of all that was mounted before, not even the time of the last reading may change.
+    # In all existing mounts, not even access times may change.
     attributes = struct.pack("4Q", _ATTRIBUTE_READ_ONLY, 0, 0, 0)
     numbers = (_SET_MOUNT_ATTRIBUTES, _WORKING_DIRECTORY, _RECURSIVE, len(attributes))
     call, start, recursive, size = map(ctypes.c_long, numbers)
@@ -234,22 +234,22 @@ def _mount(source: str, target: str, flags: int, options: str = "") -> None:
     )
 
 
-def _raise_loopback() -> None:
+def _bring_up_loopback() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SET_INTERFACE_FLAGS, struct.pack("16sh22x", b"lo", _UP_AND_RUNNING))
 
 
-def _give_power_up() -> None:
+def _drop_capabilities() -> None:
     for capability in range(64):
         if _libc.prctl(_DROP_BOUND, capability, 0, 0, 0) != 0:
-            break  # the kernel has no more of them
+            break  # the kernel has no more capabilities
     _call("prctl", _AMBIENT, _CLEAR_AMBIENT, 0, 0, 0)
     header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
     _call("capset", header, bytes(24))
-    _require_no_power()
+    _require_no_capabilities()
 
 
-def _require_no_power() -> None:
+def _require_no_capabilities() -> None:
     """Raise :class:`PermissionError` unless this process has no capability and can gain none by a program's file."""
     status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
     sets = ("CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd")
@@ -271,41 +271,41 @@ def _call(name: str, *arguments: Any, of: str = "") -> None:
 
 
 def _wait_for(program: int, report: int) -> None:
-    """As the box's first process wait for the program and for every orphan, report how it ended, and end the box."""
+    """As the box's first process, wait for the program and all orphans, report its end, and end the box."""
     while True:
         child, status, usage = os.wait4(-1, 0)
         if child == program:
-            _say(report, status=status, cpu_seconds=usage.ru_utime + usage.ru_stime)
+            _report(report, status=status, cpu_seconds=usage.ru_utime + usage.ru_stime)
             os._exit(0)
 
 
 def _take_limits(order: dict[str, Any]) -> None:
     _call("prctl", _SET_DUMPABLE, 1, 0, 0, 0)
     os.setsid()
-    Path("/proc/self/oom_score_adj").write_text("1000")  # before its parent, which serves others after it
+    Path("/proc/self/oom_score_adj").write_text("1000")  # killed before its parent, which serves others afterwards
     resource.setrlimit(resource.RLIMIT_CPU, (order["cpu_seconds"], order["cpu_seconds"] + 1))
     os.chdir(WORKING_FOLDER)
     os.umask(0o022)
 
 
-def _take_over(streams: list[int]) -> None:
-    """Make this process what a fresh interpreter would be that is about to start the program."""
+def _reset_interpreter(streams: list[int]) -> None:
+    """Make this process like a fresh interpreter that is about to start the program."""
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         _renew_stream(name, mode)
     os.closerange(STREAMS, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # ignored by what a shell starts in the background
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # a shell makes background processes ignore it
     random.seed()
     for name in sys.modules.keys() & {"numpy", "torch"}:
         sys.modules[name].random.seed()
     if "_ssl" in sys.modules:
-        sys.modules["_ssl"].RAND_add(os.urandom(32), 32.0)  # it knows forks by numbers, which are the server's here
+        sys.modules["_ssl"].RAND_add(os.urandom(32), 32.0)  # it detects forks by pid, and this pid is the server's
 
 
 def _renew_stream(name: str, mode: str) -> None:
-    """The interpreter's stream ``name`` as it would be made now: it remembers what its descriptor was at the start."""
+    """Recreate the interpreter's stream ``name``, which caches properties of its original descriptor."""
     old: Any = getattr(sys, name)
     raw: Any = io.FileIO(old.fileno(), mode, closefd=False)
     raw.name = f"<{name}>"
@@ -322,7 +322,7 @@ def _renew_stream(name: str, mode: str) -> None:
 
 
 def _counters(group: int, *names: str) -> dict[str, int]:
-    """The counters in whichever file of ``names`` the kernel has; its only number is called ``""``."""
+    """Return the counters of the first of ``names`` that the kernel has; a lone number has the key ``""``."""
     for name in names:
         with suppress(FileNotFoundError):
             with os.fdopen(os.open(name, os.O_RDONLY, dir_fd=group)) as file:
@@ -332,13 +332,13 @@ def _counters(group: int, *names: str) -> dict[str, int]:
 
 
 def _held_bytes(group: int) -> int:
-    """What the group holds and cannot let go of: pages of files do not count."""
+    """Return how much memory the group holds and cannot release: file pages do not count."""
     used = _counters(group, "memory.usage_in_bytes", "memory.current")[""]
     return used - sum(_counters(group, "memory.stat")[name] for name in ("active_file", "inactive_file"))
 
 
-def _becomes_clean(group: int, most: int) -> bool:
-    """Whether the memory of a box that has ended is given back: some the kernel frees only a while after the end."""
+def _memory_returned(group: int, most: int) -> bool:
+    """Whether an ended box's memory is returned within a second: the kernel frees some of it only after the end."""
     for _ in range(_CLEAN_TRIES):
         if _held_bytes(group) <= most:
             return True
@@ -347,12 +347,12 @@ def _becomes_clean(group: int, most: int) -> bool:
 
 
 def _oom_kills(group: int) -> int:
-    """How often the kernel killed something in this box for want of memory."""
+    """Return how often the kernel killed a process of this box for lack of memory."""
     return _counters(group, "memory.oom_control", "memory.events")["oom_kill"]
 
 
 def run(argv: list[str]) -> None:
-    """What the interpreter does with ``argv``: ``-c`` and a text, or a file, and its arguments."""
+    """Do what the interpreter does with ``argv``: ``-c`` and a text, or a file, and its arguments."""
     module = ModuleType("__main__")
     module.__dict__.update(__builtins__=builtins, __annotations__={})
     if argv[0] == "-c":
@@ -366,9 +366,9 @@ def run(argv: list[str]) -> None:
         module.__loader__ = importlib.machinery.SourceFileLoader("__main__", name)
     sys.modules["__main__"] = module
     try:
-        exec(compile(source, name, "exec"), module.__dict__)  # noqa: S102 - the box is there for this
+        exec(compile(source, name, "exec"), module.__dict__)  # noqa: S102 - running this is the box's purpose
     except Exception as error:  # noqa: BLE001
-        # As the interpreter does it: without what led here.
+        # Like the interpreter, without the frames of this file.
         error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
         sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(1)

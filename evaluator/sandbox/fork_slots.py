@@ -1,4 +1,4 @@
-"""Where a fork server has its files on this machine: what it and its programs see, its socket, and whose turn it is."""
+"""A fork server's files on this machine: the folders that it and its programs see, its socket, and its lock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evaluator.sandbox.trees import checked_source, link_tree
 from evaluator.sandbox.types import BoxSpec, Mount, SandboxError
 
 FORKS: Final = "forks"
-"""How the names of all control groups of servers begin."""
+"""Prefix of the names of all servers' control groups."""
 
 CONTROL: Final = "/control"
 """Where a server sees the folder of its socket. Its forks see an empty folder there."""
@@ -27,15 +27,15 @@ LAUNCH: Final = "/launch"
 """Where it sees its own program and the call filter."""
 
 START_SECONDS: Final = 60.0
-"""How long it may import."""
+"""How long a server may take to import."""
 
 BROKEN_SECONDS: Final = 600.0
-"""How long no server is started where one could not do its work."""
+"""How long to wait before starting a server again where one could not work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The place of one server, below ``servers``: of those with the same ``key`` the ``number``-th."""
+    """One server's folder below ``servers``: the ``number``-th of those with the same ``key``."""
 
     key: str
     number: int
@@ -43,52 +43,52 @@ class Slot:
 
     @classmethod
     def all_below(cls, servers: Path) -> list[Slot]:
-        """Every slot that somebody has used and nobody has removed since."""
+        """Return every slot that was used and has not been removed since."""
         names = sorted(lock.stem for lock in servers.glob(f"{FORKS}-*-*.lock"))
         return [cls(key, int(number), servers) for _, key, number in (name.split("-") for name in names)]
 
     @property
     def name(self) -> str:
-        """What its folder and its control group are called."""
+        """The name of its folder and its control group."""
         return f"{FORKS}-{self.key}-{self.number}"
 
     @property
     def folder(self) -> Path:
-        """All that it has on this machine's disk."""
+        """The folder with all its files."""
         return self.servers / self.name
 
     @property
     def lock(self) -> Path:
-        """The file that whoever uses it holds a lock on."""
+        """The file whose lock its user holds."""
         return self.servers / f"{self.name}.lock"
 
     @property
     def broken(self) -> Path:
-        """The file that says why servers with this key do not work here."""
+        """The file that explains why servers with this key do not work here."""
         return self.servers / f"{FORKS}-{self.key}.broken"
 
     @property
     def box(self) -> Path:
-        """What its programs see as ``/box``, filled for each."""
+        """The folder that programs see as ``/box``, filled for each."""
         return self.folder / "box"
 
     @property
     def control(self) -> Path:
-        """Where its socket is, and what it has to say."""
+        """The folder of its socket and messages."""
         return self.folder / "control"
 
     @property
     def launch(self) -> Path:
-        """Its own program and the call filter."""
+        """The folder of its own program and the call filter."""
         return self.folder / "launch"
 
     @property
     def log(self) -> Path:
-        """What was said before the server itself could say something, where that is kept."""
+        """The log of everything before the server itself can report."""
         return self.folder / "log"
 
     def make(self, call_filter: bytes) -> None:
-        """Lay out the folder. Only its owner may enter it; the mounts below are for a user of the box's."""
+        """Create the folder. Only its owner may enter it; the mounts below are for a user of the box's."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(mode=0o700, parents=True)
         for place, mode in ((self.box, 0o755), (self.launch, 0o755), (self.control, 0o777)):
@@ -100,13 +100,13 @@ class Slot:
             (self.launch / name).chmod(0o444)
 
     def mounts(self) -> tuple[Mount, ...]:
-        """What the server sees read-only; :data:`CONTROL` is beside these, for it to write."""
+        """Return what the server sees read-only; it may write to :data:`CONTROL` besides these."""
         return (Mount(self.box, "/box"), Mount(self.launch, LAUNCH))
 
     def connect(self) -> socket.socket | None:
-        """A connection to the server, ``None`` where none answers. Raises :class:`SandboxError` if we may not."""
+        """Connect to the server; ``None`` if it does not answer. Raises :class:`SandboxError` without permission."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        # The way over the descriptor is short, whatever the folder is called: a socket's address has 107 bytes.
+        # The path via the descriptor is short for every folder: a socket's address is limited to 107 bytes.
         try:
             folder = os.open(self.control, os.O_PATH)
             try:
@@ -130,11 +130,11 @@ class Slot:
         return False
 
     def note_broken(self, reason: str) -> None:
-        """Remember, for whoever asks next on this machine, that such a server does not work here."""
+        """Record for all processes of this machine that such a server does not work here."""
         self.broken.write_text(reason)
 
     def is_broken(self) -> bool:
-        """Whether such a server did not work here a short while ago."""
+        """Whether such a server failed here a short while ago."""
         return self.broken.exists() and not _is_over(self.broken)
 
     def fill(self, spec: BoxSpec) -> None:
@@ -164,24 +164,24 @@ class Slot:
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
-        """Whether the lock is ours alone meanwhile. It is let go with this process, however that ends."""
+        """Yield whether the lock is held exclusively. It is released with this process, however that ends."""
         with self.lock.open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 yield False
-            else:  # of a file that is removed meanwhile, the next one would get a lock as well
+            else:  # a removed file could be locked by two users at once
                 yield self.lock.exists() and os.path.samestat(os.fstat(file.fileno()), self.lock.stat())
 
 
 def forget_failures(servers: Path) -> None:
-    """Remove the notes below ``servers`` on what did not work a while ago."""
+    """Remove the expired failure notes below ``servers``."""
     for note in servers.glob(f"{FORKS}-*.broken"):
         if _is_over(note):
             note.unlink(missing_ok=True)
 
 
 def _is_over(note: Path) -> bool:
-    with suppress(FileNotFoundError):  # another process's sweep was quicker
+    with suppress(FileNotFoundError):  # another process's sweep was faster
         return time.time() - note.stat().st_mtime >= BROKEN_SECONDS
     return True

@@ -1,12 +1,12 @@
-"""Boxes that are forked from a parent with the packages imported already: importing them costs more than most tests.
+"""Fork boxes from a parent with the packages already imported: importing them costs more than most tests.
 
-Bubblewrap's sandbox starts a fork server (:mod:`evaluator.sandbox.fork_server`) confined like a box and leaves it
-there; whichever process of this machine has a program for the same environment, modules and limits next gives it
-to that server, one at a time. The server ends itself when nobody comes for a while. A program that ends by itself
-leaves nothing of its box; one that has to be stopped takes its server with it.
+Bubblewrap's sandbox starts a fork server (:mod:`evaluator.sandbox.fork_server`), confined like a box, and leaves it
+running. Any process of this machine whose program has the same environment, modules and limits can then use that
+server, one program at a time. An idle server ends itself after a while. A program that ends by itself leaves nothing of
+its box; a program that has to be stopped ends its server, too.
 
-Where no server can work, or as many are busy as the machine has processors, the sandbox runs the program as it always
-can. It waits for a server that begins: a program must not find other modules imported because it came first.
+If no server can work, or as many are busy as the machine has processors, the sandbox starts the program in the usual
+way. It waits for a server that is starting: the modules that a program finds imported must not depend on its order.
 """
 
 from __future__ import annotations
@@ -43,60 +43,60 @@ from evaluator.sandbox.types import (
 )
 
 SERVER_PROCESSES: Final = 3
-"""The server, and for each program the two that make and keep its walls."""
+"""The server, and the two processes that create and keep each program's isolation."""
 
 SERVER_MEMORY_BYTES: Final = 32 * 2**20
-"""What those need without any imports, so that programs have no less than in a box of their own."""
+"""Memory of those processes without imports, so that a program gets as much as in its own box."""
 
-_SERVER_CPU_SECONDS: Final = 2**30  # each program has a limit of its own
+_SERVER_CPU_SECONDS: Final = 2**30  # each program has its own limit
 _MOST_SERVERS: Final = os.cpu_count() or 1
 _ANSWER_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.02
-_TRIES: Final = 2  # a server may end the moment that it is asked
+_TRIES: Final = 2  # a server may end just as it is used
 _REPORT_BYTES: Final = 64 * 1024
 
 log = structlog.get_logger(__name__)
 
 
 class ServerHost(Protocol):
-    """What starts and stops servers: bubblewrap's sandbox."""
+    """Starts and stops servers: bubblewrap's sandbox."""
 
     def forks(self) -> Path | None:
-        """The folder for slots; ``None`` where no server can be confined."""
+        """Return the folder for slots; ``None`` if no server can be confined."""
 
     def environment_digest(self, environment: str) -> str:
         """See :meth:`evaluator.sandbox.types.Sandbox.environment_digest`."""
 
     def entry(self, environment: str) -> EnvironmentEntry:
-        """What a server of ``environment`` imports besides NumPy, and what that takes."""
+        """Return the entry of ``environment``, with the modules that its servers import."""
 
     def start_server(self, slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
-        """Start the program ``spec.argv`` in ``slot``, to outlive this process, and return whether it still runs.
+        """Start the program ``spec.argv`` in ``slot``, to outlive this process; return a test of whether it runs.
 
         Both raise :class:`SandboxError`.
         """
 
     def server_usage(self, slot: Slot) -> ResourceUsage:
-        """What server and programs have used so far."""
+        """Return what server and programs have used so far."""
 
     def call_filter(self, environment: str) -> bytes:
-        """The program that refuses kernel calls in boxes of ``environment``."""
+        """Return the program that refuses kernel calls in boxes of ``environment``."""
 
     def ran_out_of_memory(self, slot: Slot) -> bool:
-        """Whether a server that is gone was killed for want of memory."""
+        """Whether a server that is gone was killed for lack of memory."""
 
     def stop_server(self, slot: Slot) -> None:
-        """Kill the server and whatever it forked, if there is one."""
+        """Kill the server and all its forks, if it exists."""
 
     def remove_ended_servers(self) -> None:
-        """Remove what servers of any instance left that ended some time ago."""
+        """Remove leftovers of servers of all instances that ended some time ago."""
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """What became of a program: which limit stopped it, what its box's processes reported, and what it took.
+    """End of a program: which limit stopped it, its box's report, and its resources.
 
-    ``whole`` is whether these and the server lived to the end.
+    ``whole``: these processes and the server lived to the end.
     """
 
     stopped: Ending | None
@@ -110,20 +110,20 @@ class ForkServers:
     """The servers of one sandbox, shared by all processes that use its folder."""
 
     def __init__(self, host: ServerHost, idle_seconds: float) -> None:
-        """``idle_seconds`` is how long a server waits for the next program; with 0 there are none."""
+        """Store the settings. ``idle_seconds`` is how long a server waits for the next program; 0 means no servers."""
         self._host = host
         self._idle_seconds = idle_seconds
 
     def run(self, spec: BoxSpec, cancelled: Callable[[], bool]) -> BoxResult | None:
-        """Run ``spec``; ``None`` when no server took it.
+        """Run ``spec``; return ``None`` when no server took it.
 
-        Raises as :meth:`evaluator.sandbox.types.Sandbox.run` does.
+        Raises like :meth:`evaluator.sandbox.types.Sandbox.run`.
         """
         folder = self._host.forks() if self._idle_seconds else None
         if folder is None or not can_fork(spec):
             return None
         own = module_names(tuple(mount.source for mount in spec.mounts))
-        # None after one that the repository has itself: those may need it.
+        # Imports stop at the first name that the repository has itself, since later ones may need it.
         imports = self._host.entry(spec.environment).imports
         modules = tuple(takewhile(lambda name: name.partition(".")[0] not in own, imports))
         with self._free_slot(folder, spec, modules) as slot:
@@ -132,7 +132,7 @@ class ForkServers:
             for _ in range(_TRIES):
                 try:
                     connection = self._connect(slot) or self._begin(slot, spec, modules, cancelled)
-                except SandboxUnavailableError:  # of the host, not of this server
+                except SandboxUnavailableError:  # the host's problem, not this server's
                     raise
                 except SandboxError as error:
                     self._give_up(slot, str(error))
@@ -146,7 +146,7 @@ class ForkServers:
             return None
 
     def sweep(self, unwanted: Callable[[Slot], bool] = lambda slot: not slot.is_alive()) -> None:
-        """Remove what is left of the servers that nobody uses and that are ``unwanted``: those that have ended."""
+        """Remove leftovers of unused servers that are ``unwanted``; by default those that have ended."""
         folder = self._host.forks()
         if folder is None:
             return
@@ -160,7 +160,7 @@ class ForkServers:
 
     @contextmanager
     def _free_slot(self, folder: Path, spec: BoxSpec, modules: tuple[str, ...]) -> Iterator[Slot | None]:
-        """A slot for ``modules`` and ``spec``'s environment and limits that nobody else uses meanwhile."""
+        """Reserve a slot for ``modules`` and ``spec``'s environment and limits; None if all are busy."""
         folder.mkdir(parents=True, exist_ok=True)
         key = self._key(folder, spec, modules)
         for slot in [Slot(key, number, folder) for number in range(_MOST_SERVERS)]:
@@ -171,7 +171,7 @@ class ForkServers:
         yield None
 
     def _key(self, folder: Path, spec: BoxSpec, modules: tuple[str, ...]) -> str:
-        """Names what a server is, on the whole machine: control groups know no folder."""
+        """Return a server's identity on the whole machine, folder included, since control groups have no folder."""
         limits = spec.limits
         program = Path(fork_server.__file__).read_bytes() + self._host.call_filter(spec.environment)
         parts = (
@@ -184,9 +184,9 @@ class ForkServers:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     def _connect(self, slot: Slot) -> socket.socket | None:
-        """A connection to a server that is there already, with an empty box."""
+        """Return a connection to an existing server with an empty box."""
         connection = slot.connect()
-        if connection is not None and any(slot.box.iterdir()):  # whoever used it before was killed meanwhile
+        if connection is not None and any(slot.box.iterdir()):  # its last user was killed meanwhile
             connection.close()
             return None
         return connection
@@ -194,8 +194,8 @@ class ForkServers:
     def _begin(
         self, slot: Slot, spec: BoxSpec, modules: tuple[str, ...], cancelled: Callable[[], bool]
     ) -> socket.socket:
-        """Start a server and wait for it. Raises :class:`SandboxError` if it does not answer, else as :meth:`run`."""
-        self._host.stop_server(slot)  # whoever started one may have been killed since
+        """Start a server and wait for it. Raises :class:`SandboxError` without an answer, otherwise as :meth:`run`."""
+        self._host.stop_server(slot)  # the process that started one may have been killed since
         slot.make(self._host.call_filter(spec.environment))
         server = ("python", f"{LAUNCH}/fork_server.py", CONTROL, f"{LAUNCH}/filter.bpf")
         processes = spec.limits.processes + SERVER_PROCESSES
@@ -216,17 +216,17 @@ class ForkServers:
         return connection
 
     def _why_not(self, slot: Slot, met: Ending) -> str:
-        """Why a server that has ended, or has met its limit of time, did not begin."""
+        """Return why a server that ended or reached its time limit did not start."""
         if met is Ending.WALL_TIMEOUT:
-            return f"it did not begin in {START_SECONDS:.0f} s"
+            return f"it did not start in {START_SECONDS:.0f} s"
         if self._host.ran_out_of_memory(slot):
             return "it ran out of memory as it imported: raise imports_mb in the list of environments"
         files = slot.control / fork_server.FAILED, slot.log
-        said = next((file.read_text(errors="replace") for file in files if file.exists()), "")
-        return said[:300] or "it ended before it began"
+        texts = next((file.read_text(errors="replace") for file in files if file.exists()), "")
+        return texts[:300] or "it ended before it started"
 
     def _give_up(self, slot: Slot, reason: str) -> None:
-        """Stop it, and start no such one for a while: this machine cannot, or its packages do not allow it."""
+        """Stop the server, and start none like it for a while: this machine or its packages do not allow it."""
         log.warning("no_fork_server", reason=reason)
         self._discard(slot)
         slot.note_broken(reason)
@@ -234,9 +234,9 @@ class ForkServers:
     def _ask(
         self, slot: Slot, connection: socket.socket, spec: BoxSpec, cancelled: Callable[[], bool]
     ) -> BoxResult | None:
-        """Let the server fork ``spec``'s program. ``None`` when that has not begun; the server is gone then.
+        """Let the server fork ``spec``'s program. Return ``None`` if it did not start; the server is gone then.
 
-        Raises :class:`SandboxError` when it has begun and was killed from outside.
+        Raises :class:`SandboxError` if it started and was killed from outside.
         """
         capture = Capture(spec.limits)
         keeps = False
@@ -245,7 +245,7 @@ class ForkServers:
             end = self._watch(slot, connection, spec, capture, cancelled)
             begun, clean = "begun" in end.report, bool(end.report.get("clean"))
             if begun and clean and end.stopped is None and not end.out_of_memory:
-                with suppress(OSError):  # the program has ended well all the same
+                with suppress(OSError):  # the program has ended properly in any case
                     slot.empty()
                     keeps = True
         finally:
@@ -258,14 +258,14 @@ class ForkServers:
                 self._give_up(slot, end.report["failed"])
             return None
         if end.stopped is None and not end.whole and not end.out_of_memory:
-            # What runs in a box can kill none of them. So the program's end, if there is one, need not be its own.
+            # A box's programs can kill none of these. So the program's end, if any, may not be its own.
             raise SandboxError(f"box {spec.label} was killed from outside, or the process that it was forked from")
         return _result(capture, end)
 
     def _watch(
         self, slot: Slot, connection: socket.socket, spec: BoxSpec, capture: Capture, cancelled: Callable[[], bool]
     ) -> _End:
-        """Hand the order over and see the program to its end; the server is stopped if the program had to be."""
+        """Send the order and watch the program to its end; the server is stopped if the program had to be."""
         before = self._host.server_usage(slot)
 
         def probe() -> Ending | None:
@@ -275,11 +275,11 @@ class ForkServers:
             spent = usage.cpu_seconds - before.cpu_seconds
             return Ending.CPU_TIMEOUT if spent >= spec.limits.cpu_seconds else None
 
-        with ExitStack() as ours:
+        with ExitStack() as own:
             order = self._order(spec)
-            pump, streams = ours.enter_context(own_pipes(connection.fileno(), stdin=spec.stdin, capture=capture))
+            pump, streams = own.enter_context(own_pipes(connection.fileno(), stdin=spec.stdin, capture=capture))
             report, writing = os.pipe()
-            ours.callback(os.close, report)
+            own.callback(os.close, report)
             with _given(streams, order, writing) as given, suppress(ConnectionError):
                 socket.send_fds(connection, [b" "], given)  # a server that has just ended does not read it
             started = time.monotonic()
@@ -291,14 +291,14 @@ class ForkServers:
             if not answers:
                 self._host.stop_server(slot)
             pump.drain()
-            said = _read_report(report)
-        if stopped is None and said.get("oom_kills"):
+            reported = _read_report(report)
+        if stopped is None and reported.get("oom_kills"):
             out_of_memory = True
-        if stopped is Ending.WALL_TIMEOUT and "status" in said:  # it had ended; only its memory was not yet given back
+        if stopped is Ending.WALL_TIMEOUT and "status" in reported:  # it had ended; only its memory was not returned
             stopped = None
         if stopped is None and capture.output_exceeded:
             stopped = Ending.OUTPUT_LIMIT
-        return _End(stopped, said, out_of_memory, wall_seconds, answers and {"status", "clean"} <= said.keys())
+        return _End(stopped, reported, out_of_memory, wall_seconds, answers and {"status", "clean"} <= reported.keys())
 
     def _order(self, spec: BoxSpec) -> dict[str, Any]:
         return {
@@ -315,9 +315,9 @@ class ForkServers:
 
 
 def can_fork(spec: BoxSpec) -> bool:
-    """Whether the program may be forked. Its variables could decide how packages begin that are imported already.
+    """Whether the program may be forked. Its variables could affect how already imported packages start.
 
-    Nor if a mount lies below another, where a link of that one's could lead it anywhere.
+    Nor if a mount lies below another, where a link in the outer one could lead it anywhere.
     """
     targets = [Path(mount.target) for mount in spec.mounts]
     overlap = any(one in other.parents for one in targets for other in targets)
@@ -326,17 +326,17 @@ def can_fork(spec: BoxSpec) -> bool:
 
 @contextmanager
 def _given(streams: tuple[int, ...], order: dict[str, Any], report: int) -> Iterator[list[int]]:
-    """The descriptors that go with an order, which are closed here afterwards."""
-    with ExitStack() as ours:
+    """Yield the descriptors that are sent with an order, and close them here afterwards."""
+    with ExitStack() as own:
         for descriptor in (*streams, report):
-            ours.callback(os.close, descriptor)
+            own.callback(os.close, descriptor)
         file = anonymous_file(json.dumps(order).encode())
-        ours.callback(os.close, file)
+        own.callback(os.close, file)
         yield [*streams, file, report]
 
 
 def _answers(connection: socket.socket) -> bool:
-    """Whether the server says that the box is gone; else it is gone itself."""
+    """Whether the server confirms that the box is gone; otherwise the server is gone itself."""
     connection.settimeout(_ANSWER_SECONDS)
     try:
         return bool(connection.recv(1))
@@ -345,7 +345,7 @@ def _answers(connection: socket.socket) -> bool:
 
 
 def _read_report(descriptor: int) -> dict[str, Any]:
-    """What the box's first process said, of which no writer is left."""
+    """Return the report of the box's first process; all its writers have closed it."""
     os.set_blocking(descriptor, False)
     with suppress(BlockingIOError):
         lines = os.read(descriptor, _REPORT_BYTES).splitlines()

@@ -1,7 +1,7 @@
-"""The host's users that boxes run as, one for each box that is there.
+"""Reserve users of the host for boxes, a different one for each existing box.
 
-The kernel counts descriptors on their way through sockets, pages of pipes and waiting signals for each user of the
-machine. Boxes of one user could take these from each other, and make a sound answer in another box fail.
+The kernel counts descriptors in flight through sockets, pages of pipes and pending signals per user of the machine.
+Boxes that share a user could exhaust these for each other and make a right answer in another box fail.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from typing import Final
 from evaluator.sandbox.types import SandboxUnavailableError
 
 DEFAULT_HOST_ID: Final = 60928
-"""The first of 256 numbers that neither systemd, for its dynamic users, nor Debian gives to anybody."""
+"""The first of 256 ids that neither systemd (for its dynamic users) nor Debian assigns."""
 
 HOST_USERS: Final = 256
-"""How many numbers there are, from the first one on."""
+"""Number of ids, from the first one on."""
 
 
 def take_host_user(first: int, folder: Path, taken: Path) -> int:
-    """Give ``folder``'s box a user and group that no other box has; they are its own as long as the folder is there.
+    """Reserve a user and group for ``folder``'s box that no other box has, for as long as the folder exists.
 
-    In the folder ``taken``, which is made if need be, the numbers lead to the folders. Which one it is is chance: other
-    instances, with folders of their own, may have the same numbers.
+    In the folder ``taken``, which is made if need be, links named by id point to the folders. The id is random, since
+    other instances with other folders may use the same ids.
 
     Raises:
-        SandboxUnavailableError: as many boxes are there as there are numbers.
+        SandboxUnavailableError: all ids are in use.
     """
     folder = folder.absolute()
     taken.mkdir(mode=0o700, exist_ok=True)

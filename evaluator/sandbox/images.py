@@ -1,8 +1,8 @@
-"""Docker images of environments: from a requirements file, or from a paper's own Dockerfile.
+"""Build Docker images of environments: from a requirements file, or from a paper's own Dockerfile.
 
-A Dockerfile may run anything, as root in a container of the build, with the network that the operator chose: build only
-what you trust. What it is given is the masked repository and nothing else, so that no golden file, no unit test and no
-other paper can get into an image.
+A Dockerfile may run anything, as root in a build container, with the network that the operator chose: build only
+trusted ones. It gets the masked repository and nothing else, so that no golden file, unit test or other paper can get
+into an image.
 
 ``python -m evaluator.sandbox.images [--base-image IMAGE]`` makes the image of the shipped tasks.
 """
@@ -33,7 +33,7 @@ DEFAULT_BASE: Final = "python:3.11-slim-bookworm"
 LOG_CHARACTERS: Final = 64 * 1024
 
 SOURCE_LABEL: Final = "lmr-board-source"
-"""The label of an image that says what it was made from, so that unchanged things are not made again."""
+"""Image label with the digest of what the image was made from, so that unchanged images are not made again."""
 
 LARGEST_FILE_BYTES: Final = 10 * 1024 * 1024
 """Larger files of a repository are data: boxes get them from the repository itself, not from the image."""
@@ -44,7 +44,7 @@ IGNORED: Final = (
     "**/*.pt", "**/*.pth", "**/*.ckpt", "**/*.safetensors", "**/*.bin", "**/*.pkl", "**/*.npy", "**/*.npz", "**/*.h5",
     "**/*.parquet", "**/*.arrow", "**/*.mp4", "**/*.gif", "**/*.pdf",
 )  # fmt: skip
-"""What the ignore file of every paper's build names; docs/operating.md says so too."""
+"""Ignored in every paper's build; docs/operating.md documents it."""
 
 _USER_ID: Final = "10001"
 _ARGUMENT: Final = re.compile(r"^\s*ARG\s+(\w+)", re.MULTILINE | re.IGNORECASE)
@@ -61,7 +61,7 @@ class BuildFailedError(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class PaperSource:
-    """A paper's Dockerfile, its masked repository, and the name that the repository's folder has beside it."""
+    """A paper's Dockerfile, its masked repository, and the name of the repository's folder in the build."""
 
     dockerfile: Path
     repository: Path
@@ -73,14 +73,14 @@ def build_image(entry: EnvironmentEntry, *, base_image: str, tag: str = "", scra
 
     Args:
         entry: has requirements.
-        base_image: any image with a ``python3`` of the version that the site runs on; pin it by digest in production.
-        tag: the name to give the image; by default that of the environment.
+        base_image: any image whose ``python3`` has the site's version; pin it by digest in production.
+        tag: the image's name; by default that of the environment.
         scratch: where the build's folder is made.
 
     Raises:
-        SandboxError: a step failed; with the end of its output.
+        SandboxError: a step failed; the message has the end of its output.
     """
-    assert entry.requirements is not None  # noqa: S101 - callers have asked
+    assert entry.requirements is not None  # noqa: S101 - callers have checked
     tag = tag or f"{IMAGE_PREFIX}{entry.name}"
     with tempfile.TemporaryDirectory(prefix="lmr-board-image-", dir=scratch) as folder:
         install(entry.requirements, target=Path(folder) / "packages", python=Path(sys.executable))
@@ -92,7 +92,7 @@ def build_image(entry: EnvironmentEntry, *, base_image: str, tag: str = "", scra
 
 
 def image_source_digest(entry: EnvironmentEntry, base_image: str) -> str:
-    """SHA-256 of all that :func:`build_image` makes an image from. Raises :class:`SandboxError`."""
+    """Return SHA-256 of everything that :func:`build_image` uses. Raises :class:`SandboxError`."""
     recipe = hashlib.sha256(RECIPE.read_bytes()).hexdigest()
     return hashlib.sha256("\n".join((source_digest(entry), base_image, recipe)).encode()).hexdigest()
 
@@ -115,10 +115,10 @@ def build_paper_image(
         tag: the image's name.
         base_image: given to a Dockerfile that declares ``ARG BASE_IMAGE``.
         network: Docker network of the build, such as ``default``, ``host`` or ``none``.
-        seconds: the build is ended after that time.
+        seconds: time limit of the build.
         scratch: where the build's folder is made.
-        label: what the image's :data:`SOURCE_LABEL` says.
-        again: build every step anew.
+        label: value of the image's :data:`SOURCE_LABEL`.
+        again: build without the cache.
 
     Raises:
         BuildFailedError: with the log.
@@ -152,7 +152,7 @@ def write_context(source: PaperSource, context: Path) -> None:
 
 
 def find_image(image: str) -> tuple[str, str]:
-    """ID and source label of an image that the engine has, else twice nothing. Raises :class:`SandboxError`."""
+    """Return ID and source label of an image in the engine, else two empty strings. Raises :class:`SandboxError`."""
     # An image may have no labels at all, or no configuration.
     form = f'{{{{.Id}}}} {{{{with .Config}}}}{{{{with .Labels}}}}{{{{index . "{SOURCE_LABEL}"}}}}{{{{end}}}}{{{{end}}}}'
     try:
@@ -184,7 +184,7 @@ def _logged(command: list[str], what: str, seconds: float) -> str:
                 code: int | None = process.wait(timeout=seconds)
             except subprocess.TimeoutExpired:
                 code = None
-            finally:  # nothing of it is left, whatever ends the wait
+            finally:  # no process is left, however the wait ends
                 if process.returncode is None:
                     os.killpg(process.pid, signal.SIGKILL)
         output.seek(max(0, output.seek(0, os.SEEK_END) - 4 * LOG_CHARACTERS))
@@ -197,7 +197,7 @@ def _logged(command: list[str], what: str, seconds: float) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command. Prints the image's ID; returns 1 after a message when it cannot be made."""
+    """Run the command. Prints the image's ID; prints a message and returns 1 when the build fails."""
     parser = argparse.ArgumentParser(
         prog="python -m evaluator.sandbox.images", description="Make the Docker image of an environment."
     )

@@ -22,23 +22,23 @@ _PACKAGES: Final = {
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
 }
-"""The packages of modules that are called otherwise."""
+"""Packages of modules with a different name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What an environment lacks: a module, with the ``package`` that usually brings it, or a shared library."""
+    """A missing module, with the ``package`` that usually provides it, or a missing shared library."""
 
     name: str
     package: str = ""
 
     def __str__(self) -> str:
-        """``the module 'yaml' is missing``, as pages say it."""
+        """Return a text for pages, such as ``the module 'yaml' is missing``."""
         return f"the {'module' if self.package else 'shared library'} '{self.name}' is missing"
 
 
 def missing_in_text(text: str, repository: Path) -> Missing | None:
-    """The same by the text of an error or log."""
+    """Find what is missing in the text of an error or log."""
     found = _MODULE.search(text)
     if found is not None:
         module = (found[1] or found[2]).partition(".")[0]
@@ -48,6 +48,6 @@ def missing_in_text(text: str, repository: Path) -> Missing | None:
 
 
 def is_module_of(repository: Path, module: str) -> bool:
-    """Whether the repository has a file or a folder of sources that is imported by this name, wherever it lies."""
+    """Whether the repository has a source file or folder, at any depth, that is imported by this name."""
     files = (path.relative_to(repository) for path in repository.rglob("*.py"))
     return any(path.stem == module or module in path.parts[:-1] for path in files)

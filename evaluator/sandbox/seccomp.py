@@ -1,10 +1,10 @@
-"""The kernel calls that no box may make, as a BPF program built by libseccomp (Debian: ``libseccomp2``).
+"""Build the BPF program that denies kernel calls in boxes, with libseccomp (Debian: ``libseccomp2``).
 
-The program is a deny list. In a Docker box it is stacked upon the engine's own allow list; in a bubblewrap box it is
-the only one, so it also holds what the engine would refuse. Source of the list: the trials of November 2026 (vsock and
-io_uring reach around network namespaces; keyctl, bpf, ptrace, mounts and user namespaces widen the kernel's surface;
+The program is a deny list. In a Docker box it is added to the engine's own allow list; in a bubblewrap box it is the
+only filter, so it also covers what the engine would refuse. Source of the list: the trials of November 2026 (vsock and
+io_uring bypass network namespaces; keyctl, bpf, ptrace, mounts and user namespaces widen the kernel's attack surface;
 the page cache and the locks of files that boxes share carry bits from one box to another; buffers of network sockets
-and compiled filters are memory of the whole machine that no limit of a box counts).
+and compiled filters use the whole machine's memory outside every box's limit).
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _LOOPBACK_FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
 _LOOPBACK_PROTOCOLS: Final = (0, socket.IPPROTO_TCP, socket.IPPROTO_UDP)
 _SOCKET_FILTERS: Final = (26, 50, 51, 52)  # SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF and …_EBPF
 _SET_SECCOMP: Final = 22
-_TERMINAL_INPUT: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing into somebody else's terminal
+_TERMINAL_INPUT: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing into another user's terminal
 _MADV_PAGEOUT: Final = 21
-_LOW_HALF: Final = 0xFFFFFFFF  # what the kernel reads of an int argument; a filter sees all 64 bits
+_LOW_HALF: Final = 0xFFFFFFFF  # the part of an int argument that the kernel reads; a filter sees all 64 bits
 
 _SHARED_FILE_COMMANDS: Final = (
     fcntl.F_GETLK, fcntl.F_SETLK, fcntl.F_SETLKW, fcntl.F_OFD_GETLK, fcntl.F_OFD_SETLK, fcntl.F_OFD_SETLKW,
     fcntl.F_GETLEASE, fcntl.F_SETLEASE, fcntl.F_NOTIFY,
 )  # fmt: skip
-"""Commands of ``fcntl`` that other boxes notice, by the numbers of this architecture: locks, leases, notifications."""
+"""Commands of ``fcntl`` visible to other boxes, by this architecture's numbers: locks, leases, notifications."""
 
 REQUIRED_CALLS: Final = (
     "add_key", "bpf", "io_uring_enter", "io_uring_register", "io_uring_setup", "kexec_load", "keyctl", "mount",
@@ -58,9 +58,9 @@ SHARED_STATE_CALLS: Final = (
     "arm_fadvise64_64", "cachestat", "fadvise64", "fadvise64_64", "flock", "inotify_init", "inotify_init1", "io_setup",
     "mincore", "preadv2", "pwritev2",
 )  # fmt: skip
-"""Boxes would share what these calls set and read: the page cache and the locks of the environment's files, and the
-kernel's limits on notifications and asynchronous input and output. They look as if the kernel did not have them, which
-libraries are prepared for: libc then reads without ``preadv2``, and file locks of Python packages say what is missing.
+"""Calls that set and read state shared between boxes: the page cache and locks of the environment's files, and kernel
+limits on notifications and asynchronous I/O. They fail as if the kernel lacked them, which libraries are prepared for:
+libc then reads without ``preadv2``, and file locks of Python packages report what is missing.
 """
 
 FURTHER_CALLS: Final = (
@@ -70,10 +70,10 @@ FURTHER_CALLS: Final = (
     "open_by_handle_at", "open_tree", "open_tree_attr", "pidfd_getfd", "process_madvise", "quotactl", "quotactl_fd",
     "reboot", "settimeofday", "statmount", "swapoff", "swapon", "syslog", "uselib", "vhangup", "vmsplice",
 )  # fmt: skip
-"""Denied where the architecture and the library know them."""
+"""Denied if the architecture and the library know them."""
 
 _NUMBERS: Final = {"cachestat": 451, "statmount": 457, "listmount": 458, "open_tree_attr": 467}
-"""Calls that Debian 12's libseccomp does not know by name. Such new ones have one number on every architecture."""
+"""Calls that Debian 12's libseccomp does not know by name. Such new calls have the same number on all architectures."""
 
 
 class _Comparison(ctypes.Structure):
@@ -86,7 +86,7 @@ class _Comparison(ctypes.Structure):
 
 
 def refuse(error: int) -> int:
-    """The action that makes a call fail with ``error``."""
+    """Return the action that makes a call fail with ``error``."""
     return _ERRNO | error
 
 
@@ -104,7 +104,7 @@ def deny_filter(*, loopback: bool = False) -> bytes:
     if not context:
         raise SandboxUnavailableError("libseccomp could not start a filter: is there memory left?")
     try:
-        # 32-bit and x32 calls have numbers of their own and would slip through a list of 64-bit ones.
+        # 32-bit and x32 calls have different numbers and would bypass a list of 64-bit ones.
         _must(library.seccomp_attr_set(context, _ATTRIBUTE_BAD_ARCHITECTURE, _KILL_PROCESS), "refuse other ABIs")
         _add_rules(library, context)
         _add_socket_rules(library, context, _LOOPBACK_FAMILIES if loopback else ())
@@ -128,7 +128,7 @@ def _add_rules(library: Any, context: int) -> None:
     # clone3 hides its flags behind a pointer that a filter cannot follow; "not implemented" makes libc use clone.
     _deny(library, context, "clone3", action=refuse(errno.ENOSYS))
     _deny(library, context, "clone", [_Comparison(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER)])
-    # A process of the same user may limit the processor time of any other, and so kill its box's first process.
+    # A process of the same user could limit any other's processor time, and so kill its box's first process.
     _deny(library, context, "prlimit64", [_Comparison(0, _NOT_EQUAL, 0, 0)])
     for request in _TERMINAL_INPUT:
         _deny(library, context, "ioctl", [_is(1, request)])
@@ -136,10 +136,10 @@ def _add_rules(library: Any, context: int) -> None:
 
 
 def _add_socket_rules(library: Any, context: int, families: tuple[int, ...]) -> None:
-    """Refuse all sockets but Unix ones and those of ``families``, as if the kernel did not have them.
+    """Refuse all sockets except Unix ones and those of ``families``, as if the kernel lacked them.
 
-    Netlink is refused, too: the answers that wait in its sockets are counted by no limit either. Families and
-    protocols are compared with all 64 bits: one with something in its upper half is greater than all that are allowed.
+    Netlink is refused, too: no limit counts the answers queued in its sockets. Families and protocols are compared in
+    all 64 bits: a value with bits in the upper half is greater than all allowed ones.
     """
     allowed = (socket.AF_UNIX, *families)
     last = max(_LOOPBACK_PROTOCOLS)
@@ -160,7 +160,7 @@ def _others(argument: int, allowed: tuple[int, ...]) -> list[_Comparison]:
 
 
 def _is(argument: int, value: int) -> _Comparison:
-    """That an ``int`` argument (the first one is 0) has ``value``, whatever stands in its upper half."""
+    """Compare an ``int`` argument (the first one is 0) with ``value``, ignoring its upper half."""
     return _Comparison(argument, _MASKED_EQUAL, _LOW_HALF, value)
 
 

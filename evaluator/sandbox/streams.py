@@ -1,4 +1,4 @@
-"""Bytes into and out of a running box: what it is sent, what is kept of what it writes, and when it is stopped."""
+"""Transfer bytes into and out of a running box within its limits, and determine when to stop it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO, Final
 from evaluator.sandbox.types import BoxResult, Dialogue, Ending, Feed, Limits, RunCancelledError
 
 CHUNK: Final = 64 * 1024
-"""How many bytes are given to a pipe or socket, or taken from it, at a time."""
+"""Number of bytes written to or read from a pipe or socket at a time."""
 
 TICK_SECONDS: Final = 0.1
 CANCEL_SECONDS: Final = 0.5
@@ -22,10 +22,10 @@ DRAIN_SECONDS: Final = 2.0
 
 
 class Capture:
-    """Keeps both streams of one box within its limits. Standard error beyond its limit is read and dropped."""
+    """Stores both streams of one box within its limits. Standard error beyond its limit is read and dropped."""
 
     def __init__(self, limits: Limits, dialogue: Dialogue | None = None) -> None:
-        """``dialogue`` gets every piece of standard output that is kept."""
+        """Start empty. ``dialogue`` receives every stored piece of standard output."""
         self.stdout = bytearray()
         self.stderr = bytearray()
         self.stderr_truncated = False
@@ -34,7 +34,7 @@ class Capture:
         self._dialogue = dialogue
 
     def add_stdout(self, data: bytes) -> None:
-        """Keep ``data`` up to the limit and remember whether there was more."""
+        """Store ``data`` up to the limit and record whether there was more."""
         room = self._limits.output_bytes - len(self.stdout)
         kept = data[:room]
         self.stdout += kept
@@ -43,7 +43,7 @@ class Capture:
             self._dialogue.received(kept)
 
     def add_stderr(self, data: bytes) -> None:
-        """Keep the beginning of the log."""
+        """Store the beginning of the log."""
         room = self._limits.log_bytes - len(self.stderr)
         self.stderr += data[:room]
         self.stderr_truncated = self.stderr_truncated or len(data) > room
@@ -59,9 +59,9 @@ class Capture:
         wall_seconds: float,
         peak_memory: int | None = None,
     ) -> BoxResult:
-        """What came of the box: ``stopped`` by a limit, or ended with exit ``code``, or by signal ``number`` (0: none).
+        """Return the box's result: ``stopped`` by a limit, or ended with exit ``code`` or signal ``number`` (0: none).
 
-        ``cpu_seconds`` only tells who sent a program the signal that kills.
+        ``cpu_seconds`` serves only to attribute a SIGKILL to the processor limit.
         """
         if stopped is not None:
             ending, number = stopped, number or int(signal.SIGKILL)
@@ -84,10 +84,10 @@ class Capture:
 
 
 class Ticker:
-    """Asks ``probe`` ten times a second and ``cancelled`` twice, however often it is itself called."""
+    """Calls ``probe`` ten times a second and ``cancelled`` twice, however often it is called itself."""
 
     def __init__(self, *, probe: Callable[[], Ending | None], cancelled: Callable[[], bool], deadline: float) -> None:
-        """``deadline`` is on :func:`time.monotonic`'s clock."""
+        """Store the callbacks. ``deadline`` is on :func:`time.monotonic`'s clock."""
         self._probe = probe
         self._cancelled = cancelled
         self._deadline = deadline
@@ -95,11 +95,11 @@ class Ticker:
         self._next_cancel = 0.0
 
     def wait_seconds(self) -> float:
-        """How long a caller may sleep before it has to ask again."""
+        """Return how long a caller may sleep before its next call."""
         return max(0.0, min(TICK_SECONDS, self._deadline - time.monotonic()))
 
     def limit_met(self) -> Ending | None:
-        """The limit that the box has met, if any. Raises :class:`RunCancelledError`."""
+        """Return the limit that the box has reached, if any. Raises :class:`RunCancelledError`."""
         now = time.monotonic()
         if now >= self._next_cancel:
             self._next_cancel = now + CANCEL_SECONDS
@@ -114,7 +114,7 @@ class Ticker:
 
 
 class Pump:
-    """Sends one box what it is to read and takes in what it writes, without ever blocking on either."""
+    """Sends a box's input and receives its output, without blocking on either."""
 
     def __init__(
         self,
@@ -127,11 +127,11 @@ class Pump:
         capture: Capture,
         feed: Feed | None,
     ) -> None:
-        """Neither blocks nor closes the descriptors that it is given.
+        """Prepare the transfer; never blocks on the given descriptors and never closes them.
 
-        ``readers`` says what takes in the bytes of each descriptor that the box writes to, into ``capture``. The box is
-        sent ``stdin``, then what ``feed`` gives; then ``close_writer`` ends its input. The box is over when ``ended``
-        is at its end, if it is a reader, else when it is readable.
+        ``readers`` maps each descriptor that the box writes to, to the function that adds its bytes to ``capture``. The
+        box is sent ``stdin``, then the bytes of ``feed``; then ``close_writer`` ends its input. The box has ended when
+        ``ended`` is at its end (if it is a reader) or readable (otherwise).
         """
         self._readers = readers
         self._writer = writer
@@ -148,7 +148,7 @@ class Pump:
         self._choose_events()
 
     def run(self, ticker: Ticker) -> Ending | None:
-        """Send and take in until the box is over (``None``) or met a limit. Raises RunCancelledError."""
+        """Transfer until the box has ended (``None``) or reached a limit. Raises RunCancelledError."""
         while True:
             if self._step(ticker.wait_seconds()):
                 return None
@@ -159,7 +159,7 @@ class Pump:
                 return met
 
     def drain(self) -> None:
-        """Read what is left in the pipes of a box that is dead already, until their end."""
+        """Read the remaining content of a dead box's pipes, until their end."""
         self._selector.unregister(self._ended)
         self._abandon()
         deadline = time.monotonic() + DRAIN_SECONDS
@@ -167,14 +167,14 @@ class Pump:
             self._step(TICK_SECONDS)
 
     def close(self) -> None:
-        """Nobody talks to the box any more."""
+        """Stop all transfer with the box and release the descriptors."""
         self._abandon()
         self._selector.close()
         if self._wake is not None:
             os.close(self._wake)
 
     def _step(self, timeout: float) -> bool:
-        """Serve everything that is ready once; true when the box is over."""
+        """Serve every ready descriptor once; return true when the box has ended."""
         ended = False
         for key, _ in self._selector.select(timeout):
             if key.fd in (self._writer, self._wake):
@@ -182,7 +182,7 @@ class Pump:
             elif key.fd not in self._readers:
                 ended = True
             else:
-                with suppress(BlockingIOError):  # a box of the worker's own user can open the pipe as well and empty it
+                with suppress(BlockingIOError):  # a box of the worker's own user can also open the pipe and empty it
                     data = _read(key.fd)
                     self._readers[key.fd](data)
                     if not data:
@@ -191,19 +191,19 @@ class Pump:
         return ended
 
     def _send(self) -> None:
-        """Send the next piece, one only: the other direction and the clock have their turn in between."""
+        """Send one piece only: the other direction and the clock are served in between."""
         self._refill()
         if self._pending:
             try:
                 self._pending = self._pending[os.write(self._writer, self._pending[:CHUNK]) :]
-            except BlockingIOError:  # full: the feed gave more than it takes, or somebody else filled it
+            except BlockingIOError:  # full: the feed exceeds the room, or another process filled the pipe
                 return
-            except (BrokenPipeError, ConnectionResetError):  # the program does not want to read, or is gone
+            except (BrokenPipeError, ConnectionResetError):  # the program closed its input, or is gone
                 self._abandon()
         self._choose_events()
 
     def _refill(self) -> None:
-        """Fetch what the feed has, if it is its turn."""
+        """Fetch the feed's bytes if everything before is sent."""
         if not self._pending and self._feed is not None:
             data, ended = self._feed.take()
             self._pending = memoryview(data)
@@ -211,7 +211,7 @@ class Pump:
                 self._feed = None
 
     def _abandon(self) -> None:
-        """Nobody reads any more: forget what was to be sent, and end the feed so that it keeps nothing either."""
+        """Drop unsent bytes and end the feed, since the box no longer reads."""
         self._pending = memoryview(b"")
         if self._feed is not None:
             self._feed.end()
@@ -220,7 +220,7 @@ class Pump:
         self._choose_events()
 
     def _choose_events(self) -> None:
-        """Wait for room in stdin only while there is something to send, else for the feed, else for neither."""
+        """Wait for room in stdin only while there are bytes to send, otherwise for the feed, otherwise for neither."""
         self._refill()
         if self._open:
             self._watch(self._writer, selectors.EVENT_WRITE, wanted=bool(self._pending))
@@ -228,7 +228,7 @@ class Pump:
             self._watch(self._wake, selectors.EVENT_READ, wanted=not self._pending and self._feed is not None)
         if self._open and not self._pending and self._feed is None:
             self._open = False
-            with suppress(OSError):  # the other end is gone; our buffers are empty, so nothing can be lost
+            with suppress(OSError):  # the other end is gone; the buffers here are empty, so nothing can be lost
                 self._close_writer()
 
     def _watch(self, descriptor: int, event: int, *, wanted: bool) -> None:
@@ -249,7 +249,7 @@ def _read(descriptor: int) -> bytes:
 def process_pump(
     process: subprocess.Popen[bytes], *, stdin: bytes, capture: Capture, feed: Feed | None
 ) -> Iterator[Pump]:
-    """A pump for the three pipes of a child process, which is the caller's to end. It is over when the child is."""
+    """Pump for the three pipes of a child process, which the caller ends. The pump ends when the child does."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise ValueError("the process must be started with three pipes")
     pipes = (process.stdin, process.stdout, process.stderr)
@@ -262,7 +262,7 @@ def process_pump(
 
 
 def anonymous_file(data: bytes) -> int:
-    """Open a file without a name that holds ``data``; return its descriptor, at the beginning."""
+    """Create a file without a name that holds ``data``; return its descriptor, at the beginning."""
     descriptor = os.memfd_create("box")
     os.write(descriptor, data)
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -271,9 +271,9 @@ def anonymous_file(data: bytes) -> int:
 
 @contextmanager
 def own_pipes(ended: int, *, stdin: bytes, capture: Capture) -> Iterator[tuple[Pump, tuple[int, int, int]]]:
-    """A pump for three pipes of our own, and the other ends of them, which the caller gives away and closes.
+    """Pump for three new pipes, and their other ends, which the caller passes on and closes.
 
-    It is over when the descriptor ``ended`` is readable.
+    It ends when the descriptor ``ended`` is readable.
     """
     theirs_in, sending = os.pipe()
     out, theirs_out = os.pipe()
@@ -287,7 +287,7 @@ def own_pipes(ended: int, *, stdin: bytes, capture: Capture) -> Iterator[tuple[P
 def _pump_of(
     pipes: tuple[IO[bytes], IO[bytes], IO[bytes]], ended: int, *, stdin: bytes, capture: Capture, feed: Feed | None
 ) -> Iterator[Pump]:
-    """A pump for a program's standard input, output and log, which are closed afterwards."""
+    """Pump for a program's standard input, output and log, which are closed afterwards."""
     sending, out, log = (pipe.fileno() for pipe in pipes)
     for descriptor in (sending, out, log):
         os.set_blocking(descriptor, False)

@@ -1,4 +1,4 @@
-"""Which environment each task is measured in, whether it is ready, and in which state a submission is measured."""
+"""Determine each task's environment, whether it is ready, and which state of it a submission is pinned to."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _DIGEST_CHARACTERS = 12
 
 
 def environment_name(revision: TaskRevision) -> str:
-    """The name of the environment that ``revision`` asks for, built or not.
+    """Return the name of the environment for ``revision``, built or not.
 
-    The task's own word comes first, then the operator's ``[tasks]``, then the paper's Dockerfile.
+    The task's own setting comes first, then the operator's ``[tasks]``, then the paper's Dockerfile.
 
     Raises:
-        SandboxError: none of them says anything; with what to do.
+        SandboxError: none of them names one; the message gives a remedy.
     """
     if revision.environment:
         return revision.environment
@@ -51,10 +51,10 @@ def environment_name(revision: TaskRevision) -> str:
 
 
 def environment_of(revision: TaskRevision) -> str:
-    """The environment to measure ``revision`` in.
+    """Return the environment to measure ``revision`` in.
 
     Raises:
-        SandboxUnavailableError: it is not built, or could not be; the run waits and burns no try.
+        SandboxUnavailableError: it is not built, or the build failed; the run waits and uses up no try.
         SandboxError: there is none.
     """
     name = environment_name(revision)
@@ -65,13 +65,13 @@ def environment_of(revision: TaskRevision) -> str:
 
 
 def paper_environment(revision: TaskRevision) -> str:
-    """The name of the environment that the paper's Dockerfile and masked repository make together."""
+    """Return the name of the environment made from the paper's Dockerfile and masked repository."""
     source = f"{revision.dockerfile_hash}{revision.repository_hash}"
     return f"paper-{hashlib.sha256(source.encode()).hexdigest()[:12]}"
 
 
 def what_to_add(revision: TaskRevision, missing: Missing) -> str:
-    """How the environment of ``revision`` gets what it lacks, for everybody to read: no path of this machine."""
+    """Return public instructions to add what the environment of ``revision`` lacks: no path of this machine."""
     name = environment_name(revision)
     needs = f"`{missing.package}`" if missing.package else f"the system package with `{missing.name}`"
     task = f"{revision.task.suite.slug}/{revision.task.slug}"
@@ -96,38 +96,38 @@ def what_to_add(revision: TaskRevision, missing: Missing) -> str:
 
 
 def revisions_with_files() -> list[TaskRevision]:
-    """The revisions that need an environment, with task and suite: also those whose audit failed for want of one."""
+    """Return revisions that need an environment, with task and suite; also those whose audit failed without one."""
     found = TaskRevision.objects.exclude(repository_hash="").exclude(grading_hash="")
     return [each for each in found.select_related("task__suite", "task__paper") if not each.not_runnable_reasons]
 
 
 def revisions_to_measure() -> list[TaskRevision]:
-    """Those of them that are in their suite's newest version, or have answers that were or will be measured."""
+    """Return those in their suite's newest version, or with answers that were or will be measured."""
     newest = [version for version in map(current_version, Suite.objects.all()) if version]
-    asked = TaskRevision.objects.filter(Q(suite_versions__in=newest) | Q(implementations__test_runs__isnull=False))
-    pks = set(asked.values_list("pk", flat=True))
+    needed = TaskRevision.objects.filter(Q(suite_versions__in=newest) | Q(implementations__test_runs__isnull=False))
+    pks = set(needed.values_list("pk", flat=True))
     return [each for each in revisions_with_files() if each.pk in pks]
 
 
 def wanted_environments() -> list[str]:
-    """The environments that the catalogue's tasks ask for and that can be used, sorted."""
+    """Return the usable environments that the catalogue's tasks need, sorted."""
     names = set()
     for revision in revisions_with_files():
         try:
             names.add(environment_name(revision))
         except SandboxError:
-            continue  # a task without environment is not measured: its page says why
+            continue  # a task without an environment is not measured: its page gives the reason
     builds = newest_builds(names)
     return sorted(name for name in names if not why_not_ready(name, builds.get(name)))
 
 
 def newest_build(name: str, *, sandbox: str | None = None) -> EnvironmentBuild | None:
-    """How the environment ``name`` was made last for ``sandbox``, by default for any that may be in use here."""
+    """Return the newest build of the environment ``name`` for ``sandbox``, by default for any sandbox usable here."""
     return newest_builds([name], sandbox=sandbox).get(name)
 
 
 def newest_builds(names: Iterable[str], *, sandbox: str | None = None) -> dict[str, EnvironmentBuild]:
-    """The same for several environments, by name, in one query; those that were never made are not in it."""
+    """Return the newest builds of several environments by name, in one query; those never built are left out."""
     builds = EnvironmentBuild.objects.filter(name__in=list(names))
     kind = sandbox or settings.ENVIRONMENT.evaluator_sandbox
     if kind != "auto":
@@ -137,7 +137,7 @@ def newest_builds(names: Iterable[str], *, sandbox: str | None = None) -> dict[s
 
 
 def why_not_ready(name: str, build: EnvironmentBuild | None) -> str:
-    """What keeps the environment ``name`` from being used, by its newest ``build``; empty when nothing is known."""
+    """Return why the environment ``name`` cannot be used, by its newest ``build``; empty if nothing is known."""
     if build is not None and build.state == BuildState.FAILED:
         end = build.log.strip()[-_SHOWN_CHARACTERS:]
         return f"environment {name} could not be built (manage.py build_images tries again): {end}"
@@ -147,7 +147,7 @@ def why_not_ready(name: str, build: EnvironmentBuild | None) -> str:
 
 
 def require_same(run: TestRun, *, environment: str, digest: str) -> None:
-    """Raise ``SandboxError`` if what ``run`` counts together with was measured in another state of ``environment``."""
+    """Raise ``SandboxError`` if runs that count together with ``run`` used another state of ``environment``."""
     pinned = _peers(run, environment).exclude(environment_digest=digest).values_list("environment_digest", flat=True)
     other = pinned.first()
     if other is None:
@@ -166,12 +166,12 @@ def require_same(run: TestRun, *, environment: str, digest: str) -> None:
 
 
 def short_digest(digest: str) -> str:
-    """As much of an environment's digest as tells environments apart."""
+    """Return the first characters of an environment's digest, enough to distinguish environments."""
     return digest.removeprefix("sha256:")[:_DIGEST_CHARACTERS]
 
 
 def _peers(run: TestRun, environment: str) -> TestRunQuerySet:
-    """The decided runs that ``run`` shares a score with. What was decided without a box has no digest."""
+    """Return the decided runs that share a score with ``run``. Runs decided without a box have no digest."""
     decided = TestRun.objects.filter(
         implementation__submission=run.implementation.submission_id, environment=environment
     ).exclude(environment_digest="")
@@ -191,7 +191,7 @@ class Offer:
 
 
 class _Offers:
-    """Which environment a revision is offered, looked up once for each; ``problems`` says why there is none."""
+    """Looks up the environment offered for a revision, once per environment; ``problems`` lists the failures."""
 
     def __init__(self) -> None:
         self._known: dict[str, Offer | None] = {}
@@ -215,14 +215,14 @@ class _Offers:
 
 
 class OfferedHere(_Offers):
-    """What the sandbox of this machine offers."""
+    """Environments that this machine's sandbox offers."""
 
     def _digest(self, name: str) -> str:
         return configured_sandbox().environment_digest(name)
 
 
 class LastSeen(_Offers):
-    """What the workers last measured in. The web process makes no box and may have no sandbox, so it asks the table."""
+    """Environments that workers last used. Web processes may have no sandbox, so they read the table."""
 
     def _digest(self, name: str) -> str | None:
         newest = TestRun.objects.filter(environment=name).exclude(environment_digest="").order_by("-finished")

@@ -1,4 +1,4 @@
-"""Folders on the host: hashed, taken over by hard links, and made readable for the users that boxes run as."""
+"""Hash folders on the host, link them, and make them readable for the users that boxes run as."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SHARED_STATE: Final = Path("/var/lib/lmr-board")
 
 
 def reachable_state_dir(state_dir: Path, *, shared: Path = _SHARED_STATE) -> Path:
-    """``state_dir`` itself when every user may pass through its parents, else ``shared``.
+    """Return ``state_dir`` itself when every user may pass through its parents, else ``shared``.
 
-    All instances may use ``shared`` at once: environments are named by their content, boxes by their owner. It is
-    not below /var/tmp: what ages there is deleted piece by piece, and half an environment would fail candidates.
+    All instances may use ``shared`` at once: environments are named by their content, boxes by their owner. It is not
+    below /var/tmp, where old files are deleted one by one: half an environment would make candidates fail.
 
     Raises:
         SandboxError: neither can be used.
@@ -36,7 +36,7 @@ def reachable_state_dir(state_dir: Path, *, shared: Path = _SHARED_STATE) -> Pat
     try:
         shared.mkdir(parents=True, exist_ok=True)
         if shared.is_symlink() or shared.stat().st_uid != os.geteuid() or not _all_may_pass(shared.parent):
-            raise SandboxError(f"{shared} belongs to somebody else or is not reachable: choose another state folder")
+            raise SandboxError(f"{shared} belongs to another user or is not reachable: choose another state folder")
         shared.chmod(0o711)
     except OSError as error:
         raise SandboxError(
@@ -47,22 +47,22 @@ def reachable_state_dir(state_dir: Path, *, shared: Path = _SHARED_STATE) -> Pat
 
 
 def readable_mounts(spec: BoxSpec, folder: Path) -> BoxSpec:
-    """``spec``, mounting a copy in ``folder`` in place of every source that not all users can read.
+    """Return ``spec`` with a copy in ``folder`` for every source that not all users can read.
 
-    Links are kept as they are: inside the box they lead to what the box has, never to the host's files.
+    Links are kept: inside the box they point to the box's files, never to the host's.
 
     Raises:
-        SandboxError: a source is missing, or holds something that is neither file, folder nor link.
+        SandboxError: a source is missing, or contains something other than files, folders and links.
     """
     staged = [_staged(mount, folder / str(index), spec.label) for index, mount in enumerate(spec.mounts)]
     return replace(spec, mounts=tuple(map(Mount, staged, (mount.target for mount in spec.mounts))))
 
 
 def checked_source(mount: Mount, label: str) -> tuple[Path, dict[Path, int]]:
-    """What ``mount`` shows, and the mode of it and of all below it.
+    """Return the resolved source of ``mount``, and the modes of it and everything below.
 
     Raises:
-        SandboxError: it is missing, or holds something that is neither file, folder nor link.
+        SandboxError: it is missing, or contains something other than files, folders and links.
     """
     try:
         source = mount.source.resolve(strict=True)
@@ -116,9 +116,9 @@ def _all_may_read(mode: int) -> bool:
 
 
 def tree_digest(root: Path) -> str:
-    """SHA-256 over names and contents of all files below ``root`` but compiled modules, in order of their names.
+    """Return SHA-256 over names and contents of all files below ``root`` except compiled modules, sorted by name.
 
-    Of a symbolic link the target's name counts, as it may only mean something inside a box.
+    For a symbolic link the target's name counts, as it may only be valid inside a box.
     """
     total = hashlib.sha256()
     for path, status in entries(root):
@@ -134,11 +134,12 @@ def tree_digest(root: Path) -> str:
 
 
 def link_tree(source: Path, target: Path, *, bytecode: bool) -> None:
-    """Make ``target`` hold what ``source`` holds, by hard links, and by copies where a link cannot be.
+    """Fill ``target`` with the content of ``source``, by hard links, or by copies where linking fails.
 
-    Sockets, pipes and devices are left out, and compiled modules unless ``bytecode``. Everybody can enter every folder
-    and read every file, and no file keeps a set-user bit: others on this machine may pass through ``target``. Files
-    must be replaced in it, never written: a link is the source's file too. Raises :class:`OSError`.
+    Sockets, pipes and devices are left out, and compiled modules unless ``bytecode``. All users can enter every folder
+    and read every file, and no file keeps a set-user bit, since other users of this machine may pass through
+    ``target``. Files in it must be replaced, never written to: a link is the source's file too. Raises
+    :class:`OSError`.
     """
     target.mkdir(parents=True, exist_ok=True)
     target.chmod(0o755)
@@ -159,9 +160,9 @@ def link_tree(source: Path, target: Path, *, bytecode: bool) -> None:
 
 
 def module_names(sources: tuple[Path, ...]) -> set[str]:
-    """The names by which Python may import something of ``sources`` if these folders and those below are searched.
+    """Return the names under which Python may import modules from ``sources`` and the folders below.
 
-    What lies in a package below is imported by the package's name, so only what lies beside packages counts.
+    Modules inside a package are imported by the package's name, so only modules beside packages count.
     """
     names: set[str] = set()
     for source in sources:
@@ -174,7 +175,7 @@ def module_names(sources: tuple[Path, ...]) -> set[str]:
 
 
 def entries(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Everything below ``root`` in order of names, folders before what is in them; links are not followed."""
+    """Yield everything below ``root`` sorted by name, folders before their content; links are not followed."""
     with os.scandir(root) as found:
         inside = sorted(found, key=lambda entry: entry.name)
     for entry in inside:

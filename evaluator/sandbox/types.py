@@ -1,4 +1,4 @@
-"""What a sandbox is: the one typed protocol behind which bubblewrap and Docker stand.
+"""The sandbox protocol, implemented by bubblewrap and Docker.
 
 This module imports no Django and nothing outside the standard library, so that it can be read and tested alone.
 """
@@ -20,7 +20,7 @@ HOST_FAILED: Final = "the host failed"
 EVALUATOR_ERROR: Final = "an error of the evaluator"
 
 SHARED_MEMORY_BYTES: Final = 16 * 1024 * 1024
-"""What every box may keep in ``/dev/shm``."""
+"""Size limit of every box's ``/dev/shm``."""
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -28,8 +28,8 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 class SandboxError(Exception):
     """An infrastructure error: the run ends as ``infra`` with this reason, and is retried.
 
-    The message is written for an operator: what is missing or broken, and what to do. ``public`` is the short cause
-    that submitters and visitors read: no path, no name of this machine's.
+    The message is for an operator: what is missing or broken, and a remedy. ``public`` is the short cause for
+    submitters and visitors: no path, no name of this machine.
     """
 
     def __init__(self, *args: object, public: str = EVALUATOR_ERROR) -> None:
@@ -45,11 +45,11 @@ class SandboxUnavailableError(SandboxError):
 
 
 class RunCancelledError(Exception):
-    """The caller's ``cancelled`` said so while the box ran; the box has been killed and removed."""
+    """The caller's ``cancelled`` returned true while the box ran; the box has been killed and removed."""
 
 
 def host_error(what: str, error: OSError) -> SandboxError:
-    """The infrastructure error behind ``error``, which befell ``what``; to be raised from ``error``."""
+    """Return the infrastructure error for ``error`` during ``what``; to be raised from ``error``."""
     if means_full(error):
         return SandboxError(
             f"{what}: the host's disk is full, or its quota is used up: make room below DATA_DIR and the "
@@ -60,13 +60,13 @@ def host_error(what: str, error: OSError) -> SandboxError:
 
 
 def means_full(error: OSError) -> bool:
-    """Whether a disk is full or a quota used up. ``shutil.copytree`` keeps only the texts of what went wrong."""
+    """Whether a disk is full or a quota used up. ``shutil.copytree`` keeps only the texts of its errors."""
     return error.errno in _FULL or any(f"[Errno {number}]" in str(error) for number in _FULL)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one box may use. Sizes are bytes, times are seconds.
+    """Resource limits of one box. Sizes are bytes, times are seconds.
 
     Defaults follow the measured settings in docs/security.md.
     """
@@ -85,7 +85,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One host folder or file that the box sees, always read-only, at an absolute path below ``/box``."""
+    """A host folder or file mounted in the box, always read-only, at an absolute path below ``/box``."""
 
     source: Path
     target: str
@@ -95,11 +95,11 @@ class Mount:
 class BoxSpec:
     """One program to run in one fresh box.
 
-    ``argv[0]`` is ``"python"``: each sandbox puts the interpreter of its environment there, with ``-I -B`` and
+    ``argv[0]`` is ``"python"``: each sandbox replaces it by its environment's interpreter, with ``-I -B`` and
     one-thread BLAS settings; ``variables`` (name, value) are added to these or replace them. ``stdin`` is sent whole
-    and then closed. ``label`` (lower-case letters, digits, hyphens) names the run in cgroup directories and container
-    labels; several boxes may have the same one. With ``may_fork`` the program may begin where the environment's
-    main packages are imported already, as long as nothing below the mounts has such a name.
+    and then closed. ``label`` (lower-case ASCII, digits, hyphens) names the run in cgroup directories and container
+    labels; several boxes may share one. With ``may_fork`` the program may start where the environment's main packages
+    are already imported, if no file below the mounts has such a name.
     """
 
     label: str
@@ -113,10 +113,10 @@ class BoxSpec:
 
 
 class Feed:
-    """A queue of bytes with a descriptor that is readable while something waits in it, or it has ended.
+    """A queue of bytes with a descriptor that is readable while bytes wait in it or it has ended.
 
-    Unbounded: whoever sends limits what is sent. A box ends the feed when its program no longer reads. Closing twice,
-    or sending after the end, does nothing; every method may be called by any thread at any time.
+    Unbounded: senders limit what they send. A box ends the feed when its program no longer reads. Closing twice, or
+    sending after the end, does nothing; all methods are thread-safe.
     """
 
     def __init__(self) -> None:
@@ -126,33 +126,33 @@ class Feed:
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
     def send(self, data: bytes) -> None:
-        """Add ``data`` at the end."""
+        """Append ``data``."""
         with self._lock:
             if data and not self._ended:
                 self._waiting += data
                 os.eventfd_write(self._wake, 1)
 
     def end(self) -> None:
-        """Nothing more will come: the program's stdin is closed when all was taken."""
+        """Send no more: the program's stdin is closed when everything has been taken."""
         with self._lock:
             self._end()
 
     def take(self) -> tuple[bytes, bool]:
-        """Everything that waits, and whether that was the last of it."""
+        """Return all waiting bytes, and whether they were the last."""
         with self._lock:
             data, self._waiting = bytes(self._waiting), bytearray()
             if self._wake >= 0:
-                with suppress(BlockingIOError):  # nothing was sent since the last time
+                with suppress(BlockingIOError):  # nothing was sent since the last call
                     os.eventfd_read(self._wake)
             return data, self._ended
 
     def watch(self) -> int:
-        """A descriptor to wait for with a selector, the caller's own to close; it outlives :meth:`close`."""
+        """Return a descriptor to select on, which the caller closes; it outlives :meth:`close`."""
         with self._lock:
             return os.dup(self._wake) if self._wake >= 0 else os.eventfd(1, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
     def close(self) -> None:
-        """End it and give the descriptor back. What was sent before still goes to a box that is running."""
+        """End the feed and release the descriptor. Bytes sent before still reach a running box."""
         with self._lock:
             self._end()
             if self._wake >= 0:
@@ -166,21 +166,21 @@ class Feed:
 
 
 class Dialogue(Protocol):
-    """Somebody who talks with a program while it runs in its box.
+    """Conversation with a program while it runs in its box.
 
-    ``feed`` is what the program is sent after ``BoxSpec.stdin``; its stdin is closed when the feed is. ``received`` is
-    called with every piece of the program's stdout as soon as it has come, from the thread that runs the box, so it
-    must not block; the pieces are part of ``BoxResult.stdout`` as well, and count against its limit.
+    ``feed`` is sent to the program after ``BoxSpec.stdin``; its stdin is closed when the feed is. ``received`` is
+    called with every piece of the program's stdout as it arrives, from the thread that runs the box, so it must not
+    block; the pieces are also part of ``BoxResult.stdout`` and count against its limit.
     """
 
     feed: Feed
 
     def received(self, data: bytes) -> None:
-        """Take in the next bytes of stdout."""
+        """Process the next bytes of stdout."""
 
 
 class Ending(StrEnum):
-    """How the box's first process came to its end, as seen and measured from outside."""
+    """How the box's first process ended, as measured from outside."""
 
     EXITED = "exited"
     SIGNALLED = "signalled"
@@ -192,7 +192,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BoxResult:
-    """What came out of a box. ``stdout`` is whole (or the ending is ``OUTPUT_LIMIT``), ``stderr`` may be cut."""
+    """Output of a box. ``stdout`` is complete (or the ending is ``OUTPUT_LIMIT``), ``stderr`` may be cut."""
 
     ending: Ending
     exit_code: int | None
@@ -205,24 +205,24 @@ class BoxResult:
 
 
 class Sandbox(Protocol):
-    """Runs programs that nobody trusts. Every method raises :class:`SandboxError` for infrastructure errors."""
+    """Runs untrusted programs. Every method raises :class:`SandboxError` for infrastructure errors."""
 
     name: str
 
     def check(self) -> None:
-        """Raise :class:`SandboxUnavailableError` with what to do when no box can be started here."""
+        """Raise :class:`SandboxUnavailableError` with a remedy when no box can be started here."""
 
     def environment_digest(self, environment: str) -> str:
-        """A digest of everything in the box that is not the task's: interpreter, packages, image, box settings."""
+        """Return a digest of everything in the box but the task: interpreter, packages, image, box settings."""
 
     def run(
         self, spec: BoxSpec, *, cancelled: Callable[[], bool] = lambda: False, dialogue: Dialogue | None = None
     ) -> BoxResult:
-        """Run ``spec`` in a fresh box and leave nothing behind. With ``dialogue``, stdin stays open while it talks.
+        """Run ``spec`` in a fresh box and clean up completely. With ``dialogue``, stdin stays open meanwhile.
 
-        ``cancelled`` is asked about twice a second; when it answers true the box is killed and
+        ``cancelled`` is called about twice a second; when it returns true the box is killed and
         :class:`RunCancelledError` is raised.
         """
 
     def reap(self, *, keep: Callable[[str], bool]) -> int:
-        """Kill and remove boxes left by a dead worker, but those whose label ``keep`` claims; say how many."""
+        """Kill and remove boxes left by dead workers, except labels that ``keep`` claims; return their number."""

@@ -113,7 +113,7 @@ def test_a_box_that_somebody_else_ends_is_an_infrastructure_error(docker: Docker
 
     thread = threading.Thread(target=end_it)
     thread.start()
-    with pytest.raises(SandboxError, match="somebody killed the box from outside"):
+    with pytest.raises(SandboxError, match="the box was killed from outside"):
         docker.run(order("import time; time.sleep(60)", label=label))
     thread.join()
     assert leftovers(label) == []
@@ -259,7 +259,7 @@ def test_a_missing_image_is_named_with_the_command_that_makes_it(docker: DockerS
 def test_an_image_that_is_gone_meanwhile_is_looked_for_again(papers_own: DockerSandbox, client: Any) -> None:
     in_own(papers_own, "pass")
     client.images.remove(OWN, force=True)
-    with pytest.raises(SandboxError, match="box own: the Docker engine says: "):
+    with pytest.raises(SandboxError, match="box own: the Docker engine reports: "):
         in_own(papers_own, "pass")
     build_own(client)
     assert in_own(papers_own, "print('again')") == b"again\n"

@@ -127,7 +127,7 @@ NUMBER = "must be a whole number from"
         ("[environment.a]\n", "the file has the unknown key 'environment': is 'environments' meant?"),
         ("environments = 1\n", "[environments] must be a table"),
         ("\n[environments.A]\nimage='x'\n", "environment 'A': a name has only lower-case letters, digits and hyphens"),
-        ("[environments.a]\n", "[environments.a] does not say what it is made from: give requirements or image"),
+        ("[environments.a]\n", "[environments.a] does not define what it is made from: give requirements or image"),
         ("[environments.a]\nimage = '-x'\n", "[environments.a] image must be a name or path in quotes, not '-x'"),
         (
             "[environments.a]\nrequirements = 'no'\n",

@@ -344,7 +344,7 @@ def test_a_server_that_does_not_begin_in_time_is_given_up(
     monkeypatch.setattr(sandbox, "start_server", lambda *_: lambda: True)
     monkeypatch.setattr("evaluator.sandbox.forking.START_SECONDS", 1.0)
     assert who(sandbox) == "started"
-    assert possible_slots(sandbox)[0].broken.read_text() == "it did not begin in 1 s"
+    assert possible_slots(sandbox)[0].broken.read_text() == "it did not start in 1 s"
 
 
 def test_who_waits_for_a_server_can_be_cancelled(
