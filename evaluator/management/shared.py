@@ -1,4 +1,4 @@
-"""What several commands do alike: exit codes, judges, and work here and now."""
+"""Code shared by several commands: exit codes, judges, and evaluation in this process."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ ENDED = {SubmissionState.SCORED, SubmissionState.HELD, SubmissionState.CANCELLED
 
 
 class OneForWrongArguments(BaseCommand):
-    """A command that ends with 1 for wrong arguments. argparse would take 2, which here means held."""
+    """A command that exits with 1 for wrong arguments. argparse would use 2, which means held here."""
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """As Django's, but for the exit code of what argparse refuses."""
+        """Run like Django's, except for the exit code of arguments that argparse refuses."""
         parser = self.create_parser(argv[0], argv[1])
         try:
-            # Called before Django's own, a parser raises instead of ending the process.
+            # Before Django calls it, a parser raises instead of ending the process.
             parser.parse_args(argv[2:])
         except CommandError as error:
             self.stderr.write(f"{parser.format_usage()}{error}")
@@ -38,7 +38,7 @@ class OneForWrongArguments(BaseCommand):
 
 
 def judges(slug: str | None) -> list[JudgeConfig]:
-    """The active judges, or the one called ``slug``. Raises ``CommandError`` when there is none."""
+    """Return the active judges, or the one called ``slug``. Raises ``CommandError`` when there is none."""
     configs = list(active_configs())
     if not configs:
         raise CommandError(HOW_TO_CONFIGURE)
@@ -50,7 +50,7 @@ def judges(slug: str | None) -> list[JudgeConfig]:
 
 
 def evaluate_or_wait(submissions: Iterable[int]) -> None:
-    """Measure one run of these submissions here; where other workers hold them all, take back lost leases and pause."""
+    """Run one test run of these submissions here; if other workers hold them all, expire leases and pause."""
     if not any(evaluate_next(submission_id=pk) for pk in submissions):
         expire_leases()
         time.sleep(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""``manage.py add_judge``: make a judge of an endpoint."""
+"""``manage.py add_judge``: make a judge from an endpoint."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """Make a judge in the name of the endpoint's owner, who must be a maintainer."""
+    """Make a judge owned by the endpoint's owner, who must be a maintainer."""
 
-    help = "Make a judge of a registered endpoint, with the endpoint's settings of now."
+    help = "Make a judge of a registered endpoint, with the endpoint's current settings."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Of which endpoint, and how many votes."""
+        """Declare the endpoint, the judge's name and its votes."""
         parser.add_argument("--endpoint", required=True, help="the endpoint's number or name")
-        parser.add_argument("--name", default="", help="what the judge is called; its model when not given")
+        parser.add_argument("--name", default="", help="the judge's name (default: its model)")
         parser.add_argument("--vendor", default="", help="the model's family, shown where judged systems share it")
         parser.add_argument("--votes", type=int, default=VOTES, help="how many votes an answer gets")
         parser.add_argument(
-            "--votes-when-split", type=int, default=VOTES_WHEN_SPLIT, help="how many where the first ones differ"
+            "--votes-when-split", type=int, default=VOTES_WHEN_SPLIT, help="how many if the first ones differ"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Make it, or say which one is the same."""
+        """Make the judge, or print an existing one with the same settings."""
         endpoint = _endpoint(options["endpoint"])
         try:
             config = add_judge(

@@ -1,4 +1,4 @@
-"""``manage.py attack``: fire the site's attacks at the configured evaluator, and print how many were repelled."""
+"""``manage.py attack``: run the site's attacks against the configured evaluator, and print how many were repelled."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ GROUPS = [group.value for group in AttackGroup if group is not AttackGroup.CONTR
 class Command(BaseCommand):
     """Attack the evaluator that this instance is configured with."""
 
-    help = "Fire attacks at the configured evaluator. Ends with 1 when anything ends otherwise than it must."
+    help = "Run attacks against the configured evaluator. Exits with 1 when any result is unexpected."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which attacks, and how to print."""
+        """Declare which attacks to run, and the output."""
         parser.add_argument("--group", choices=GROUPS, help="only the attacks of this group")
         parser.add_argument("--name", action="append", default=[], help="only this attack; may be given several times")
-        parser.add_argument("--short", action="store_true", help="only what the live system is tried with now and then")
+        parser.add_argument("--short", action="store_true", help="only the short round that the live system runs")
         parser.add_argument(
             "--suite", help="answers to each scored sealed task of this suite, instead of to the site's own task"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Attack, print, and keep the result of a whole round for the status page."""
+        """Attack, print, and store the result of a whole round for the status page."""
         report = (lambda _: None) if options["json"] else self._print
         if options["short"]:
             if options["group"] or options["name"] or options["suite"]:
@@ -64,16 +64,16 @@ class Command(BaseCommand):
         if not options["suite"]:
             return self_checks.run_full(_chosen(options["group"], options["name"]), report=report)
         suite = suite_named(options["suite"])
-        # What a box withstands is no matter of the task.
+        # How a box resists does not depend on the task.
         chosen = _chosen(options["group"] or AttackGroup.TAMPERING.value, options["name"])
         check = self_checks.run_suite(suite, chosen, report=report)
         if not check.results:
-            raise CommandError(f"No task of {suite.slug} counts, so there is nothing to attack: audit_tasks says why.")
+            raise CommandError(f"No task of {suite.slug} counts, so there is nothing to attack: see audit_tasks.")
         return check
 
     def _print(self, row: dict[str, Any]) -> None:
         line = f"{row['protocol']:<10} {row['group']:<10} {row['attack']:<28} {row['outcome']:<14}"
-        verdict = "as it must" if row["group"] == AttackGroup.CONTROL else "repelled"
+        verdict = "as expected" if row["group"] == AttackGroup.CONTROL else "repelled"
         if not row["repelled"]:
             verdict = f"UNEXPECTED, must be {row['expected']}. {row['reason']}"
         self.stdout.write(f"{line} {verdict}")
@@ -92,11 +92,11 @@ def _chosen(group: str | None, names: list[str]) -> list[Attack]:
 
 
 def _summary(check: SelfCheck) -> str:
-    """``12 of 12 repelled``, and what was unexpected. Controls are not attacks."""
+    """Return ``12 of 12 repelled``, and what was unexpected. Controls are not attacks."""
     attacks = [row for row in check.results if row["group"] != AttackGroup.CONTROL]
     lines = [f"{sum(row['repelled'] for row in attacks)} of {len(attacks)} repelled"]
     lines += [
-        f"The evaluator misjudges what is no attack: {row['attack']} ended with {row['outcome']}."
+        f"The evaluator misjudges a control: {row['attack']} ended with {row['outcome']}."
         for row in check.results
         if row["group"] == AttackGroup.CONTROL and not row["repelled"]
     ]

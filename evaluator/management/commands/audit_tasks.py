@@ -1,4 +1,4 @@
-"""``manage.py audit_tasks``: does each task's unit test tell right from wrong?"""
+"""``manage.py audit_tasks``: does each task's unit test distinguish right answers from wrong ones?"""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _WORDS = {
 
 
 class Command(BaseCommand):
-    """Audit the tasks of the newest suite versions, and store what was found on their pages."""
+    """Audit the tasks of the newest suite versions, and store the findings for their pages."""
 
     help = "Audit tasks: the reference passes; stub, trivial answers and seeded bugs fail; guessing does not help."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which tasks, how many at a time, and how to print."""
+        """Declare which tasks, how many at a time, and the output."""
         parser.add_argument("--suite", help="only this suite (its slug)")
         parser.add_argument(
             "--task",
@@ -52,17 +52,17 @@ class Command(BaseCommand):
             default=[],
             help="only this task (its name, such as dpo/1); may be repeated",
         )
-        parser.add_argument("--again", action="store_true", help="audit again what was audited before")
+        parser.add_argument("--again", action="store_true", help="also audit tasks that were audited before")
         parser.add_argument(
             "--failed",
             action="store_true",
             help="repeat only audits that failed or stopped at an incomplete environment",
         )
-        parser.add_argument("--jobs", type=int, help="how many tasks at a time; one a processor when not given")
-        parser.add_argument("--json", action="store_true", help="print one JSON object, with everything that was found")
+        parser.add_argument("--jobs", type=int, help="how many tasks at a time (default: one per processor)")
+        parser.add_argument("--json", action="store_true", help="print one JSON object with all findings")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Audit; ends with exit code 1 when a task failed or lacks an environment. A weak test is only reported."""
+        """Audit; exits with 1 when a task failed or lacks an environment. A weak test is only reported."""
         suites = [suite_named(options["suite"])] if options["suite"] else list(Suite.objects.all())
         wanted = options["task"]
         known = set(Task.objects.filter(suite__in=suites, slug__in=wanted).values_list("slug", flat=True))
@@ -73,7 +73,7 @@ class Command(BaseCommand):
         if jobs < 1:
             raise CommandError(f"--jobs {jobs}: at least one task at a time.")
         rows = []
-        faults = []
+        errors = []
         tasks = waiting(suites, tasks=wanted, again=options["again"], failed=options["failed"])
         if tasks and not options["json"]:
             many = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
@@ -84,7 +84,7 @@ class Command(BaseCommand):
                 left = (monotonic() - begun) / done * (len(tasks) - done)
                 self._progress(f"{done} of {len(tasks)} audited{f', about {left:.0f} s left' if left else ''}")
             if isinstance(found, SandboxError):
-                faults.append(f"{revision.task.slug} could not be audited: {found}")
+                errors.append(f"{revision.task.slug} could not be audited: {found}")
                 note_obstacle(infrastructure_error_of(found).public, [revision])
                 continue
             result, facts = found
@@ -92,10 +92,10 @@ class Command(BaseCommand):
             rows.append(_row(revision))
             if not options["json"]:
                 self._report(revision, result, diffs=options["verbosity"] >= _DIFFS)
-        self._sum_up(rows, faults, as_json=options["json"])
+        self._sum_up(rows, errors, as_json=options["json"])
 
     def _progress(self, text: str) -> None:
-        """Say how far it is, where ``setup`` shows it, too; not in the red that errors have on a terminal."""
+        """Print progress, which ``setup`` shows, too; not in the red that errors have on a terminal."""
         self.stderr.write(text, style_func=str)
         self.stderr.flush()
 
@@ -113,20 +113,20 @@ class Command(BaseCommand):
             if diffs:
                 self.stdout.write("".join(f"        {line}\n" for line in mutant.diff.splitlines()[2:]))
 
-    def _sum_up(self, rows: list[dict[str, Any]], faults: list[str], *, as_json: bool) -> None:
+    def _sum_up(self, rows: list[dict[str, Any]], errors: list[str], *, as_json: bool) -> None:
         counts = {
             state: sum(row["state"] == state for row in rows) for state in ("passed", "weak", "failed", "incomplete")
         }
         if as_json:
-            self.stdout.write(json.dumps({"audited": len(rows), **counts, "faults": faults, "tasks": rows}))
+            self.stdout.write(json.dumps({"audited": len(rows), **counts, "faults": errors, "tasks": rows}))
         else:
             text = f"{len(rows)} audited: {counts['passed']} good, {counts['weak']} weak, {counts['failed']} failed"
             text += f", {counts['incomplete']} without a complete environment" if counts["incomplete"] else ""
             self.stdout.write(
                 text if rows else "Nothing waits for an audit; --failed repeats what failed, --again everything."
             )
-        if faults:
-            raise CommandError("\n".join(faults))
+        if errors:
+            raise CommandError("\n".join(errors))
         if counts["failed"] or counts["incomplete"]:
             raise SystemExit(1)
 
@@ -134,11 +134,11 @@ class Command(BaseCommand):
 def _audited(
     tasks: list[tuple[TaskRevision, SeedEpoch]], *, jobs: int
 ) -> Iterator[tuple[TaskRevision, tuple[AuditResult, dict[str, Any]] | SandboxError]]:
-    """Measure the tasks, ``jobs`` at a time, and yield what was found in their order; storing is the caller's."""
+    """Measure the tasks, ``jobs`` at a time, and yield results in order; the caller stores them."""
     if not tasks:
         return
     try:
-        # Once, before the threads would all ask at the same time.
+        # Checked once, before all threads would check at the same time.
         configured_sandbox()
     except SandboxError as error:
         raise CommandError(f"Nothing was audited, because no sandbox is available: {error}") from None
@@ -152,7 +152,7 @@ def _measured(task: tuple[TaskRevision, SeedEpoch]) -> tuple[AuditResult, dict[s
     except SandboxError as error:
         return error
     finally:
-        # Whatever this thread opened; nobody else would close it.
+        # Close the connections that this thread opened; Django does not.
         connections.close_all()
 
 

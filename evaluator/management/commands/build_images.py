@@ -1,4 +1,4 @@
-"""``manage.py build_images``: makes the environments that tasks are measured in."""
+"""``manage.py build_images``: make the environments that tasks are measured in."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """Make what is missing; a failure is kept with its log, shown on the tasks' pages, and ends with exit code 1."""
+    """Make missing environments; a failure is stored with its log, shown on the tasks' pages, and exits with 1."""
 
     help = "Build the environment of each runnable task for the sandbox in use (Docker images, or bubblewrap's roots)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The command's options."""
+        """Declare the options."""
         parser.add_argument("--suite", metavar="SUITE", help="only for this suite's tasks")
         parser.add_argument(
             "--task", metavar="PATTERN", type=task_named, help="only for these tasks, such as dpo/1 or 'dpo/*'"
         )
-        parser.add_argument("--again", action="store_true", help="build what is built and unchanged too")
+        parser.add_argument("--again", action="store_true", help="also build unchanged environments")
         parser.add_argument("--base-image", metavar="IMAGE", default="", help="instead of the setting BASE_IMAGE")
         parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Build one after the other and report each as soon as it is done."""
+        """Build one after the other and report each when it is done."""
         suite = options["suite"]
         if suite:
             suite_named(suite)
@@ -90,7 +90,7 @@ class Command(BaseCommand):
         return results, without
 
     def _explain_nothing(self, suite: str | None, pattern: str | None) -> None:
-        """Each reason once, with the tasks that it keeps from being run."""
+        """Print each reason once, with the tasks that cannot run for it."""
         suites = Suite.objects.filter(slug=suite) if suite else Suite.objects.all()
         versions = filter(None, map(current_version, suites))
         left_out: list[LeftOut] = [
@@ -115,7 +115,7 @@ class Command(BaseCommand):
 
 
 def _require_match(suite: str | None, pattern: str | None) -> None:
-    """Raise CommandError for a pattern that means no task at all, which is a misprint and not "nothing to do"."""
+    """Raise CommandError for a pattern that matches no task at all, which is a typo and not "nothing to do"."""
     tasks = Task.objects.select_related("suite", "paper")
     if suite:
         tasks = tasks.filter(suite__slug=suite)
@@ -131,7 +131,7 @@ def _example(tasks: Iterable[Task]) -> str:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Two builds at a time would make the same things twice."""
+    """Hold a lock, since two builds at the same time would make the same things twice."""
     folder = Path(settings.DATA_DIR) / "run"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "build_images.lock").open("w") as file:
@@ -146,7 +146,7 @@ def _line(result: Built) -> str:
     if result.what == "failed":
         end = "".join(f"\n    {line}" for line in result.log_end.splitlines())
         return f"FAILED after {result.seconds:.0f} s: {result.why}{end}"
-    # As the pages call them: /status/ shows an environment's source, a measured answer its environment.
+    # The names used on pages: /status/ shows an environment's source, a measured answer its environment.
     digests = f"source {result.source[:12]}, environment {result.digest.removeprefix('sha256:')[:12]}"
     return f"unchanged ({digests})" if result.what == "unchanged" else f"built in {result.seconds:.0f} s ({digests})"
 

@@ -1,4 +1,4 @@
-"""``manage.py evaluate``: one task, one model, from the prompt to outcome and verdict, without an account."""
+"""``manage.py evaluate``: one task and one model, from the prompt to outcome and verdict, without an account."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 EXIT_STOPPED, EXIT_INTERRUPTED = 2, 130
 MOST_TEMPERATURE, MOST_TOKENS = 2, 10_000_000
 OPTIONS = {"“Name of the output limit”": "--output-limit", "“Leave out strict”": "--omit-strict"}
-"""Fields of an endpoint's form, as errors name them, and the options of this command that set them."""
+"""Fields of an endpoint's form, as errors name them, and this command's options that set them."""
 
 
 class Command(OneForWrongArguments):
-    """Ask a model for one task's answer, test it, and have it judged where a judge is configured."""
+    """Ask a model for one task's answer, test it, and have it judged if a judge is configured."""
 
     help = (
         "Ask a model for the answer to one task and print answer, outcome and verdict. The key is read from the "
@@ -62,27 +62,27 @@ class Command(OneForWrongArguments):
     _reported: datetime | None = None
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which task, which model, and how it is asked."""
+        """Declare the task, the model, and the request's settings."""
         parser.add_argument("--suite", required=True, help="a suite's slug, such as lmr-mini")
         parser.add_argument("--task", required=True, type=task_named, help="a task's name, such as dpo/1")
         parser.add_argument("--provider", required=True, choices=Provider.values)
         parser.add_argument("--model", required=True, help="the model's id at its provider")
-        parser.add_argument("--api", choices=Api.values, help="the interface; chat or messages when not given")
-        parser.add_argument("--base-url", help="such as http://127.0.0.1:8000/v1; the provider's own when not given")
+        parser.add_argument("--api", choices=Api.values, help="the interface (default: chat or messages)")
+        parser.add_argument("--base-url", help="such as http://127.0.0.1:8000/v1 (default: the provider's own)")
         parser.add_argument(
             "--key-variable", help="the variable that holds the key (OPENAI_API_KEY, ANTHROPIC_API_KEY)"
         )
         parser.add_argument("--inputs", choices=Inputs.values, default=Inputs.FULL.value, help="(full)")
         parser.add_argument("--agent", action="store_true", help="let the model work in a box, step by step")
         parser.add_argument(
-            "--temperature", type=_temperature, help="the model's own when not given; never sent to Anthropic"
+            "--temperature", type=_temperature, help="(default: the model's own); never sent to Anthropic"
         )
         parser.add_argument("--max-output-tokens", type=_tokens, default=8192, help="of one reply (8192)")
-        parser.add_argument("--context-tokens", type=_tokens, default=128_000, help="what the model reads (128000)")
+        parser.add_argument("--context-tokens", type=_tokens, default=128_000, help="the model's context (128000)")
         parser.add_argument(
             "--output-limit",
             choices=[name for name in OutputLimit.values if name],
-            help="the name of the output limit in Chat Completions; chosen by the address when not given",
+            help="the name of the output limit in Chat Completions (default: chosen by the address)",
         )
         parser.add_argument(
             "--omit-strict",
@@ -92,7 +92,7 @@ class Command(OneForWrongArguments):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Everything is stored as for a run on the site, private and never ranked; the key is not kept."""
+        """Evaluate, storing everything like a run on the site, private and unranked; the key is not stored."""
         version = self._version(options)
         if options["base_url"]:
             _require_callable(options["base_url"])
@@ -116,12 +116,12 @@ class Command(OneForWrongArguments):
             msg = f"{version} has no task {options['task']!r}. Tasks: {', '.join(tasks)}."
             raise CommandError(msg)
         if not tasks[options["task"]].runnable:
-            msg = f"{options['task']} takes no answers: {tasks[options['task']].why_left_out}."
+            msg = f"{options['task']} accepts no answers: {tasks[options['task']].why_left_out}."
             raise CommandError(msg)
         return version
 
     def _work(self, submission: Submission) -> None:
-        """Ask, test and judge here and now, and stop where a person has to act."""
+        """Ask, test and judge in this process, and stop when a person must act."""
         generation = submission.generation
         try:
             while True:
@@ -139,11 +139,11 @@ class Command(OneForWrongArguments):
                 pass
         except KeyboardInterrupt:
             cancel(submission=submission, actor=submission.owner)
-            self.stderr.write("Interrupted; nothing more is asked or measured.")
+            self.stderr.write("Interrupted; nothing more is requested or measured.")
             raise SystemExit(EXIT_INTERRUPTED) from None
 
     def _report_wait(self, generation: Generation) -> None:
-        """Print once why nothing is asked for a while: a provider may ask to wait for hours."""
+        """Print once why no request is sent for a while: a provider may ask to wait for hours."""
         until = Endpoint.objects.filter(pk=generation.endpoint_id or 0).values_list("not_before", flat=True).first()
         if until and until > timezone.now() and until != self._reported:
             self._reported = until
@@ -200,7 +200,7 @@ def _described(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _require_callable(base_url: str) -> None:
-    """Raise ``CommandError`` for an address that this site would not call, with the setting that allows it."""
+    """Raise ``CommandError`` for an address that this site may not call, with the setting that allows it."""
     try:
         resolve(origin(base_url), policy())
     except (AddressError, ForbiddenAddressError) as error:
@@ -220,7 +220,7 @@ def _key(options: dict[str, Any]) -> str:
     if not key and options["key_variable"]:
         msg = f"The environment variable {name} is empty; put the key there."
         raise CommandError(msg)
-    # A local server often wants none; the provider's own address always does.
+    # A local server often needs no key; the provider's own address always does.
     return key or ("" if options["base_url"] else getpass(f"Key ({name} is not set): "))
 
 
@@ -236,7 +236,7 @@ def _order(version: SuiteVersion, options: dict[str, Any]) -> RunOrder:
 
 
 def _forget(endpoint: Endpoint) -> None:
-    """The key goes in every case, and the endpoint with it unless an error left its run open."""
+    """Delete the key in every case, and the endpoint unless an error left its run open."""
     try:
         endpoints.delete(endpoint=endpoint, actor=endpoint.owner)
     except SubmissionError:
@@ -245,7 +245,7 @@ def _forget(endpoint: Endpoint) -> None:
 
 
 def _found(submission: Submission) -> dict[str, Any]:
-    """What there is to say of the one answer, as plain data."""
+    """Return all facts about the one answer, as plain data."""
     request = AnswerRequest.objects.select_related("implementation__revision").get(generation__submission=submission)
     answer = request.implementation
     run = TestRun.objects.current().filter(implementation=answer).first()
@@ -292,7 +292,7 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if found["not_counted"]:
         yield "counts", f"no: {found['not_counted']}"
     if not found["judges"]:
-        yield "verdict", "not judged: no judge is configured (docs/judging.md says how)"
+        yield "verdict", "not judged: no judge is configured (see docs/judging.md)"
     for each in found["judges"]:
-        said = each["label"] or ("abstained" if each["abstained"] else each["state"])
-        yield "verdict", " ".join(part for part in (said, f"by {each['judge']}", each["reason"]) if part)
+        label = each["label"] or ("abstained" if each["abstained"] else each["state"])
+        yield "verdict", " ".join(part for part in (label, f"by {each['judge']}", each["reason"]) if part)

@@ -1,4 +1,4 @@
-"""``manage.py judge --pending``: judge what waits, here and now."""
+"""``manage.py judge --pending``: judge waiting answers in this process."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """Queue every answer that an active judge has not judged, and judge within the day's budget."""
+    """Queue every answer that an active judge has not judged, and judge within the daily budget."""
 
-    help = "Judge all answers that wait for a judge, within the daily budget. What was answered is not paid again."
+    help = "Judge all answers that wait for a judge, within the daily budget. Stored replies are not paid for again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What is judged, by whom, how many, and how it is printed."""
-        parser.add_argument("--pending", action="store_true", help="plan and judge whatever is not judged yet")
+        """Declare which answers and judges, how many, and the output."""
+        parser.add_argument("--pending", action="store_true", help="plan and judge every answer not judged yet")
         parser.add_argument("--suite", help="only answers on this suite (its slug)")
         parser.add_argument("--config", help="only by this judge (its slug)")
-        parser.add_argument("--retry-held", action="store_true", help="also try again what is held")
-        parser.add_argument("--limit", type=int, help="judge at most so many answers")
+        parser.add_argument("--retry-held", action="store_true", help="also retry held judgements")
+        parser.add_argument("--limit", type=int, help="judge at most this many answers")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Judge; ends with exit code 1 when something is held, since a person has to act then."""
+        """Judge; exits with 1 when a judgement is held, since a person must act then."""
         if not options["pending"]:
-            raise CommandError("Say --pending to judge what waits; --suite, --config and --limit narrow it.")
+            raise CommandError(
+                "Give --pending to judge waiting answers; --suite, --config and --limit select among them."
+            )
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError(f"--limit {options['limit']}: at least one answer.")
         configs = judges(options["config"])

@@ -1,4 +1,4 @@
-"""``manage.py lmr_bench SOURCE``: LMR-BENCH's own tasks from an operator's copy to audited sealed tests."""
+"""``manage.py lmr_bench SOURCE``: import LMR-BENCH's own tasks from an operator's copy, up to audited sealed tests."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _HEAD = ("task", "test", "upstream's test", "environment", "audit", "seconds")
 
 
 class Command(BaseCommand):
-    """Each step may be repeated: what was imported, made or audited before is not done again."""
+    """Import, build and audit. Steps may be repeated: finished work is not done again."""
 
     help = "Import LMR-BENCH's data set with our sealed tests, make its environments, audit its tasks, print a table."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Where the data set is, and how much to do."""
+        """Declare where the data set is, and how much to do."""
         parser.add_argument(
             "source",
             help="the folder of upstream's repository, its benchmark/, its unzipped datasets, or a git address",
         )
-        parser.add_argument("--jobs", type=int, help="how many tasks to audit at a time (default: one a processor)")
-        parser.add_argument("--again", action="store_true", help="audit again what was audited before")
+        parser.add_argument("--jobs", type=int, help="how many tasks to audit at a time (default: one per processor)")
+        parser.add_argument("--again", action="store_true", help="also audit tasks that were audited before")
 
     def handle(self, *args: Any, source: str, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Ends with 1 unless every runnable task passed its audit."""
+        """Run all steps; exits with 1 unless every runnable task passed its audit."""
         if not source:
             raise CommandError("Name the data set: make lmr-bench SOURCE=FOLDER-OR-GIT-ADDRESS")
         keep = Path(settings.DATA_DIR) / "sources" / FACTS_SUITE
@@ -50,7 +50,7 @@ class Command(BaseCommand):
             folder = suite_source(source, folder=Path(source).expanduser(), keep=keep)
         except SourceUnavailableError as error:
             raise CommandError(str(error)) from None
-        # The steps say what they do; events beside that hide it.
+        # The steps print their progress; log events in between would hide it.
         logging.disable(logging.INFO if options["verbosity"] <= 1 else logging.NOTSET)
         try:
             self._take_steps(folder, again=options["again"], jobs=options["jobs"])
@@ -63,13 +63,13 @@ class Command(BaseCommand):
         try:
             self._step("Environments", "prepare_suite", FACTS_SUITE)
         except SystemExit:
-            self.stderr.write("Not every environment could be made. Tasks that need one that is lacking wait for it.")
+            self.stderr.write("Not every environment could be made. Tasks that need a missing one wait for it.")
         try:
             self._step("Audit", "audit_tasks", suite=FACTS_SUITE, again=again, jobs=jobs)
         except CommandError as error:
             self.stderr.write(str(error))
         except SystemExit:
-            self.stderr.write("What failed is in the table.")
+            self.stderr.write("Failures are in the table.")
 
     def _report(self) -> None:
         revisions = list(revisions_of(newest_version(FACTS_SUITE)))
@@ -94,7 +94,7 @@ def _is_sealed_and_audited(revision: TaskRevision) -> bool:
 
 
 def _row(revision: TaskRevision) -> tuple[str, ...]:
-    """Seconds are those of the whole audit, in which the reference answers some hundred cases."""
+    """Return a task's row. Seconds are those of the whole audit, in which the reference answers some hundred cases."""
     if revision.not_runnable_reasons:
         return (revision.task.slug, "none", "", "", f"not runnable: {revision.not_runnable_reasons[0]}", "")
     audit = revision.audit

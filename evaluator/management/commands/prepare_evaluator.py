@@ -1,4 +1,4 @@
-"""``manage.py prepare_evaluator``: everything a box needs, made ready before the first run."""
+"""``manage.py prepare_evaluator``: prepare everything a box needs before the first run."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from evaluator.sandbox.types import SandboxError
 
 
 class Command(BaseCommand):
-    """Check the sandbox and make the environments that the catalogue's tasks ask for."""
+    """Check the sandbox and make the environments that the catalogue's tasks need."""
 
-    help = "Make the sandbox's environments ready, and say which sandbox is used."
+    help = "Make the sandbox's environments ready, and print which sandbox is used."
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Prepare; a clear error when no box can be started here, a warning for an environment that does not work."""
+        """Prepare; fails if no box can be started here, and warns of an environment that does not work."""
         try:
             sandbox = configured_sandbox()
             names = wanted_environments()

@@ -1,4 +1,4 @@
-"""``manage.py prepare_suite SUITE``: make all that a suite's answers are measured in, and say what is missing."""
+"""``manage.py prepare_suite SUITE``: make the environments of a suite's tasks, and print what is missing."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """What is made already is not made again, so a run that was interrupted goes on where it was."""
+    """Make a suite's environments. Existing ones are not made again, so an interrupted run can be continued."""
 
     help = "Make the environments of a suite's tasks: sizes and times first, then each with its progress."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The suite, and whether only to look."""
+        """Declare the suite, and whether to make anything."""
         parser.add_argument("suite", help="the suite's slug, such as lmr-bench")
-        parser.add_argument("--dry-run", action="store_true", help="say what would be made, and make nothing")
+        parser.add_argument("--dry-run", action="store_true", help="print what would be made, and make nothing")
 
     def handle(self, *args: Any, suite: str, dry_run: bool, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Ends with 1 when an environment could not be made."""
+        """Prepare; exits with 1 when an environment could not be made."""
         found = suite_named(suite)
         try:
             kind = sandbox_in_use()

@@ -1,4 +1,4 @@
-"""``manage.py reconcile``: bring unfinished work under way again, once or for ever."""
+"""``manage.py reconcile``: restart unfinished work, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ log = structlog.get_logger(__name__)
 
 
 class Command(BaseCommand):
-    """Expire leases, queue again what the database says is unfinished, remove boxes of dead workers."""
+    """Expire leases, queue what the database lists as unfinished, remove boxes of dead workers."""
 
-    help = "Bring unfinished work under way again: once, or with --every until stopped."
+    help = "Restart unfinished work: once, or with --every until stopped."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """How often."""
-        parser.add_argument("--every", type=float, metavar="SECONDS", help="sweep again and again with this pause")
+        """Declare how often."""
+        parser.add_argument("--every", type=float, metavar="SECONDS", help="repeat the sweep with this pause")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Sweep."""

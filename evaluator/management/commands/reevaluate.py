@@ -1,4 +1,4 @@
-"""``manage.py reevaluate``: measure scored submissions again, because what they were measured with has changed."""
+"""``manage.py reevaluate``: measure scored submissions again after their test conditions changed."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ EXIT_HELD = 2
 
 
 class Command(OneForWrongArguments):
-    """Plan, show, and unless it is a dry run start re-evaluations."""
+    """Plan and print re-evaluations, and start them unless it is a dry run."""
 
     help = (
-        "Measure scored submissions again whose grading content, seed epoch, environment or evaluator is no longer the "
-        "current one. Exit codes: 0 done or queued, 1 wrong arguments, 2 held."
+        "Measure scored submissions again whose grading content, seed epoch, environment or evaluator is outdated. "
+        "Exit codes: 0 done or queued, 1 wrong arguments, 2 held."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which submissions, and what to do with them."""
+        """Declare which submissions, and what to do with them."""
         parser.add_argument("--submission", type=int, nargs="+", default=[], metavar="NUMBER", help="these submissions")
         parser.add_argument("--suite", default="", help="all of this suite (its slug)")
         parser.add_argument(
             "--task", default="", help="all with answers to it: lmr-mini/dpo/1, or with --suite lmr-mini dpo/1"
         )
-        parser.add_argument("--new-epoch", action="store_true", help="first draw the suite's private seeds anew")
-        parser.add_argument("--reason", default="", help="published beside the difference; needed but for a dry run")
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be measured again, and why")
-        parser.add_argument("--wait", action="store_true", help="evaluate here and now, with or without workers")
+        parser.add_argument("--new-epoch", action="store_true", help="first draw new private seeds for the suite")
+        parser.add_argument("--reason", default="", help="published beside the difference; required unless --dry-run")
+        parser.add_argument("--dry-run", action="store_true", help="only print what would be measured again, and why")
+        parser.add_argument("--wait", action="store_true", help="evaluate in this process, with or without workers")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Check everything, plan, print; then start, perhaps wait, and print the difference."""
+        """Check all options, plan and print; then start, perhaps wait, and print the difference."""
         self.quiet: bool = options["json"]
         _check(options)
         try:
@@ -114,7 +114,7 @@ class Command(OneForWrongArguments):
                 f"Nothing to start: {under_way} of {len(plans)} scored submissions are being re-evaluated already."
             )
         else:
-            self._say(f"Nothing to do: {len(plans)} scored submissions were looked at.")
+            self._say(f"Nothing to do: {len(plans)} scored submissions were checked.")
 
     def _start(self, plans: list[PlannedReevaluation], reason: str) -> list[int]:
         started = []
@@ -126,7 +126,7 @@ class Command(OneForWrongArguments):
         return started
 
     def _wait(self, reevaluations: list[int]) -> None:
-        """Evaluate the runs here; wait for those that workers hold."""
+        """Evaluate the runs here; wait for those held by workers."""
         running = Reevaluation.objects.filter(pk__in=reevaluations, state=ReevaluationState.RUNNING).order_by("pk")
         while waiting := list(running.values_list("submission_id", flat=True)):
             evaluate_or_wait(waiting)
@@ -150,24 +150,24 @@ class Command(OneForWrongArguments):
 
 
 def _under_way(plans: list[PlannedReevaluation]) -> list[int]:
-    """The re-evaluations because of which nothing was planned."""
+    """Return the re-evaluations under way, for whose submissions nothing was planned."""
     busy = [each.submission.pk for each in plans if each.under_way]
     found = Reevaluation.objects.filter(submission__in=busy, state__in=planning.UNDER_WAY)
     return list(found.order_by("pk").values_list("pk", flat=True))
 
 
 def _check(options: dict[str, Any]) -> None:
-    """Raise ``CommandError`` for options that do not go together, before anything is done."""
+    """Raise ``CommandError`` for conflicting options, before anything is done."""
     if bool(options["submission"]) == bool(options["suite"] or options["task"]):
         raise CommandError("Give either --submission, or --suite or --task or both of these.")
     if options["new_epoch"] and not options["suite"]:
         raise CommandError("A new seed epoch belongs to a suite: give --suite with --new-epoch.")
     if not options["dry_run"] and not options["reason"].strip():
-        raise CommandError("Give a --reason: it is published beside the difference. Or look first, with --dry-run.")
+        raise CommandError("Give a --reason: it is published beside the difference. Or use --dry-run first.")
 
 
 def _lines(planned: PlannedReevaluation) -> list[str]:
-    """One plan as text."""
+    """Return one plan as text."""
     head = f"submission {planned.submission.pk}, {planned.submission}"
     if planned.under_way:
         return [f"{head}: is being re-evaluated already"]

@@ -30,7 +30,7 @@ _PAGE = re.compile(r"(?P<site>.*)(?P<answer>/submissions/\d+/answers/[^/]+/\d+/\
 
 
 class Command(OneForWrongArguments):
-    """Repeat a test run."""
+    """Repeat a test run from its receipt."""
 
     help = (
         "Repeat the test run of one answer in this machine's boxes, and compare it with the stored result. Nothing is "
@@ -38,12 +38,12 @@ class Command(OneForWrongArguments):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Where its receipt is."""
+        """Declare the receipt and the output."""
         parser.add_argument("receipt", help="the address of the answer's page, or a file that holds its receipt")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Fetch, repeat, compare."""
+        """Fetch the receipt, repeat the run, compare."""
         try:
             receipt = read_receipt(_content(options["receipt"]))
             found = repeat(receipt)
@@ -63,16 +63,16 @@ class Command(OneForWrongArguments):
 
 def _lines(found: Repeated) -> list[str]:
     private = f", {found.private_passed} of {found.private_total} private ones" if found.private_total else ""
-    said = f"{Outcome(found.outcome).words}: {found.passed} of {found.cases} public cases{private} ({found.sandbox})"
+    result = f"{Outcome(found.outcome).words}: {found.passed} of {found.cases} public cases{private} ({found.sandbox})"
     if found.differences:
         verdict = ["The result differs from the stored one:", *(f"  {each}" for each in found.differences)]
     else:
-        verdict = ["The result is the stored one, in every public case."]
-    return [said, *verdict, *(f"Not the same here: {each}" for each in found.remarks)]
+        verdict = ["The result equals the stored one in every public case."]
+    return [result, *verdict, *(f"Not the same here: {each}" for each in found.remarks)]
 
 
 def _content(place: str) -> bytes:
-    """The receipt's bytes, by the address of the answer's page or from a file. Raises CommandError."""
+    """Return the receipt's bytes, by the address of the answer's page or from a file. Raises CommandError."""
     if urlsplit(place).scheme not in {"http", "https"}:
         try:
             return Path(place).read_bytes()
@@ -87,7 +87,7 @@ def _content(place: str) -> bytes:
     path = f"{page['site']}/api/v1{page['answer']}/receipt"
     address = urlunsplit(parts._replace(path=path, fragment=""))
     try:
-        # The scheme is looked at above.
+        # The scheme is checked above.
         with urlopen(Request(address, headers={"Accept": "application/json"}), timeout=SECONDS) as reply:  # noqa: S310
             content: bytes = reply.read(LARGEST + 1)
     except (URLError, OSError, ValueError) as error:

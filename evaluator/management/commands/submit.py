@@ -1,4 +1,4 @@
-"""``manage.py submit``: from a bundle to its outcomes, from the command line."""
+"""``manage.py submit``: submit a bundle and show its outcomes on the command line."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 EXIT_HELD, EXIT_QUOTA, EXIT_INTERRUPTED = 2, 3, 130
 NO_QUEUE = (
-    "The queue does not answer: nothing is evaluated until workers are there. "
+    "The queue does not answer: nothing is evaluated until workers run. "
     "Start them (make run), or run this again with --wait."
 )
 
 
 class Command(OneForWrongArguments):
-    """Submit a bundle as the local operator, or as an account."""
+    """Submit a bundle as the local operator or another account."""
 
     help = "Submit a bundle. Exit codes: 0 scored (or queued), 1 invalid, 2 held, 3 quota, 130 interrupted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The bundle, in whose name, and whether to wait."""
+        """Declare the bundle, the account, and whether to wait."""
         parser.add_argument("bundle", type=Path, help="a .zip, .tar.gz, .jsonl or .json file, or an output tree")
         parser.add_argument("--as", dest="username", default=OPERATOR, metavar="USER", help="the account to submit as")
-        parser.add_argument("--wait", action="store_true", help="evaluate here and now, with or without workers")
+        parser.add_argument("--wait", action="store_true", help="evaluate in this process, with or without workers")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument(
             "--publish-as",
@@ -56,7 +56,7 @@ class Command(OneForWrongArguments):
         add_manifest_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Submit, perhaps wait, print, and end with the exit code that says how it went."""
+        """Submit, perhaps wait, print, and exit with the code for the result."""
         self.as_json: bool = options["json"]
         submission = self._submit(options)
         if options["wait"]:
@@ -64,14 +64,14 @@ class Command(OneForWrongArguments):
                 self._wait(submission)
             except KeyboardInterrupt:
                 submission.refresh_from_db()
-                text = f"Interrupted; submission {submission.pk} goes on with workers."
+                text = f"Interrupted; workers continue with submission {submission.pk}."
                 self._end(summary(submission) | {"remarks": self.remarks}, text, EXIT_INTERRUPTED)
         elif submission.state not in ENDED and not _queue_answers():
             self.stderr.write(NO_QUEUE)
         self._report(submission)
 
     def _submit(self, options: dict[str, Any]) -> Submission:
-        """The submission, new or of before; ends the command where there is none."""
+        """Return the submission, new or existing; end the command if there is none."""
         path: Path = options["bundle"]
         if not (path.is_file() or path.is_dir()):
             msg = f"{path} is not a file or a folder."
@@ -103,12 +103,12 @@ class Command(OneForWrongArguments):
             return local_operator()
         owner = User.objects.filter(username=username).first()
         if owner is None:
-            msg = f"There is no account {username!r}; it is made by signing up on the site."
+            msg = f"There is no account {username!r}; accounts are created by signing up on the site."
             raise CommandError(msg)
         return owner
 
     def _wait(self, submission: Submission) -> None:
-        """Evaluate the submission's runs here; wait for those that other workers hold."""
+        """Evaluate the submission's runs here; wait for those held by other workers."""
         plan(submission.pk)
         while True:
             submission.refresh_from_db()
@@ -145,7 +145,7 @@ class Command(OneForWrongArguments):
 
 
 def _infra_reasons(submission: Submission) -> list[str]:
-    """Why its tries failed, in full, which pages show to maintainers only; whoever is here can act on it."""
+    """Return full failure reasons, which pages show to maintainers only; a command's user can act on them."""
     failed = Attempt.objects.filter(run__implementation__submission=submission, state=AttemptState.INFRA)
     return sorted(set(failed.exclude(reason="").values_list("reason", flat=True)))
 

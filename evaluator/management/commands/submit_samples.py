@@ -1,4 +1,4 @@
-"""``manage.py submit_samples``: let the site measure answers whose outcomes are known."""
+"""``manage.py submit_samples``: submit answers whose outcomes are known, to check the evaluation."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """Queue the golden, stub and mixed samples as the operator; they publish themselves, unranked, when scored."""
+    """Queue the golden, stub and mixed samples as the operator; they are published unranked when scored."""
 
-    help = "Submit the sample bundles of a suite, unless those submitted before can move to its newest version."
+    help = "Submit the sample bundles of a suite, unless existing ones can move to its newest version."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which suite."""
+        """Declare the suite."""
         parser.add_argument("--suite", default="lmr-mini", help="the suite's slug")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
-        """Submit what was not submitted before."""
+        """Submit samples that were not submitted before."""
         version = newest_version(options["suite"])
         owner = local_operator()
         for kind in SampleKind:
@@ -59,9 +59,9 @@ class Command(BaseCommand):
 
 
 def _of_before(kind: SampleKind, newest: SuiteVersion, owner: User) -> Submission | None:
-    """The submission of this sample that a re-evaluation has moved, moves or can move to the ``newest`` version.
+    """Return this sample's submission that a re-evaluation has moved, moves or can move to the ``newest`` version.
 
-    A bundle names the version that it was made for, so that the sample of every version has another digest.
+    A bundle names the version that it was made for, so each version's sample has another digest.
     """
     mine = Submission.objects.filter(owner=owner, kind=Kind.CALIBRATION, suite_version__suite=newest.suite)
     mine = mine.exclude(state=SubmissionState.CANCELLED).select_related("suite_version").order_by("-pk")
@@ -72,7 +72,7 @@ def _of_before(kind: SampleKind, newest: SuiteVersion, owner: User) -> Submissio
         try:
             digest = build_sample(kind, version).digest
         except (ContentMissingError, SubmissionError):
-            # A version that is not kept whole, or had nothing to run.
+            # A version that is not stored completely, or had nothing to run.
             continue
         if digest in fitting:
             return fitting[digest]

@@ -1,4 +1,4 @@
-"""``manage.py worker``: evaluate what the queue hands out, or ask models."""
+"""``manage.py worker``: run queued evaluations, or ask models."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from evaluator.testing.golden import box_family
 
 log = structlog.get_logger(__name__)
 
-# With RQ's own seven minutes the maintainer's page would go on counting killed workers. RQ takes 15 seconds off this
-# for the pause between the signs of life of a worker that waits.
+# With RQ's default of seven minutes the maintainer's page would count killed workers too long. RQ subtracts 15 seconds
+# from this for the heartbeat interval of an idle worker.
 WORKER_TTL_SECONDS = 30
-# The same pause for a worker that evaluates.
+# The heartbeat interval of a worker that evaluates.
 MONITORING_SECONDS = 15
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """One worker process. Start as many as there are processors to give."""
+    """One worker process. Start one per available processor."""
 
     help = "Evaluate queued test runs, or with --models ask models for answers and verdicts, until stopped."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Its name, what it does, and whether to stop when nothing waits."""
-        parser.add_argument("--name", default=None, help="shown in logs; made up when not given")
+        """Declare the name, the kind of work, and whether to stop when idle."""
+        parser.add_argument("--name", default=None, help="shown in logs (default: generated)")
         parser.add_argument("--models", action="store_true", help="ask models instead of evaluating")
         parser.add_argument("--no-audits", action="store_true", help="evaluate answers only, and audit no tasks")
         parser.add_argument("--burst", action="store_true", help="stop when the queue is empty")
@@ -48,7 +48,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Work. An evaluating worker refuses to start without a sandbox, or with one that misjudges.
 
-        A model worker needs a box for agents only, and then says so itself.
+        A model worker needs a box only for agents, and reports a missing sandbox then.
         """
         models: bool = options["models"]
         if not models:
@@ -64,7 +64,7 @@ class Command(BaseCommand):
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
         name = f"{options['name'] or 'worker'}-{os.getpid()}"
-        # Not django-rq's rqworker, which has no option for the monitoring interval and knows none of the checks above.
+        # Not django-rq's rqworker, which has no option for the monitoring interval and lacks the checks above.
         worker = get_worker(
             *queues_of(models=models, audits=not options["no_audits"]),
             name=name,
@@ -79,7 +79,7 @@ class Command(BaseCommand):
 
 
 def _require_sandbox() -> None:
-    """Candidates never run unconfined."""
+    """Ensure that candidates never run unconfined."""
     try:
         configured_sandbox()
     except SandboxError as error:
@@ -98,9 +98,9 @@ def _prove_evaluator() -> None:
 
 
 def _warm_up() -> None:
-    """Ask one box of each environment for its processor family: the fork of each job would ask again.
+    """Determine the processor family of each environment's boxes, which each job's fork would otherwise repeat.
 
-    An environment that does not work is only logged: the jobs that need it fail with the reason, the others work.
+    An environment that does not work is only logged: jobs that need it fail with the reason, others work.
     """
     sandbox = configured_sandbox()
     for environment in wanted_environments():
@@ -111,13 +111,13 @@ def _warm_up() -> None:
 
 
 def _preload_sdks() -> None:
-    """Each job runs in a fork: what is imported before costs it nothing."""
+    """Import the SDKs before jobs fork, so that no job pays for it."""
     for name in ("anthropic", "openai", "evaluator.providers.transport"):
         import_module(name)
 
 
 def _remove_boxes_left() -> None:
-    """A worker that is asked to stop twice kills the process of its job, which can then not remove its own box."""
+    """Remove boxes of a killed job: a worker stopped twice kills its job's process, which then cannot clean up."""
     try:
         configured_sandbox().reap(keep=lambda _label: False)
     except SandboxError as error:

@@ -69,7 +69,7 @@ class TestCommand:
         lines = [" ".join(line.split()) for line in printed.splitlines()]
         assert (code, lines[:2], lines[-1]) == (
             0,
-            ["sealed control right answer passed as it must", "sealed control stub raised as it must"],
+            ["sealed control right answer passed as expected", "sealed control stub raised as expected"],
             "12 of 12 repelled",
         )
         assert "sealed resources fork bomb timeout repelled" in lines

@@ -92,7 +92,7 @@ def test_what_is_printed_holds_what_else_the_answer_changes_and_acts_on_no_termi
     ):
         assert line in lines
     assert lines[-2].startswith("outcome:   raised ")
-    assert lines[-1] == "verdict:   not judged: no judge is configured (docs/judging.md says how)"
+    assert lines[-1] == "verdict:   not judged: no judge is configured (see docs/judging.md)"
 
 
 @pytest.mark.parametrize("name", ["DPO/1", "09-DPO/01"])
@@ -162,7 +162,7 @@ def test_a_long_wait_is_printed_once(
     monkeypatch.setattr("evaluator.management.commands.evaluate.evaluate_or_wait", pause)
     code, _, errors = run(provider, "mine")
     lines = errors.splitlines()
-    assert (code, len(lines), lines[1]) == (130, 2, "Interrupted; nothing more is asked or measured.")
+    assert (code, len(lines), lines[1]) == (130, 2, "Interrupted; nothing more is requested or measured.")
     until = datetime.fromisoformat(
         lines[0].removeprefix("The provider asks to wait. The next request is sent after ").replace(" UTC.", "+00:00")
     )

@@ -71,7 +71,7 @@ def test_what_is_held_ends_with_one_and_the_reason(provider: ProviderServer, sma
 
 
 def test_wrong_arguments_are_said(provider: ProviderServer) -> None:
-    with pytest.raises(CommandError, match="Say --pending"):
+    with pytest.raises(CommandError, match="Give --pending"):
         run("judge")
     with pytest.raises(CommandError, match=r"No judge is configured.*docs/judging.md"):
         run("judge", "--pending")

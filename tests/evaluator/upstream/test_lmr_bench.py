@@ -87,7 +87,7 @@ def test_attacks_on_every_task_of_the_suite(
     assert last == "10 of 10 repelled"
     controls = [row for row in rows if row.startswith("sealed control ")]
     assert controls == [
-        f"sealed control {what} (lmr-bench {task}) {outcome} as it must"
+        f"sealed control {what} (lmr-bench {task}) {outcome} as expected"
         for task in ("pairlossarrays/1", "contrastarrays/1")
         for what, outcome in (("right answer", "passed"), ("stub", "raised"))
     ]
@@ -131,7 +131,7 @@ def test_an_environment_that_could_not_be_made_keeps_no_task_from_its_audit(
     call_command("lmr_bench", str(copy))
     shown = capsys.readouterr()
     assert "FAILED after 0 s: no index answers" in shown.out
-    assert "Not every environment could be made. Tasks that need one that is lacking wait for it." in shown.err
+    assert "Not every environment could be made. Tasks that need a missing one wait for it." in shown.err
     assert "2 audited: 2 good, 0 weak, 0 failed" in shown.out
 
 
