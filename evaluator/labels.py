@@ -37,5 +37,5 @@ def majority(labels: Sequence[Label | None]) -> Label | None:
 
 
 def is_split(labels: Sequence[Label | None]) -> bool:
-    """Whether the votes differ. An abstention beside labels splits them; abstentions alone do not."""
+    """Return whether the votes differ. An abstention beside labels splits them; abstentions alone do not."""
     return len(set(labels)) > 1

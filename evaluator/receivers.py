@@ -46,13 +46,13 @@ def stop_after_commit(submission: Submission, **_: Any) -> None:
 
 
 @receiver(submission_scored)
-def have_it_judged(submission: Submission, **_: Any) -> None:
+def judge_after_scoring(submission: Submission, **_: Any) -> None:
     """Queue the verdicts of every active judge; `manage.py judge --pending` queues any that were missed."""
     plan_for_submission(submission.pk)
 
 
 @receiver(submission_scored)
-def read_its_trajectories(submission: Submission, **_: Any) -> None:
+def read_trajectories_after_scoring(submission: Submission, **_: Any) -> None:
     """Read what agents did from the files sent with the answers, in the worker that scored them."""
     # Imported here: it loads the readers of agents' files, which only this worker needs.
     from evaluator.generation.reading_trajectories import read_uploaded
@@ -67,7 +67,7 @@ def apply_when_measured(reevaluation_id: int, **_: Any) -> None:
 
 
 @receiver(paper_found)
-def why_models_cannot_read(*, content_hash: str, file: Path, **_: Any) -> str:
+def read_imported_paper(*, content_hash: str, file: Path, **_: Any) -> str:
     """Read an imported paper as prompts do, and store it for them. Synchronous: the import reports the result."""
     try:
         if content_hash:

@@ -178,7 +178,7 @@ def state_of(result: AuditResult) -> AuditState:
 
 
 def _declarations_changed(revision: TaskRevision) -> bool:
-    """Whether the author has changed the mutants declared equivalent since the audit, which changes the kill rate."""
+    """Return whether the mutants declared equivalent have changed since the audit, which changes the kill rate."""
     mutants = revision.audit.get("mutants")
     if not mutants:
         return False

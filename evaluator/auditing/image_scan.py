@@ -77,11 +77,11 @@ def scan_image(
         limits=Limits(wall_seconds=SCAN_SECONDS, cpu_seconds=math.ceil(SCAN_SECONDS), output_bytes=OUTPUT_BYTES),
         environment=environment,
     )
-    talk = boxes.talk(sandbox, spec, nonce, cancelled=lambda: False)
-    messages = [message for message in talk.messages if isinstance(message, dict)]
-    if talk.result.ending is not Ending.EXITED or not messages or messages[-1].get("kind") != "done":
+    box_output = boxes.run_box(sandbox, spec, nonce, cancelled=lambda: False)
+    messages = [message for message in box_output.messages if isinstance(message, dict)]
+    if box_output.result.ending is not Ending.EXITED or not messages or messages[-1].get("kind") != "done":
         raise SandboxError(
-            f"the search of the environment {environment} ended with {talk.result.ending} before its end"
+            f"the search of the environment {environment} ended with {box_output.result.ending} before its end"
         )
     wanted, size = _shape(golden)
     own = _packages_of(repository)

@@ -258,7 +258,7 @@ def _is_unobservable(node: ast.AST) -> bool:
 
 
 def _is_remark(statement: ast.stmt) -> bool:
-    """Whether it is a lone string, or only writes a log line."""
+    """Return whether it is a lone string, or only writes a log line."""
     if not isinstance(statement, ast.Expr):
         return False
     if isinstance(statement.value, ast.Constant):

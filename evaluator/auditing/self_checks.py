@@ -140,7 +140,7 @@ def run_suite(
 
 
 def due() -> bool:
-    """Whether the newest short round is older than ``SELF_CHECK_HOURS``; a round that could not run does not count."""
+    """Return whether the newest short round is older than ``SELF_CHECK_HOURS``; failed rounds are repeated sooner."""
     newest = SelfCheck.objects.filter(kind=SelfCheckKind.SHORT).first()
     if newest is None:
         return True

@@ -205,7 +205,7 @@ class _Run:
         self.input_tokens = tokens.total(self.input_tokens, reply.usage.input_tokens)
         self.output_tokens = tokens.total(self.output_tokens, reply.usage.output_tokens)
         if len(reply.tool_uses) > MOST_AT_ONCE:
-            self.ending = f"The model asked for {len(reply.tool_uses)} actions at once; {MOST_AT_ONCE} are the most."
+            self.ending = f"The model requested {len(reply.tool_uses)} actions at once; {MOST_AT_ONCE} are allowed."
             return
         if reply.finish is Finish.BAD_CALL:
             self._refuse_call(reply)

@@ -124,7 +124,7 @@ def _without_code(answer: Answer, why: str) -> Answer:
 
 
 def _raw(own: dict[str, bytes], task: TaskFiles, *, is_definition: bool) -> RawAnswer:
-    """The answer in a form that uploads have. Raises AnswerError where the diff cannot be made."""
+    """Return the answer in an upload's form. Raises AnswerError if the diff cannot be made."""
     goal = task.goal
     if is_definition:
         return RawAnswer(task=goal.task, trial=1, kind=AnswerKind.SOURCE, content=own[goal.file], file=goal.file)
@@ -180,7 +180,7 @@ def agent_task(revision: TaskRevision, *, inputs: str, environment: str) -> Agen
 
 
 def _text(paper: Paper) -> str:
-    """The paper as plain text, beside the PDF in the agent's box."""
+    """Return the paper as plain text, which the agent's box has beside the PDF."""
     sections = [f"{section.number} {section.heading}".strip() + f"\n\n{section.text}" for section in paper.sections]
     return "\n\n".join([paper.title, *sections])
 

@@ -316,7 +316,7 @@ class AgentBox:
 
 
 def _named(text: object) -> str:
-    """A name or a version that a box reports, in one line. Raises TypeError."""
+    """Return a name or a version that a box reports, in one line. Raises TypeError."""
     if not isinstance(text, str):
         raise TypeError
     return " ".join(clean_text(text).split())[:_LONGEST_NAME]

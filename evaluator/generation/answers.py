@@ -71,14 +71,14 @@ def answer_by_prompt(
             prompt_task(revision), inputs=request.generation.inputs, input_budget=input_budget(client.settings)
         )
     except PromptTooLongError as error:
-        return _nothing(AnswerTaken.TOO_LONG, str(error))
+        return _no_code(AnswerTaken.TOO_LONG, str(error))
     within()
     try:
         _, reply = call(client, order_for(request, token, prompt.request, step=0), stop=stop)
     except CallRejectedError as error:
         if not error.too_long:
             raise
-        return _nothing(AnswerTaken.TOO_LONG, str(error))
+        return _no_code(AnswerTaken.TOO_LONG, str(error))
     answer = read_reply(reply, revision)
     answer.cuts = cuts_of(prompt)
     return answer
@@ -107,17 +107,17 @@ def cuts_of(prompt: Prompt) -> list[dict[str, Any]]:
 def read_reply(reply: ModelReply, revision: TaskRevision) -> Answer:
     """Turn a reply into an answer. Refusals, empty replies and replies without code are results, not errors."""
     if reply.finish is Finish.REFUSED:
-        return _nothing(AnswerTaken.REFUSED, reply.problem or "The model refused.", reply.text)
+        return _no_code(AnswerTaken.REFUSED, reply.problem or "The model refused.", reply.text)
     if not reply.text.strip():
         if reply.finish is Finish.TRUNCATED:
-            return _nothing(AnswerTaken.TRUNCATED, "The token limit was used up before the model wrote any text.")
-        return _nothing(AnswerTaken.EMPTY, "The model's answer is empty.")
+            return _no_code(AnswerTaken.TRUNCATED, "The token limit was used up before the model wrote any text.")
+        return _no_code(AnswerTaken.EMPTY, "The model's answer is empty.")
     try:
         extracted = extract_limited(reply.text, files_of(revision))
     except NoAnswerError as error:
         if reply.finish is Finish.TRUNCATED:
-            return _nothing(AnswerTaken.TRUNCATED, f"Cut off by the token limit. {error}", reply.text)
-        return _nothing(AnswerTaken.UNPARSABLE, str(error), reply.text)
+            return _no_code(AnswerTaken.TRUNCATED, f"Cut off by the token limit. {error}", reply.text)
+        return _no_code(AnswerTaken.UNPARSABLE, str(error), reply.text)
     applied = extracted.applied
     answer = Answer(AnswerTaken.CODE, extracted.note, text=reply.text, applied=applied, rule=RULE)
     if applied is not None:
@@ -181,7 +181,7 @@ def dollars_of(request: AnswerRequest) -> float | None:
     return None if dollars is None else float(dollars)
 
 
-def _nothing(taken: AnswerTaken, note: str, text: str = "") -> Answer:
+def _no_code(taken: AnswerTaken, note: str, text: str = "") -> Answer:
     return Answer(taken, note, text=text, rule=RULE, error={"message": note, "file": _REPLY, "line": None})
 
 

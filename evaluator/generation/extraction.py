@@ -137,7 +137,7 @@ def _extract(data: bytes) -> dict[str, Any]:
 
 
 def _is_code(text: str, goal: Goal) -> bool:
-    """Whether the whole reply is code: then a reasoning mark in it is part of that code."""
+    """Return whether the whole reply is code: then a reasoning mark in it is part of that code."""
     try:
         return defines_goal(text.encode(), goal)
     except AnswerError:
@@ -188,7 +188,7 @@ def _blocks(text: str) -> Sequence[_Block]:
 
 
 def _reason(block: _Block, error: AnswerError) -> str:
-    # A block that begins at the first line is the whole reply, and its name says so.
+    # A block that begins at the first line is the whole reply, which is also its name.
     reply = " of the reply" if block.above else ""
     where = "" if error.line is None else f" (line {error.line + block.above}{reply})"
     return f"{_capitalised(block)}{where}: {error.message.rstrip('.')}."

@@ -130,7 +130,7 @@ class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
         cast("forms.MultipleChoiceField", self.fields["tasks"]).choices = [(slug, slug) for slug in slugs]
 
     def clean_run_dollars(self) -> Any:
-        """A limit in dollars needs prices."""
+        """Refuse a limit in dollars without prices."""
         dollars = self.cleaned_data["run_dollars"]
         if dollars is not None and self._endpoint.cost(0, 0) is None:
             raise forms.ValidationError(

@@ -141,7 +141,7 @@ def resume(
 ) -> None:
     """Resume a run that was paused or held, perhaps with higher limits. Answered questions are not asked again.
 
-    A question whose answer was lost twice is asked once more: the person who resumes has seen the warning.
+    A question whose answer was lost twice is sent once more: the person who resumes has seen the warning.
     """
     _require_manager(actor, generation)
     if any(limit is not None for limit in (run_tokens, run_dollars, run_seconds)) and not _owns(actor, generation):
@@ -159,7 +159,7 @@ def resume(
             state=GenerationState.RUNNING,
             reason="",
             ended=None,
-            stood_still_seconds=F("stood_still_seconds") + _stood_still(generation),
+            stood_still_seconds=F("stood_still_seconds") + _paused_seconds(generation),
             **raised,
         ):
             msg = "Only a paused or held run can be resumed."
@@ -213,7 +213,7 @@ def cancel_generation(submission_id: int) -> None:
         Generation.objects.filter(pk=generation.pk).update(
             state=GenerationState.CANCELLED,
             ended=timezone.now(),
-            stood_still_seconds=F("stood_still_seconds") + _stood_still(generation),
+            stood_still_seconds=F("stood_still_seconds") + _paused_seconds(generation),
         )
         generation.requests.exclude(state=WorkState.DONE).update(
             state=WorkState.CANCELLED, token=None, lease_until=None
@@ -256,7 +256,7 @@ def elapsed_seconds(generation: Generation) -> float:
     return (until - generation.created).total_seconds() - generation.stood_still_seconds
 
 
-def _stood_still(generation: Generation) -> int:
+def _paused_seconds(generation: Generation) -> int:
     """Seconds since the run was stopped; 0 while it is under way."""
     stopped = Generation.objects.values_list("ended", flat=True).get(pk=generation.pk)
     return int((timezone.now() - stopped).total_seconds()) if stopped else 0
@@ -334,7 +334,7 @@ def progress(generation: Generation) -> Progress:
 def retry_held(*, submission: Submission, actor: User) -> int:
     """Queue the held test runs of ``submission`` again and return how many. For maintainers; recorded.
 
-    A submission that was held while a model was asked resumes asking, since its answers are incomplete.
+    A submission that was held before its model had answered everything resumes with the open questions.
     """
     if not actor.is_staff:
         msg = "Only maintainers retry held submissions."

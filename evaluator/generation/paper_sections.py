@@ -133,7 +133,7 @@ def sections_of(lines: Sequence[Line], titles: Sequence[tuple[int, str, int]]) -
                 found.append(current)
                 current = _Open(heading="Abstract", level=1, page=line.page)
             current.lines.append(line)
-        elif not current.lines and current.heading and not heading.number and _goes_on(found, current, line):
+        elif not current.lines and current.heading and not heading.number and _continues_heading(found, current, line):
             current.heading += f" {heading.heading}"
         else:
             found.append(current)
@@ -171,8 +171,8 @@ def _heading(line: Line, body: float, outline: dict[tuple[str, int], int]) -> _O
     return None
 
 
-def _goes_on(found: Sequence[_Open], current: _Open, line: Line) -> bool:
-    """Whether ``line`` is the second line of the heading above it."""
+def _continues_heading(found: Sequence[_Open], current: _Open, line: Line) -> bool:
+    """Return whether ``line`` is the second line of the heading above it."""
     return bool(current.number) and current.page == line.page and not _NAMED.fullmatch(line.text) and bool(found)
 
 
@@ -187,7 +187,7 @@ def _kinds(sections: Sequence[_Open]) -> list[SectionKind]:
             state = SectionKind.APPENDIX
         elif state is SectionKind.REFERENCES and name:
             state = SectionKind.BODY if _AFTER_BODY.match(name) else SectionKind.APPENDIX
-        elif state is SectionKind.BODY and _begins_letters(sections, place):
+        elif state is SectionKind.BODY and _starts_lettered_sections(sections, place):
             state = SectionKind.APPENDIX
         if not name:
             kinds.append(SectionKind.FRONT)
@@ -198,8 +198,8 @@ def _kinds(sections: Sequence[_Open]) -> list[SectionKind]:
     return kinds
 
 
-def _begins_letters(sections: Sequence[_Open], place: int) -> bool:
-    """Whether sections numbered by letter follow numeric ones from here on. A lone ``A`` may be a bold article."""
+def _starts_lettered_sections(sections: Sequence[_Open], place: int) -> bool:
+    """Return whether sections named A, B, … follow numeric ones from here on. A lone ``A`` may be a bold article."""
     if sections[place].number != "A":
         return False
     numbered = any(each.number[:1].isdigit() for each in sections[:place])
@@ -227,7 +227,7 @@ def _text(lines: Sequence[Line], words: Counter[str]) -> str:
 
 
 def _keeps_hyphen(first: str, whole: str, hyphenated: str, words: Counter[str]) -> bool:
-    """Whether the hyphen at a line's end belongs to the word, judging by the rest of the paper's spelling."""
+    """Return whether the hyphen at a line's end belongs to the word, judging by the rest of the paper's spelling."""
     with_it, without = words[hyphenated.lower()], words[whole.lower()]
     if with_it or without:
         return with_it > without

@@ -63,14 +63,14 @@ class PromptTask:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Something that was left out of a prompt: what, how many tokens it has, and why."""
+    """A part that was left out of a prompt, its size in tokens, and the reason."""
 
     part: str
     tokens: int
     why: str
 
     def as_data(self) -> dict[str, str | int]:
-        """The same as plain data."""
+        """Return plain data."""
         return asdict(self)
 
 
@@ -79,7 +79,7 @@ NO_PAPER: Final = Cut("the paper", 0, "It is not available here.")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is asked, what was left out of it, and how many tokens it has by our count."""
+    """A request, the parts left out of it, and its estimated tokens."""
 
     request: ModelRequest
     cuts: tuple[Cut, ...]
@@ -88,7 +88,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class _Material:
-    """What of a task's material is still in the prompt, and what was cut."""
+    """A task's material that is still in the prompt, and the cuts so far."""
 
     sections: tuple[Section, ...]
     context: tuple[tuple[str, str], ...]
@@ -97,18 +97,18 @@ class _Material:
 
 @cache
 def prompt_text(name: str) -> str:
-    """The prompt file ``name`` (``system.txt``), without its last line end. Raises OSError."""
+    """Read the prompt file ``name`` (``system.txt``), without its last line end. Raises OSError."""
     return (_FOLDER / name).read_text(encoding="utf-8").rstrip("\n")
 
 
 def filled(name: str, fields: Mapping[str, str]) -> str:
-    """The prompt file ``name`` with ``$fields`` filled in. Raises OSError, and KeyError for a field that is missing."""
+    """Fill in ``$fields`` of the prompt file ``name``. Raises OSError, and KeyError for a missing field."""
     return Template(prompt_text(name)).substitute(fields)
 
 
 @cache
 def prompt_version() -> str:
-    """The prompts' version and, since words matter, the beginning of their hash: ``2026-11-1.0a1b2c3d``."""
+    """Return the prompts' version with the beginning of their hash: ``2026-11-1.0a1b2c3d``."""
     digest = hashlib.sha256()
     for file in sorted(_FOLDER.glob("*.txt")):
         digest.update(f"{file.name}\0{file.read_text(encoding='utf-8')}\0".encode())
@@ -116,18 +116,18 @@ def prompt_version() -> str:
 
 
 def delimited(name: str, text: str) -> str:
-    """``text`` between lines that cannot be in it: they hold a part of its hash, so the same text looks the same."""
+    """Put ``text`` between lines that cannot occur in it. They hold part of its hash, so equal texts look the same."""
     mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
     return f"[BEGIN {name} {mark}]\n{text.rstrip()}\n[END {name} {mark}]"
 
 
 def input_budget(settings_: EndpointSettings) -> int:
-    """How many tokens a prompt may have: the context without the answer, less a twentieth: models count others."""
+    """Return a prompt's token limit: the context without the answer, less 5 %, since models count differently."""
     return max(0, int(settings_.context_tokens * 0.95) - settings_.max_output_tokens)
 
 
 def build_prompt(task: PromptTask, *, inputs: str, input_budget: int) -> Prompt:
-    """The prompt for ``task`` in at most ``input_budget`` tokens (:func:`evaluator.providers.tokens.count`).
+    """Build the prompt for ``task`` in at most ``input_budget`` tokens (:func:`evaluator.providers.tokens.count`).
 
     ``inputs`` follows the paper's Table 3: ``full`` has the paper as JSON, the goal's whole file and the other files
     that the task names; ``paper_goal_file`` leaves those out; ``paper_only`` has no code but the definition's
@@ -151,7 +151,7 @@ def build_prompt(task: PromptTask, *, inputs: str, input_budget: int) -> Prompt:
     system = prompt_text("system.txt")
     prompt = _prompt(task, inputs, material, system)
     steps = _cutting_order(material)
-    # Counting a long prompt takes time: it is counted anew only when the cuts may be enough.
+    # Counting a long prompt takes time: it is counted again only when the cuts may be enough.
     expected = prompt.tokens
     while prompt.tokens > input_budget:
         step = next(steps, None)
@@ -209,7 +209,7 @@ def _paper_json(paper: Paper) -> str:
 
 
 def _missing(cuts: Sequence[Cut]) -> str:
-    # Where there is no paper, the prompt says so in the paper's place.
+    # Without a paper, the prompt states that in the paper's place.
     listed = "\n".join(f"- {cut.part}" for cut in cuts if cut != NO_PAPER)
     if not listed:
         return ""
@@ -217,7 +217,7 @@ def _missing(cuts: Sequence[Cut]) -> str:
 
 
 def signature_lines(masked_source: str) -> str:
-    """The definition's first lines: decorators, and the header up to its colon."""
+    """Return the definition's first lines: decorators, and the header up to its colon."""
     lines = masked_source.strip("\n").split("\n")
     depth = 0
     has_begun = False
@@ -231,7 +231,7 @@ def signature_lines(masked_source: str) -> str:
 
 
 def _cutting_order(material: _Material) -> Iterator[Section | tuple[str, str]]:
-    """Sections and files, the most dispensable first."""
+    """Yield sections and files, the most dispensable first."""
     first, last = cutting_order(material.sections)
     yield from first
     yield from reversed(material.context)
@@ -239,7 +239,7 @@ def _cutting_order(material: _Material) -> Iterator[Section | tuple[str, str]]:
 
 
 def _without(material: _Material, step: Section | tuple[str, str]) -> tuple[_Material, int]:
-    """The material without one part, and about how many tokens that saves."""
+    """Return the material without one part, and roughly how many tokens that saves."""
     if isinstance(step, Section):
         size = count(json.dumps(asdict(step), ensure_ascii=False, indent=1))
         cut = Cut(part=f"section of the paper: {step.name}", tokens=size, why=_WHY)

@@ -42,7 +42,7 @@ _WORDS: Final = frozenset(
 
 
 def is_readable(text: str) -> bool:
-    """Whether at least a third of ``text``, in parts of 3,000 characters, is made of a language's words.
+    """Return whether at least a third of ``text``, in parts of 3,000 characters, is made of a language's words.
 
     In scripts other than Latin only alphabetic characters are counted. Pages of tables do not make a paper unreadable.
     """

@@ -26,7 +26,7 @@ _LONE_CLOSING: Final = re.compile(rf"^(?:{_CLOSINGS})|(?<=[^\s+\-`'\"(])(?:{_CLO
 
 
 def closes(fence: re.Match[str], opened: re.Match[str]) -> bool:
-    """Whether the line of ``fence`` ends the block that ``opened`` began."""
+    """Return whether the line of ``fence`` ends the block that ``opened`` began."""
     mark = fence["mark"]
     return not fence["info"].strip() and mark[0] == opened["mark"][0] and len(mark) >= len(opened["mark"])
 

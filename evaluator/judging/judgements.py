@@ -54,7 +54,7 @@ def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, su
     judgements are queued again.
     """
     with transaction.atomic():
-        answers = _answers_with_code().filter(_of("", submission_id, suite))
+        answers = _answers_with_code().filter(_filter_for("", submission_id, suite))
         new = answers.exclude(judgements__config=config)
         made = Judgement.objects.bulk_create(
             [Judgement(implementation=answer, config=config) for answer in new.only("pk")], ignore_conflicts=True
@@ -81,7 +81,7 @@ def _answers_with_code() -> QuerySet[Implementation]:
     return answers.exclude(submission__state=SubmissionState.CANCELLED)
 
 
-def _of(path: str, submission_id: int | None, suite: Suite | None) -> Q:
+def _filter_for(path: str, submission_id: int | None, suite: Suite | None) -> Q:
     """Return a filter for answers of this submission or suite, if given; ``path`` leads to the answers."""
     chosen = Q() if submission_id is None else Q(**{f"{path}submission": submission_id})
     return chosen if suite is None else chosen & Q(**{f"{path}submission__suite_version__suite": suite})
@@ -117,7 +117,7 @@ def waiting(
 ) -> QuerySet[Judgement]:
     """Return open judgements (queued, running or held), by one judge, of one suite or submission if given."""
     rows = Judgement.objects.filter(state__in=[WorkState.QUEUED, WorkState.RUNNING, WorkState.HELD])
-    rows = rows.filter(_of("implementation__", submission_id, suite))
+    rows = rows.filter(_filter_for("implementation__", submission_id, suite))
     return rows if config is None else rows.filter(config=config)
 
 
@@ -175,7 +175,7 @@ def _decide(
     if reason := stale(config):
         raise _StaleError(reason)
     shown = shown_of(row.implementation)
-    _note_what_is_shown(row, token, shown)
+    _store_input_digest(row, token, shown)
     client = connect(config)
     try:
         asking = Asking(client=client, config=config, token=token, purpose=CallPurpose.JUDGE, stop=stop)
@@ -189,7 +189,7 @@ def _decide(
 
 
 def _is_surface_sensitive(row: Judgement, asking: Asking, shown: JudgeInput, label: Label) -> bool:
-    """Whether the label changes without comments and docstrings.
+    """Return whether the label changes without comments and docstrings.
 
     Without any, no request is made. One agreeing vote is enough; otherwise there are as many votes as for the label
     itself, to distinguish sensitivity from unsteadiness.
@@ -233,7 +233,7 @@ def _store(row: Judgement, token: uuid.UUID, ballot: Ballot, variant: Variant, s
         vote.calls.set(ballot.calls)
 
 
-def _note_what_is_shown(row: Judgement, token: uuid.UUID, shown: JudgeInput) -> None:
+def _store_input_digest(row: Judgement, token: uuid.UUID, shown: JudgeInput) -> None:
     """Store the judge's input. Votes on other input, such as another revision's reference, no longer count."""
     found = digest(shown)
     with transaction.atomic():

@@ -125,7 +125,7 @@ def call(
             try:
                 return stored, client.read(stored.response)
             except ProviderError as failure:
-                _take_back(stored, failure)
+                _mark_failed(stored, failure)
         _await_turn(order, stop)
         try:
             return _send(client, order)
@@ -163,7 +163,7 @@ def _answered_call(order: Order, seconds: float) -> ModelCall | None:
 
 def _send(client: ModelClient, order: Order) -> tuple[ModelCall, ModelReply]:
     """Store the call, send it, store the result. Raises :class:`ProviderError`."""
-    row = _write_down(client, order)
+    row = _store_call(client, order)
     started = time.monotonic()
     try:
         reply = client.send(row.request)
@@ -188,7 +188,7 @@ def note_usage(endpoint_id: int | None, reply: ModelReply) -> None:
     Endpoint.objects.filter(pk=endpoint_id or 0).exclude(reports_usage=reports).update(reports_usage=reports)
 
 
-def _write_down(client: ModelClient, order: Order) -> ModelCall:
+def _store_call(client: ModelClient, order: Order) -> ModelCall:
     try:
         with transaction.atomic():
             last = ModelCall.objects.filter(key=order.key).order_by("-number").first()
@@ -250,7 +250,7 @@ def _store_failure(row: ModelCall, failure: ProviderError, prices: Prices) -> No
         retry(lambda: sending.update(state=CallState.FAILED, message=failure.message, ended=timezone.now(), **facts))
 
 
-def _take_back(row: ModelCall, failure: ProviderError) -> None:
+def _mark_failed(row: ModelCall, failure: ProviderError) -> None:
     """Mark an answered call as failed: an earlier version of this site mistook the provider's error for an answer."""
     taken = ModelCall.objects.filter(pk=row.pk, state=CallState.ANSWERED)
     retry(lambda: taken.update(state=CallState.FAILED, error=failure.error[:120], message=failure.message))

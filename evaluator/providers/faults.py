@@ -36,34 +36,34 @@ _OUT_OF_CREDIT: Final = frozenset({"insufficient_quota", "billing_error", "billi
 
 
 def unreachable(message: str, *, error: str = "") -> ProviderError:
-    """The request did not reach the provider."""
+    """Make the error of a request that did not reach the provider."""
     return ProviderError(FailureKind.UNSENT, message, error=error or "unreachable")
 
 
 def forbidden(message: str) -> ProviderError:
-    """The address may not be called from this site."""
+    """Make the error of an address that this site may not call."""
     return ProviderError(FailureKind.FORBIDDEN, message, error="forbidden address")
 
 
 def hostile(what: str, *, error: str = "", status: int | None = None) -> ProviderError:
-    """The server answered ``what`` (a noun phrase), which no provider does."""
+    """Make the error of a server that answered ``what`` (a noun phrase), which no provider does."""
     message = f"The server answered {what}, which no model provider does. Check the endpoint's address."
     return ProviderError(FailureKind.HOSTILE, message, error=error or what, status=status)
 
 
 def late(seconds: float, *, error: str = "") -> ProviderError:
-    """The request's deadline passed."""
+    """Make the error of a request whose deadline passed."""
     message = f"No complete answer came within {seconds:g} seconds. Allow more time, or ask for shorter answers."
     return ProviderError(FailureKind.LOST, message, error=error or "deadline")
 
 
 def broken(*, error: str = "") -> ProviderError:
-    """The connection ended before the answer did."""
+    """Make the error of a connection that ended before the answer did."""
     message = "The connection broke before the answer was complete; the model may have answered."
     return ProviderError(FailureKind.LOST, message, error=error or "connection broken")
 
 
-def behind(error: BaseException) -> ProviderError:
+def wrapped_error(error: BaseException) -> ProviderError:
     """Return the :class:`ProviderError` that an SDK's exception wraps, else one of an unknown cause: in doubt."""
     link: BaseException | None = error
     while link is not None:
@@ -165,7 +165,7 @@ def request_id(headers: Mapping[str, str], *, key: str) -> str:
 
 
 def quotes(text: str, key: str) -> bool:
-    """Whether text holds the key, or a piece of it longer than chance would explain."""
+    """Return whether text holds the key, or a piece of it longer than chance would explain."""
     size = LONGEST_SHARED + 1
     return bool(key) and any(key[at : at + size] in text for at in range(max(1, len(key) - size + 1)))
 

@@ -72,7 +72,7 @@ class Policy:
         return cls(tuple(ipaddress.ip_network(network.strip()) for network in networks))
 
     def allows(self, address: Address) -> bool:
-        """Whether the operator listed the address."""
+        """Return whether the operator listed the address."""
         return any(address.version == network.version and address in network for network in self.networks)
 
 
@@ -93,7 +93,7 @@ def resolve(origin: Origin, policy: Policy) -> tuple[str, ...]:
 
 
 def is_public(address: Address) -> bool:
-    """Whether it is an ordinary internet address."""
+    """Return whether it is an ordinary internet address."""
     address = _unwrapped(address)
     if isinstance(address, ipaddress.IPv6Address) and (address not in GLOBAL_UNICAST or address.scope_id):
         return False

@@ -89,7 +89,7 @@ class SdkClient(ABC):
             response = self._call(self._connected(), dict(body)).http_response
         except Exception as error:  # noqa: BLE001 - each becomes a ProviderError; unknown ones are in doubt
             response = getattr(error, "response", None)
-            failure = faults.behind(error) if response is None else None
+            failure = faults.wrapped_error(error) if response is None else None
         if failure is not None:
             # Raised outside the handler and without context: the SDK's exception holds the server's words.
             failure.__cause__ = failure.__context__ = None

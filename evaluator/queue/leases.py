@@ -121,7 +121,7 @@ def claim_within_limit(model: type[Leased], pk: int, *, endpoint_id: int | None)
 
 
 def has_room(endpoint: Endpoint) -> bool:
-    """Whether one more request may be sent to ``endpoint`` now."""
+    """Return whether one more request may be sent to ``endpoint`` now."""
     if endpoint.not_before and endpoint.not_before > timezone.now():
         return False
     return requests_under_way(endpoint) < endpoint.requests_at_once
@@ -141,7 +141,7 @@ def requests_under_way(endpoint: Endpoint) -> int:
 
 
 def is_under_way(row: ModelCall, seconds: float) -> bool:
-    """Whether the sending process may still get the answer. Its claim may be lost, but the answer is paid for."""
+    """Return whether the sender may still get the answer. Its claim may be lost, but the answer is paid for."""
     try:
         if Owner.parse(row.sender).is_dead():
             return False
@@ -196,7 +196,7 @@ class Heartbeat:
         self._thread.join()
 
     def lost(self) -> bool:
-        """Whether the work was cancelled, paused or reassigned; a sandbox polls this and kills the box."""
+        """Return whether the work was cancelled, paused or reassigned; a sandbox polls this and kills the box."""
         return self._lost.is_set()
 
     def _beat(self) -> None:

@@ -83,5 +83,5 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 def _has_ended(child: int) -> bool:
-    """Whether a child has ended. Does not reap it: RQ waits for its status."""
+    """Return whether a child has ended. Does not reap it: RQ waits for its status."""
     return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class WrongChoiceError(Exception):
-    """``field`` (suite, task or submission) names nothing that can be measured again; the message says what to do."""
+    """``field`` (suite, task or submission) names nothing that can be measured again; the message gives a remedy."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -128,7 +128,7 @@ def with_new_seeds(current: SuiteVersion) -> SuiteVersion:
 
 
 def fits(submission: Submission, version: SuiteVersion) -> bool:
-    """Whether ``submission`` belongs to ``version``, or its answers also count as answers to it."""
+    """Return whether ``submission`` belongs to ``version``, or its answers also count as answers to it."""
     if submission.suite_version_id == version.pk:
         return True
     return not _stale(_answers([submission])[submission.pk], _by_task(version))

@@ -11,7 +11,7 @@ LARGEST: Final = 32 * 1024 * 1024
 
 
 class ReceiptError(Exception):
-    """A receipt cannot be read, or cannot be repeated here. The message says why and what to do."""
+    """A receipt cannot be read, or cannot be repeated here. The message gives the reason and a remedy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class LocalSandbox(ABC):
         return left_over
 
     def entry(self, environment: str) -> EnvironmentEntry:
-        """The entry of ``environment`` in the list of environments. Raises :class:`SandboxError` for an unknown one."""
+        """Return the list's entry for ``environment``. Raises :class:`SandboxError` for an unknown one."""
         return self._environments.entry(environment)
 
     def call_filter(self, environment: str) -> bytes:

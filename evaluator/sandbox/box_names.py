@@ -44,5 +44,5 @@ class BoxName:
             return None
 
     def is_left_over(self, *, keep: Callable[[str], bool]) -> bool:
-        """Whether a reaper may kill the box: its label is unclaimed, and its owner is dead or its deadline over."""
+        """Return whether a reaper may kill the box: label unclaimed, and its owner dead or its deadline over."""
         return not keep(self.label) and (self.owner.is_dead() or time.time() > self.deadline)

@@ -114,7 +114,7 @@ class BubblewrapSandbox(LocalSandbox):
 
     def _run(self, name: BoxName, spec: BoxSpec, cancelled: Callable[[], bool], dialogue: Dialogue | None) -> BoxResult:
         root = _root_options(self._environment(spec.environment), spec)
-        user = self._give_to_a_user(self._boxes / str(name)) if self._is_root else None
+        user = self._assign_user(self._boxes / str(name)) if self._is_root else None
         confine = partial(self._confine, str(name), spec.limits, user)
         with _Box(spec, dialogue) as box:
             box.start([tool("bwrap", "bubblewrap"), *root], self.call_filter(spec.environment), confine)
@@ -125,10 +125,10 @@ class BubblewrapSandbox(LocalSandbox):
         return self._state_dir / "forks" if self._store() else None
 
     def start_server(self, slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
-        """See :class:`ServerHost`. A shell starts it and ends, so that no process of ours has to wait for it."""
+        """See :class:`ServerHost`. A shell starts it and ends, so that no process of the site has to wait for it."""
         environment = self._environment(spec.environment)
         store = GroupStore.of_this_machine()
-        confinement = RootConfinement(store, slot.name, spec.limits, self._give_to_a_user(slot.folder))
+        confinement = RootConfinement(store, slot.name, spec.limits, self._assign_user(slot.folder))
         group = Mount(store.find(slot.name).readable_counters(), fork_server.GROUP)
         spec = replace(spec, mounts=(*spec.mounts, group))
         bubblewrap = [tool("bwrap", "bubblewrap"), *_root_options(environment, spec, control=slot.control), "--"]
@@ -196,7 +196,7 @@ class BubblewrapSandbox(LocalSandbox):
         except OSError as error:
             raise host_error(what, error) from error
 
-    def _give_to_a_user(self, folder: Path) -> HostUser:
+    def _assign_user(self, folder: Path) -> HostUser:
         """Give copies of answers and golden code to the box's user, so that no other user can read them."""
         number = self._take_user(folder)
         folder.parent.chmod(0o711)
@@ -322,7 +322,7 @@ class _Box:
         if stopped is None and self._capture.output_exceeded:
             stopped = Ending.OUTPUT_LIMIT
         if stopped is None and not usage.oom_kills:
-            self._require_begun(report)
+            self._require_started(report)
         code = self._process.returncode
         return self._capture.result(
             stopped=stopped,
@@ -350,7 +350,7 @@ class _Box:
                 self._status += data
         return self._status.decode(errors="replace")
 
-    def _require_begun(self, report: str) -> None:
+    def _require_started(self, report: str) -> None:
         """Raise SandboxError without an exit code: bubblewrap reports one for every program that it could start."""
         if any("exit-code" in line for line in _status_lines(report)):
             return

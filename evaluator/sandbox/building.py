@@ -111,7 +111,7 @@ def wanted(*, suite: str | None = None, pattern: str | None = None) -> tuple[lis
 
 
 def matches(task: str, slug: str, pattern: str | None) -> bool:
-    """Whether ``pattern`` (None: any) matches ``task`` (``<suite>/<paper>/<index>``) or its ``slug``."""
+    """Return whether ``pattern`` (None: any) matches ``task`` (``<suite>/<paper>/<index>``) or its ``slug``."""
     return pattern is None or fnmatchcase(task, pattern) or fnmatchcase(slug, pattern)
 
 
@@ -134,7 +134,7 @@ def sandbox_in_use() -> Kind:
 
 
 def lacks_numpy() -> bool:
-    """Whether the engine lacks the image of ``numpy``. Raises ``SandboxError`` when it does not answer."""
+    """Return whether the engine lacks the image of ``numpy``. Raises ``SandboxError`` when it does not answer."""
     return not find_image(environment_list().image(NUMPY))[0]
 
 

@@ -139,7 +139,7 @@ class Group:
         return found
 
     def is_abandoned(self, seconds: float) -> bool:
-        """Whether it was made more than ``seconds`` ago and no process runs in it."""
+        """Return whether it was made more than ``seconds`` ago and no process runs in it."""
         with suppress(FileNotFoundError):
             youngest = max(directory.stat().st_mtime for directory in self.directories)
             return time.time() - youngest > seconds and not self.processes()
@@ -266,7 +266,7 @@ class GroupStore:
             for directory in (parent.parent, parent):
                 _enable_controllers(directory)
         for parent in fresh:
-            _weigh(parent)
+            _set_weight(parent)
 
 
 def _enable_controllers(directory: Path) -> None:
@@ -276,7 +276,7 @@ def _enable_controllers(directory: Path) -> None:
         control.write_text(" ".join(f"+{name}" for name in sorted(missing)))
 
 
-def _weigh(parent: Path) -> None:
+def _set_weight(parent: Path) -> None:
     """Give all boxes together the scheduling weight of one process per processor, once; operators may change it.
 
     Otherwise they would all share one process's portion, and on a busy host a candidate would use up its wall time

@@ -33,7 +33,7 @@ _SETTINGS: Final = (
 
 
 def is_comparable(version: str, *, sealed: bool) -> bool:
-    """Whether evaluator ``version`` gives the same verdicts as this one, on answers to ``sealed`` or upstream tasks."""
+    """Return whether evaluator ``version`` gives this one's verdicts on answers to ``sealed`` or upstream tasks."""
     return version in _SAME_WHERE_SEALED if sealed else version == EVALUATOR_VERSION
 
 

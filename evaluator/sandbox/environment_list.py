@@ -167,7 +167,7 @@ def read_environment_list(path: Path | None) -> EnvironmentList:
         tasks = _table(content.get("tasks", {}), "[tasks]")
         for pattern, name in tasks.items():
             if name not in found.names():
-                raise SandboxError(f"[tasks] {pattern!r} asks for the unknown environment {name!r}")  # noqa: TRY301
+                raise SandboxError(f"[tasks] {pattern!r} names the unknown environment {name!r}")  # noqa: TRY301
         return replace(found, tasks=tuple(tasks.items()))
     except (OSError, UnicodeDecodeError) as error:
         raise SandboxError(f"ENVIRONMENTS_FILE: {path} cannot be read as text: {error}") from error

@@ -338,7 +338,7 @@ def _held_bytes(group: int) -> int:
 
 
 def _memory_returned(group: int, most: int) -> bool:
-    """Whether an ended box's memory is returned within a second: the kernel frees some of it only after the end."""
+    """Return whether an ended box's memory comes back within a second: the kernel frees some only after the end."""
     for _ in range(_CLEAN_TRIES):
         if _held_bytes(group) <= most:
             return True

@@ -121,7 +121,7 @@ class Slot:
         return connection
 
     def is_alive(self) -> bool:
-        """Whether the server answers."""
+        """Return whether the server answers."""
         with suppress(SandboxError):
             connection = self.connect()
             if connection is not None:
@@ -134,7 +134,7 @@ class Slot:
         self.broken.write_text(reason)
 
     def is_broken(self) -> bool:
-        """Whether such a server failed here a short while ago."""
+        """Return whether such a server failed here a short while ago."""
         return self.broken.exists() and not _is_over(self.broken)
 
     def fill(self, spec: BoxSpec) -> None:

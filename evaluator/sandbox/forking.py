@@ -83,7 +83,7 @@ class ServerHost(Protocol):
         """Return the program that refuses kernel calls in boxes of ``environment``."""
 
     def ran_out_of_memory(self, slot: Slot) -> bool:
-        """Whether a server that is gone was killed for lack of memory."""
+        """Return whether a server that is gone was killed for lack of memory."""
 
     def stop_server(self, slot: Slot) -> None:
         """Kill the server and all its forks, if it exists."""
@@ -315,7 +315,7 @@ class ForkServers:
 
 
 def can_fork(spec: BoxSpec) -> bool:
-    """Whether the program may be forked. Its variables could affect how already imported packages start.
+    """Return whether the program may be forked. Its variables could affect how already imported packages start.
 
     Nor if a mount lies below another, where a link in the outer one could lead it anywhere.
     """
@@ -336,7 +336,7 @@ def _given(streams: tuple[int, ...], order: dict[str, Any], report: int) -> Iter
 
 
 def _answers(connection: socket.socket) -> bool:
-    """Whether the server confirms that the box is gone; otherwise the server is gone itself."""
+    """Return whether the server confirms that the box is gone; otherwise the server is gone itself."""
     connection.settimeout(_ANSWER_SECONDS)
     try:
         return bool(connection.recv(1))

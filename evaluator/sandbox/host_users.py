@@ -37,7 +37,7 @@ def take_host_user(first: int, folder: Path, taken: Path) -> int:
     with _locked(taken):
         free = set(range(first, first + HOST_USERS))
         for note in taken.iterdir():
-            if note.readlink() == folder or not _leads_somewhere(note):
+            if note.readlink() == folder or not _is_in_use(note):
                 note.unlink()
             else:
                 free.discard(int(note.name))
@@ -50,7 +50,7 @@ def take_host_user(first: int, folder: Path, taken: Path) -> int:
     return number
 
 
-def _leads_somewhere(note: Path) -> bool:
+def _is_in_use(note: Path) -> bool:
     try:
         return note.exists()
     except PermissionError:  # another user's worker has it

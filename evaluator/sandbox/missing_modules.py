@@ -48,6 +48,6 @@ def missing_in_text(text: str, repository: Path) -> Missing | None:
 
 
 def is_module_of(repository: Path, module: str) -> bool:
-    """Whether the repository has a source file or folder, at any depth, that is imported by this name."""
+    """Return whether the repository has a source file or folder, at any depth, that is imported by this name."""
     files = (path.relative_to(repository) for path in repository.rglob("*.py"))
     return any(path.stem == module or module in path.parts[:-1] for path in files)

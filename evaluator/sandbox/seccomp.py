@@ -105,7 +105,7 @@ def deny_filter(*, loopback: bool = False) -> bytes:
         raise SandboxUnavailableError("libseccomp could not start a filter: is there memory left?")
     try:
         # 32-bit and x32 calls have different numbers and would bypass a list of 64-bit ones.
-        _must(library.seccomp_attr_set(context, _ATTRIBUTE_BAD_ARCHITECTURE, _KILL_PROCESS), "refuse other ABIs")
+        _require(library.seccomp_attr_set(context, _ATTRIBUTE_BAD_ARCHITECTURE, _KILL_PROCESS), "refuse other ABIs")
         _add_rules(library, context)
         _add_socket_rules(library, context, _LOOPBACK_FAMILIES if loopback else ())
         return _export(library, context)
@@ -123,16 +123,16 @@ def _add_rules(library: Any, context: int) -> None:
         if _number(library, name) != _UNKNOWN_CALL:
             _deny(library, context, name, action=refuse(errno.ENOSYS))
     for command in _SHARED_FILE_COMMANDS:
-        _deny(library, context, "fcntl", [_is(1, command)], action=refuse(errno.ENOSYS))
-    _deny(library, context, "madvise", [_is(2, _MADV_PAGEOUT)], action=refuse(errno.ENOSYS))
+        _deny(library, context, "fcntl", [_equals(1, command)], action=refuse(errno.ENOSYS))
+    _deny(library, context, "madvise", [_equals(2, _MADV_PAGEOUT)], action=refuse(errno.ENOSYS))
     # clone3 hides its flags behind a pointer that a filter cannot follow; "not implemented" makes libc use clone.
     _deny(library, context, "clone3", action=refuse(errno.ENOSYS))
     _deny(library, context, "clone", [_Comparison(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER)])
     # A process of the same user could limit any other's processor time, and so kill its box's first process.
     _deny(library, context, "prlimit64", [_Comparison(0, _NOT_EQUAL, 0, 0)])
     for request in _TERMINAL_INPUT:
-        _deny(library, context, "ioctl", [_is(1, request)])
-    _deny(library, context, "prctl", [_is(0, _SET_SECCOMP)])
+        _deny(library, context, "ioctl", [_equals(1, request)])
+    _deny(library, context, "prctl", [_equals(0, _SET_SECCOMP)])
 
 
 def _add_socket_rules(library: Any, context: int, families: tuple[int, ...]) -> None:
@@ -144,22 +144,22 @@ def _add_socket_rules(library: Any, context: int, families: tuple[int, ...]) -> 
     allowed = (socket.AF_UNIX, *families)
     last = max(_LOOPBACK_PROTOCOLS)
     for call in ("socket", "socketpair"):
-        for rule in (_Comparison(0, _GREATER, max(allowed), 0), *_others(0, allowed)):
+        for rule in (_Comparison(0, _GREATER, max(allowed), 0), *_disallowed(0, allowed)):
             _deny(library, context, call, [rule], action=refuse(errno.EAFNOSUPPORT))
         for family in families:
-            for rule in (_Comparison(2, _GREATER, last, 0), *_others(2, _LOOPBACK_PROTOCOLS)):
+            for rule in (_Comparison(2, _GREATER, last, 0), *_disallowed(2, _LOOPBACK_PROTOCOLS)):
                 ours = _Comparison(0, _EQUAL, family, 0)
                 _deny(library, context, call, [ours, rule], action=refuse(errno.EPROTONOSUPPORT))
     for option in _SOCKET_FILTERS:
-        _deny(library, context, "setsockopt", [_is(1, socket.SOL_SOCKET), _is(2, option)])
+        _deny(library, context, "setsockopt", [_equals(1, socket.SOL_SOCKET), _equals(2, option)])
 
 
-def _others(argument: int, allowed: tuple[int, ...]) -> list[_Comparison]:
+def _disallowed(argument: int, allowed: tuple[int, ...]) -> list[_Comparison]:
     """Compare an argument with each number below the largest of ``allowed`` that is not allowed."""
     return [_Comparison(argument, _EQUAL, each, 0) for each in range(max(allowed)) if each not in allowed]
 
 
-def _is(argument: int, value: int) -> _Comparison:
+def _equals(argument: int, value: int) -> _Comparison:
     """Compare an ``int`` argument (the first one is 0) with ``value``, ignoring its upper half."""
     return _Comparison(argument, _MASKED_EQUAL, _LOW_HALF, value)
 
@@ -179,7 +179,7 @@ def _deny(
     rules = list(comparisons)
     array = (_Comparison * len(rules))(*rules)
     result = library.seccomp_rule_add_array(context, ctypes.c_uint32(action), number, len(rules), array)
-    _must(result, f"deny {name}")
+    _require(result, f"deny {name}")
 
 
 def _number(library: Any, name: str) -> int:
@@ -190,14 +190,14 @@ def _number(library: Any, name: str) -> int:
 def _export(library: Any, context: int) -> bytes:
     descriptor = os.memfd_create("box-filter")
     try:
-        _must(library.seccomp_export_bpf(context, descriptor), "export the filter")
+        _require(library.seccomp_export_bpf(context, descriptor), "export the filter")
         size = os.lseek(descriptor, 0, os.SEEK_CUR)
         return os.pread(descriptor, size, 0)
     finally:
         os.close(descriptor)
 
 
-def _must(result: int, what: str) -> None:
+def _require(result: int, what: str) -> None:
     if result < 0:
         raise SandboxUnavailableError(f"libseccomp could not {what}: {os.strerror(-result)}")
 

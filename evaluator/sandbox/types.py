@@ -60,7 +60,7 @@ def host_error(what: str, error: OSError) -> SandboxError:
 
 
 def means_full(error: OSError) -> bool:
-    """Whether a disk is full or a quota used up. ``shutil.copytree`` keeps only the texts of its errors."""
+    """Return whether a disk is full or a quota used up. ``shutil.copytree`` keeps only the texts of its errors."""
     return error.errno in _FULL or any(f"[Errno {number}]" in str(error) for number in _FULL)
 
 

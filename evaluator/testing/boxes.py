@@ -46,7 +46,7 @@ class Variants:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class BoxOutput:
     """A box's output after its hello: the complete messages in order, and whether anything else came between.
 
     ``forged``: the box sent bytes that the driver never writes. An unfinished last frame does not count as forged (a
@@ -132,9 +132,9 @@ def hello_box(environment: str, *, label: str) -> tuple[BoxSpec, str]:
     return _spec("hello", environment, _DRIVER, limits=limits, stdin=b"", label=label)
 
 
-def talk(
+def run_box(
     sandbox: Sandbox, spec: BoxSpec, nonce: str, *, cancelled: Callable[[], bool], family: str | None = None
-) -> Talk:
+) -> BoxOutput:
     """Run the box and read its messages.
 
     Raises :class:`SandboxError` when no hello with ``nonce`` came (an infrastructure error, since no candidate code
@@ -156,7 +156,7 @@ def talk(
             f"box {spec.label} reports the processor family {found}, an earlier box {family}. Golden outputs are only "
             "compared within one family: boxes of one sandbox must run on machines of one kind."
         )
-    return Talk(result, found, tuple(messages[1:]), forged, unfinished=bool(rest))
+    return BoxOutput(result, found, tuple(messages[1:]), forged, unfinished=bool(rest))
 
 
 def _cpu_family(messages: list[Data], nonce: str, spec: BoxSpec, result: BoxResult) -> str:
@@ -166,7 +166,7 @@ def _cpu_family(messages: list[Data], nonce: str, spec: BoxSpec, result: BoxResu
     stderr = clean_text(result.stderr[-1000:].decode("utf-8", "replace")).strip()
     raise SandboxError(
         f"box {spec.label} ended ({result.ending}, exit code {result.exit_code}, signal {result.signal}) before its "
-        f"driver said hello. Check that the {spec.environment} environment has Python 3.9 or newer with NumPy and that "
+        f"driver sent hello. Check that the {spec.environment} environment has Python 3.9 or newer with NumPy and that "
         f"its memory limit leaves room to import it. The box's stderr ends with: {stderr or 'nothing'}"
     )
 

@@ -78,7 +78,7 @@ def _claim(run_id: int, worker: str) -> Attempt | None:
 
 
 def is_live(label: str) -> bool:
-    """Whether a box's label belongs to live work; used to reap the others.
+    """Return whether a box's label belongs to live work; used to reap the others.
 
     ``run-<run>-<attempt>[-<part>]`` belongs to a claim, live while its token holds the run. ``job-<process>[-<part>]``
     belongs to work outside the queue (an audit) on this machine, live while the process is.

@@ -205,7 +205,7 @@ def _is_scalar(value: Data) -> bool:
 
 
 def _plain_equal(expected: Data, actual: Data, rule: Rule) -> bool:
-    """Whether two scalars of one Python type are equal; a shortcut, as NumPy is slow on single numbers."""
+    """Return whether two scalars of one Python type are equal; a shortcut, as NumPy is slow on single numbers."""
     if isinstance(expected, np.ndarray) or type(expected) is not type(actual):
         return False
     if expected == actual:

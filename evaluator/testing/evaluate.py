@@ -79,10 +79,14 @@ def _measure(claim: Attempt, heartbeat: Heartbeat) -> None:
     task_environments.require_same(run, environment=environment, digest=digest)
     with _at_most(grader.most_seconds), candidate_tree(implementation) as tree:
         verdict = grader.grade(tree, label=claim.label, cancelled=heartbeat.lost)
-        beside = _beside(grader, tree, label=claim.label, cancelled=heartbeat.lost)
+        upstream_verdict = _upstream_verdict(grader, tree, label=claim.label, cancelled=heartbeat.lost)
     accepted = retry(
         lambda: results.accept(
-            claim, verdict=verdict, beside=beside, environment=environment, environment_digest=digest
+            claim,
+            verdict=verdict,
+            upstream_verdict=upstream_verdict,
+            environment=environment,
+            environment_digest=digest,
         )
     )
     # Pages show how many private cases passed; the others' outcomes are for operators.
@@ -90,7 +94,9 @@ def _measure(claim: Attempt, heartbeat: Heartbeat) -> None:
     log.info("run_ended", outcome=verdict.outcome.value, accepted=accepted, private=dict(private))
 
 
-def _beside(grader: Grader, tree: Path, *, label: str, cancelled: Callable[[], bool]) -> Verdict | SandboxError | None:
+def _upstream_verdict(
+    grader: Grader, tree: Path, *, label: str, cancelled: Callable[[], bool]
+) -> Verdict | SandboxError | None:
     """Run the suite's own unit test beside a sealed one. Its verdict counts nowhere, so its errors do not matter."""
     if not grader.runs_upstream_test:
         return None

@@ -97,7 +97,7 @@ def box_family(*, sandbox: Sandbox, environment: str, label: str, cancelled: Cal
     known = (sandbox.name, sandbox.environment_digest(environment))
     if known not in _families:
         spec, nonce = boxes.hello_box(environment, label=f"{label}-hello")
-        _families[known] = boxes.talk(sandbox, spec, nonce, cancelled=cancelled).cpu_family
+        _families[known] = boxes.run_box(sandbox, spec, nonce, cancelled=cancelled).cpu_family
     return _families[known]
 
 
@@ -146,17 +146,18 @@ def run_reference(
     of another processor family.
     """
     spec, nonce = boxes.reference_box(task, seeds=seeds, label=f"{label}-golden", variables=variables)
-    talk = boxes.talk(sandbox, spec, nonce, cancelled=cancelled, family=family)
+    box_output = boxes.run_box(sandbox, spec, nonce, cancelled=cancelled, family=family)
     made: dict[int, list[GoldenCase]] = {seed: [] for seed in seeds}
-    for message in talk.messages:
+    for message in box_output.messages:
         seed, case = _read_golden(message, task, seeds)
         made[seed].append(case)
-    complete = talk.result.ending is Ending.EXITED and talk.result.exit_code == 0 and all(made.values())
-    if not complete or talk.forged or talk.unfinished:
+    complete = box_output.result.ending is Ending.EXITED and box_output.result.exit_code == 0 and all(made.values())
+    if not complete or box_output.forged or box_output.unfinished:
         raise GoldenError(
-            f"task {task.name}: the reference box ended with {talk.result.ending} (exit code {talk.result.exit_code}) "
-            f"before all of its seeds {list(seeds)} were answered. Its stderr ends with: "
-            f"{clean_text(talk.result.stderr[-1000:].decode('utf-8', 'replace')) or 'nothing'}"
+            f"task {task.name}: the reference box ended with {box_output.result.ending} "
+            f"(exit code {box_output.result.exit_code}) before all of its seeds {list(seeds)} were answered. Its "
+            "stderr ends with: "
+            f"{clean_text(box_output.result.stderr[-1000:].decode('utf-8', 'replace')) or 'nothing'}"
         )
     return {seed: tuple(cases) for seed, cases in made.items()}
 

@@ -36,11 +36,11 @@ def accept(
     verdict: Verdict,
     environment_digest: str,
     environment: str = "",
-    beside: Verdict | SandboxError | None = None,
+    upstream_verdict: Verdict | SandboxError | None = None,
 ) -> bool:
     """Store the verdict if ``claim`` still holds its run; return whether it did. A late result is discarded.
 
-    ``beside`` is the verdict of the suite's own unit test where a sealed one decides, or why there is none.
+    ``upstream_verdict`` is the verdict of the suite's own unit test where a sealed one decides, or why there is none.
     Raises ``SandboxError`` if another run of the submission was meanwhile decided in another environment.
     """
     with transaction.atomic():
@@ -55,7 +55,7 @@ def accept(
             cases=[asdict(case) for case in verdict.cases],
             log=verdict.log,
             seconds=verdict.seconds,
-            **_stored_beside(beside),
+            **_upstream_fields(upstream_verdict),
         )
         if accepted:
             _pin(claim.run_id, environment, environment_digest)
@@ -65,13 +65,13 @@ def accept(
     return accepted
 
 
-def _stored_beside(beside: Verdict | SandboxError | None) -> dict[str, Any]:
-    if beside is None:
+def _upstream_fields(upstream_verdict: Verdict | SandboxError | None) -> dict[str, Any]:
+    if upstream_verdict is None:
         return {}
-    if isinstance(beside, SandboxError):
-        return {"upstream": {"reason": beside.public}}
-    verdict = {"reason": beside.reason, "log": beside.log, "seconds": beside.seconds}
-    return {"upstream_outcome": beside.outcome.value, "upstream": verdict}
+    if isinstance(upstream_verdict, SandboxError):
+        return {"upstream": {"reason": upstream_verdict.public}}
+    verdict = {"reason": upstream_verdict.reason, "log": upstream_verdict.log, "seconds": upstream_verdict.seconds}
+    return {"upstream_outcome": upstream_verdict.outcome.value, "upstream": verdict}
 
 
 def _pin(run_id: int, environment: str, digest: str) -> None:
@@ -109,7 +109,7 @@ def record_infra(claim: Attempt, *, reason: str, public: str, everywhere: bool =
                 claim.run_id,
                 claim.token,
                 reason=f"{WAITING}: {public}",
-                not_before=timezone.now() + _longer_each_time(claim.run_id),
+                not_before=timezone.now() + _retry_delay(claim.run_id),
             )
         else:
             kept = leases.record_error(TestRun, claim.run_id, claim.token, reason=public) is not None
@@ -118,7 +118,7 @@ def record_infra(claim: Attempt, *, reason: str, public: str, everywhere: bool =
         finalise_run(claim.run_id)
 
 
-def _longer_each_time(run_id: int) -> timedelta:
+def _retry_delay(run_id: int) -> timedelta:
     errors_before = Attempt.objects.filter(run=run_id, state=AttemptState.INFRA).count()
     first = max(settings.ENVIRONMENT.infra_retry_seconds, 1)
     return timedelta(seconds=min(first * 2 ** min(errors_before, 10), LONGEST_WAIT_SECONDS))

@@ -95,8 +95,8 @@ def grade(
             expected_bytes=sum(len(frames.encode(case.output)) for _, case in cases),
             label=f"{label}-{name}",
         )
-        talk = boxes.talk(sandbox, spec, nonce, cancelled=cancelled, family=family)
-        return _judge_box(talk, spec, cases, task.check), talk.result
+        box_output = boxes.run_box(sandbox, spec, nonce, cancelled=cancelled, family=family)
+        return _judge_box(box_output, spec, cases, task.check), box_output.result
 
     public, result = run(task.check.public_seeds, "public")
     private: list[CaseResult] = []
@@ -130,22 +130,24 @@ def grade_variants(
         spec, nonce = boxes.variants_box(
             task, batch, cases=[case.case for _, case in cases], expected_bytes=size, label=f"{label}-variants"
         )
-        talk = boxes.talk(sandbox, spec, nonce, cancelled=lambda: False)
-        found = [_outcome(_judge_box(each, spec, cases, task.check)) for each in _talks_of_variants(talk)]
+        box_output = boxes.run_box(sandbox, spec, nonce, cancelled=lambda: False)
+        found = [_outcome(_judge_box(each, spec, cases, task.check)) for each in _outputs_of_variants(box_output)]
         if found[:1] != [Outcome.PASSED]:
             raise SandboxError(f"box {spec.label}: the reference does not pass beside its variants ({found[:1]})")
         # A box may be stopped for one variant while the next one runs already: only the first one certainly caused it.
-        outcomes += found[1:] or [outcome_of_ending(talk.result.ending)]
+        outcomes += found[1:] or [outcome_of_ending(box_output.result.ending)]
     return outcomes
 
 
-def _talks_of_variants(talk: boxes.Talk) -> Iterator[boxes.Talk]:
+def _outputs_of_variants(box_output: boxes.BoxOutput) -> Iterator[boxes.BoxOutput]:
     """Yield the messages of each finished variant, as if it had its own box."""
     messages: list[Data] = []
-    for message in talk.messages:
+    for message in box_output.messages:
         if isinstance(message, dict) and message.get("kind") == "ended":
             ending = Ending.WALL_TIMEOUT if message["timeout"] else Ending.EXITED
-            yield replace(talk, result=replace(talk.result, ending=ending), messages=tuple(messages), unfinished=False)
+            yield replace(
+                box_output, result=replace(box_output.result, ending=ending), messages=tuple(messages), unfinished=False
+            )
             messages = []
         else:
             messages.append(message)
@@ -155,33 +157,35 @@ def _outcome(judged: list[CaseResult]) -> Outcome:
     return next((case.outcome for case in judged if case.outcome is not Outcome.PASSED), Outcome.PASSED)
 
 
-def _judge_box(talk: boxes.Talk, spec: BoxSpec, cases: list[tuple[int, GoldenCase]], check: Check) -> list[CaseResult]:
-    answers = _read_answers(talk, len(cases))
+def _judge_box(
+    box_output: boxes.BoxOutput, spec: BoxSpec, cases: list[tuple[int, GoldenCase]], check: Check
+) -> list[CaseResult]:
+    answers = _read_answers(box_output, len(cases))
     if answers is None:
         error = "the box sent bytes that the driver does not write; nothing from it is trusted"
         return [CaseResult(seed, case.index, True, Outcome.TAMPERING, error=error) for seed, case in cases]
     judged = [_judge_case(seed, case, answer, check) for (seed, case), answer in zip(cases, answers, strict=False)]
-    outcome = outcome_of_ending(talk.result.ending)
-    error = ending_text(talk.result, spec)
+    outcome = outcome_of_ending(box_output.result.ending)
+    error = ending_text(box_output.result, spec)
     for seed, case in cases[len(answers) :]:
         judged.append(CaseResult(seed, case.index, True, outcome, error=error))
         error = "not reached"
     return judged
 
 
-def _read_answers(talk: boxes.Talk, count: int) -> list[dict[str, Data]] | None:
+def _read_answers(box_output: boxes.BoxOutput, count: int) -> list[dict[str, Data]] | None:
     """Return the answers to the first cases, in order, or None when a message cannot be the driver's."""
     answers: list[dict[str, Data]] = []
-    for message in talk.messages:
+    for message in box_output.messages:
         if len(answers) == count or not isinstance(message, dict) or not _answers(message, len(answers)):
             return None
         answers.append(message)
-    late = talk.unfinished and len(answers) == count
-    return None if talk.forged or late else answers
+    late = box_output.unfinished and len(answers) == count
+    return None if box_output.forged or late else answers
 
 
 def _answers(message: dict[str, Data], number: int) -> bool:
-    """Whether this is an answer to case ``number`` in the driver's form. Any field may hold an array."""
+    """Return whether this is an answer to case ``number`` in the driver's form. Any field may hold an array."""
     kind, case, status, error = (message.get(field) for field in ("kind", "case", "status", "error"))
     if not isinstance(kind, str) or kind != "output" or type(case) is not int or case != number:
         return False

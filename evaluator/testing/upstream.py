@@ -34,9 +34,9 @@ def grade_upstream(
     ``RunCancelledError`` when ``cancelled``.
     """
     spec, nonce = test_box(task, tree=tree, label=f"{label}-test")
-    talk = boxes.talk(sandbox, spec, nonce, cancelled=cancelled)
-    if len(talk.messages) > 1 or talk.forged or (talk.unfinished and talk.messages):
+    box_output = boxes.run_box(sandbox, spec, nonce, cancelled=cancelled)
+    if len(box_output.messages) > 1 or box_output.forged or (box_output.unfinished and box_output.messages):
         why = "the box sent bytes that its driver does not write"
-        return upstream_verdict.stopped(task.unit_test_file, Outcome.TAMPERING, why, talk.result)
-    report: Any = talk.messages[0] if talk.messages else None
-    return upstream_verdict.judge(report, name=task.unit_test_file, result=talk.result, spec=spec)
+        return upstream_verdict.stopped(task.unit_test_file, Outcome.TAMPERING, why, box_output.result)
+    report: Any = box_output.messages[0] if box_output.messages else None
+    return upstream_verdict.judge(report, name=task.unit_test_file, result=box_output.result, spec=spec)

@@ -202,7 +202,7 @@ def _code(report: dict[str, Any]) -> str:
 
 
 def _is_report(report: dict[str, Any]) -> bool:
-    """Whether the fields are the driver's; their texts may hold anything."""
+    """Return whether the fields are the driver's; their texts may hold anything."""
     if set(report) != _FIELDS or report["kind"] != "report":
         return False
     lists = all(isinstance(report[key], list) for key in ("events", "logs", "changed"))

@@ -56,7 +56,7 @@ class Command(BaseCommand):
             suite_named(suite)
         _require_match(suite, options["task"])
         try:
-            with _alone():
+            with _build_lock():
                 results, without = self._build_all(options)
         except SandboxError as error:
             raise CommandError(str(error)) from None
@@ -130,7 +130,7 @@ def _example(tasks: Iterable[Task]) -> str:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _build_lock() -> Iterator[None]:
     """Hold a lock, since two builds at the same time would make the same things twice."""
     folder = Path(settings.DATA_DIR) / "run"
     folder.mkdir(parents=True, exist_ok=True)

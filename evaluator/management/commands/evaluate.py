@@ -95,7 +95,7 @@ class Command(OneForWrongArguments):
         """Evaluate, storing everything like a run on the site, private and unranked; the key is not stored."""
         version = self._version(options)
         if options["base_url"]:
-            _require_callable(options["base_url"])
+            _require_allowed_address(options["base_url"])
         try:
             endpoint = endpoints.add(owner=local_operator(), described=_described(options), key=_key(options))
         except SubmissionError as error:
@@ -199,7 +199,7 @@ def _described(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _require_callable(base_url: str) -> None:
+def _require_allowed_address(base_url: str) -> None:
     """Raise ``CommandError`` for an address that this site may not call, with the setting that allows it."""
     try:
         resolve(origin(base_url), policy())

@@ -70,7 +70,7 @@ class Command(OneForWrongArguments):
             "planned": [_as_data(each) for each in plans],
             "problems": offered.problems,
         }
-        self._say_plans(plans, offered.problems)
+        self._print_plans(plans, offered.problems)
         if not options["dry_run"]:
             started = self._start([each for each in plans if each.needed], options["reason"])
             joined = _under_way(plans) if options["wait"] else []
@@ -89,32 +89,32 @@ class Command(OneForWrongArguments):
         current = current_version(suite)
         if options["dry_run"] and current is not None:
             version = planning.with_new_seeds(current)
-            self._say(f"{version} with seed epoch {version.seed_epoch.number} would be made. Then:")
+            self._print(f"{version} with seed epoch {version.seed_epoch.number} would be made. Then:")
             return None
         try:
             version = reevaluating.new_epoch(suite=suite, actor=None)
         except SubmissionError as error:
             raise CommandError(str(error)) from None
-        self._say(f"{version} has seed epoch {version.seed_epoch.number}.")
+        self._print(f"{version} has seed epoch {version.seed_epoch.number}.")
         return version.seed_epoch.number
 
-    def _say_plans(self, plans: list[PlannedReevaluation], problems: list[str]) -> None:
+    def _print_plans(self, plans: list[PlannedReevaluation], problems: list[str]) -> None:
         for problem in problems:
             self.stderr.write(f"Not compared: {problem}")
         for each in plans:
             for line in _lines(each):
-                self._say(line)
+                self._print(line)
         needed = [each for each in plans if each.needed]
         under_way = sum(each.under_way for each in plans)
         runs = sum(len(each.runs) for each in needed)
         if needed:
-            self._say(f"{len(needed)} of {len(plans)} submissions, {runs} answers to be measured again.")
+            self._print(f"{len(needed)} of {len(plans)} submissions, {runs} answers to be measured again.")
         elif under_way:
-            self._say(
+            self._print(
                 f"Nothing to start: {under_way} of {len(plans)} scored submissions are being re-evaluated already."
             )
         else:
-            self._say(f"Nothing to do: {len(plans)} scored submissions were checked.")
+            self._print(f"Nothing to do: {len(plans)} scored submissions were checked.")
 
     def _start(self, plans: list[PlannedReevaluation], reason: str) -> list[int]:
         started = []
@@ -135,7 +135,7 @@ class Command(OneForWrongArguments):
         ended = Reevaluation.objects.select_related("submission").get(pk=pk)
         difference = differences([ended]).get(pk)
         text = difference.text if difference else ended.held_reason
-        self._say(f"submission {ended.submission_id}: {ended.get_state_display()}. {text}".rstrip())
+        self._print(f"submission {ended.submission_id}: {ended.get_state_display()}. {text}".rstrip())
         return {
             "reevaluation": ended.pk,
             "submission": ended.submission_id,
@@ -144,7 +144,7 @@ class Command(OneForWrongArguments):
             "difference": asdict(difference) if difference else {},
         }
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         if not self.quiet:
             self.stdout.write(line)
 

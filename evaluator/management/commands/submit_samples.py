@@ -43,7 +43,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{kind.value}: {word}, submission {submission.pk}")
 
     def _submit(self, kind: SampleKind, version: SuiteVersion, owner: User) -> tuple[str, Submission]:
-        before = _of_before(kind, version, owner)
+        before = _existing_submission(kind, version, owner)
         if before is not None:
             at = before.suite_version.number
             return "was submitted before" + (f", to version {at}" if at != version.number else ""), before
@@ -58,7 +58,7 @@ class Command(BaseCommand):
         return "queued" if submitted.created else "was submitted before", submitted.submission
 
 
-def _of_before(kind: SampleKind, newest: SuiteVersion, owner: User) -> Submission | None:
+def _existing_submission(kind: SampleKind, newest: SuiteVersion, owner: User) -> Submission | None:
     """Return this sample's submission that a re-evaluation has moved, moves or can move to the ``newest`` version.
 
     A bundle names the version that it was made for, so each version's sample has another digest.

@@ -105,7 +105,7 @@ def split(stream: bytes) -> tuple[list[bytes], bytes]:
 
 
 def begins_frame(rest: bytes) -> bool:
-    """Whether ``rest``, which may be empty, could be the beginning of a message with fields."""
+    """Return whether ``rest``, which may be empty, could be the beginning of a message with fields."""
     return len(rest) <= MAX_LINE_BYTES and rest[:9] == b'{"dict":{'[: len(rest)]
 
 

@@ -205,7 +205,7 @@ class Script:
         exec(self._code, vars(module))  # noqa: S102 - running this file is what the box is for
 
     def ended_by(self, error: SystemExit) -> bool:
-        """Whether this exit is the test's own: by ``unittest.main()``, or by a line of the test outside the goal."""
+        """Return whether the test itself exits: by ``unittest.main()``, or by a line of the test outside the goal."""
         place = error.__traceback__
         while place is not None and place.tb_next is not None:
             place = place.tb_next
@@ -300,7 +300,7 @@ def _watched(statement: ast.stmt, span: tuple[int, int] | None) -> list[ast.stmt
 
 
 def _asserts(statement: ast.stmt) -> bool:
-    """Whether it is ``assert …``, a call of something named ``assert…``, or a ``with`` of such a call."""
+    """Return whether it is ``assert …``, a call of something named ``assert…``, or a ``with`` of such a call."""
     if isinstance(statement, ast.With):
         return any(_is_assertion(item.context_expr) for item in statement.items)
     return isinstance(statement, ast.Assert) or (isinstance(statement, ast.Expr) and _is_assertion(statement.value))
@@ -331,7 +331,7 @@ def _name(test: Any) -> str:
 
 
 def _skip_is_declared(test: Any) -> bool:
-    """Whether the test's author marked it as skipped; otherwise something raised SkipTest while it ran."""
+    """Return whether the test's author marked it as skipped; otherwise something raised SkipTest while it ran."""
     method = getattr(test, getattr(test, "_testMethodName", ""), None)
     return bool(getattr(method, "__unittest_skip__", False) or getattr(type(test), "__unittest_skip__", False))
 

@@ -146,7 +146,7 @@ def test_a_refusal_or_too_many_commands_end_it(bubblewrap: Sandbox, task: AgentT
     worked = work(bubblewrap, task, reply(text="No.", finish=Finish.REFUSED))
     assert (worked.result.finished, worked.result.ending) == (False, "The model refused to go on.")
     worked = work(bubblewrap, task, reply(*[run("ls")] * 33))
-    assert worked.result.ending == "The model asked for 33 actions at once; 32 are the most."
+    assert worked.result.ending == "The model requested 33 actions at once; 32 are allowed."
 
 
 def test_steps_and_seconds_are_limited(bubblewrap: Sandbox, task: AgentTask) -> None:

@@ -157,7 +157,7 @@ NUMBER = "must be a whole number from"
             "[environments.a]\nimage = 'x'\nnetwork = ['loopback']\n",
             '[environments.a] network must be "none" or "loopback", not [\'loopback\']',
         ),
-        ("[tasks]\n'*' = 'nunpy'\n", "[tasks] '*' asks for the unknown environment 'nunpy'"),
+        ("[tasks]\n'*' = 'nunpy'\n", "[tasks] '*' names the unknown environment 'nunpy'"),
     ],
 )
 def test_a_mistake_is_reported_with_its_place(tmp_path: Path, text: str, message: str) -> None:

@@ -83,7 +83,7 @@ def test_what_the_suites_own_test_says_is_stored_beside_and_decides_nothing() ->
     submission = one_task_submission()
     (run,) = runs_of(submission)
     beside = replace(PASSED, outcome=Outcome.WRONG_OUTPUT, reason="test_sum failed", log="Test Failed", seconds=2.0)
-    assert results.accept(claim(), verdict=PASSED, environment_digest="sha256:1", beside=beside)
+    assert results.accept(claim(), verdict=PASSED, environment_digest="sha256:1", upstream_verdict=beside)
     run.refresh_from_db()
     assert (run.outcome, run.upstream_outcome) == ("passed", "wrong_output")
     assert run.upstream == {"reason": "test_sum failed", "log": "Test Failed", "seconds": 2.0}
@@ -93,7 +93,7 @@ def test_an_infrastructure_error_of_the_suites_own_test_is_kept_as_the_reason_fo
     submission = one_task_submission()
     (run,) = runs_of(submission)
     error = SandboxError("no box at /secret/place", public="the box could not be started")
-    assert results.accept(claim(), verdict=PASSED, environment_digest="sha256:1", beside=error)
+    assert results.accept(claim(), verdict=PASSED, environment_digest="sha256:1", upstream_verdict=error)
     run.refresh_from_db()
     assert (run.outcome, run.upstream_outcome) == ("passed", "")
     assert run.upstream == {"reason": "the box could not be started"}

@@ -113,7 +113,7 @@ def test_ending_decides_what_unanswered_cases_are(
 
 
 def test_no_hello_is_our_fault(grade_goal: Grade) -> None:
-    with pytest.raises(SandboxError, match=r"box run-1-hello ended .* before its driver said hello"):
+    with pytest.raises(SandboxError, match=r"box run-1-hello ended .* before its driver sent hello"):
         grade_goal(GOLDEN, sandbox=UnconfinedSandbox(python="/bin/false"))
 
 
