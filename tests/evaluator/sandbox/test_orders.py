@@ -117,7 +117,7 @@ def test_a_state_folder_that_others_cannot_reach_is_replaced_by_a_shared_one(ope
     assert oct(chosen.stat().st_mode & 0o777) == "0o711"
     if os.geteuid() == 0:
         os.chown(chosen, 12345, 12345)
-        with pytest.raises(SandboxError, match="belongs to somebody else"):
+        with pytest.raises(SandboxError, match="belongs to another user"):
             reachable_state_dir(open_folder / "home" / "var", shared=open_folder / "shared")
 
 
