@@ -21,7 +21,7 @@ class Owner:
         return cls(namespace=_pid_namespace(), pid=os.getpid(), started=start_ticks(os.getpid()) or 0)
 
     def is_dead(self) -> bool:
-        """Return whether the process is certainly gone. It is invisible in another pid namespace and counts as alive."""
+        """Return whether the process is certainly gone. One in another pid namespace is not visible and counts as live."""
         return self.namespace == _pid_namespace() and start_ticks(self.pid) != self.started
 
     def __str__(self) -> str:
