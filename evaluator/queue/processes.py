@@ -21,7 +21,7 @@ class Owner:
         return cls(namespace=_pid_namespace(), pid=os.getpid(), started=start_ticks(os.getpid()) or 0)
 
     def is_dead(self) -> bool:
-        """Return whether the process is certainly gone. One in another pid namespace is not visible and counts as live."""
+        """Return whether the process is surely gone; in another pid namespace it is invisible and counts as alive."""
         return self.namespace == _pid_namespace() and start_ticks(self.pid) != self.started
 
     def __str__(self) -> str:
