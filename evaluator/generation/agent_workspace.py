@@ -113,7 +113,7 @@ def definition_alone(content: bytes, goal: Goal, *, with_imports: bool) -> str:
 
 @lru_cache(maxsize=1)
 def shell_mounts() -> tuple[Mount, ...]:
-    """Mounts of the host's shell, its usual helpers and their libraries, for boxes that have no shell.
+    """Return mounts of the host's shell, its usual helpers and their libraries, for boxes that have no shell.
 
     Raises :class:`SandboxError` if the host has no shell.
     """

@@ -81,7 +81,7 @@ class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
         choices=[(Inputs.FULL.value, "paper, repository's context and instruction (full)")]
         + [(each.value, each.label) for each in Inputs if each != Inputs.FULL],
         initial=Inputs.FULL.value,
-        help_text="As in the paper's Table 3. Boards keep the three apart.",
+        help_text="As in the paper's Table 3. Boards show the three separately.",
     )
     scaffold = forms.ChoiceField(
         label="Scaffold",
@@ -96,7 +96,7 @@ class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
         min_value=1,
         max_value=MOST_TRIALS,
         initial=1,
-        help_text=f"1 to {MOST_TRIALS}; every trial is a request of its own and paid for.",
+        help_text=f"1 to {MOST_TRIALS}; every trial sends and pays for its own requests.",
     )
     tasks = forms.MultipleChoiceField(
         label="Only these tasks",

@@ -222,7 +222,7 @@ def cancel_generation(submission_id: int) -> None:
 
 
 def finish_generation(generation_id: int) -> None:
-    """When no question is left, queue the answers' tests, or hold the run where a question is held."""
+    """Queue the answers' tests when no question is left, or hold the run if a question is held."""
     requests = AnswerRequest.objects.filter(generation=generation_id)
     with transaction.atomic():
         if requests.filter(state__in=_UNFINISHED).exists():
@@ -257,7 +257,7 @@ def elapsed_seconds(generation: Generation) -> float:
 
 
 def _paused_seconds(generation: Generation) -> int:
-    """Seconds since the run was stopped; 0 while it is under way."""
+    """Return the seconds since the run was stopped; 0 while it is under way."""
     stopped = Generation.objects.values_list("ended", flat=True).get(pk=generation.pk)
     return int((timezone.now() - stopped).total_seconds()) if stopped else 0
 

@@ -76,7 +76,9 @@ def _read_json(content: bytes) -> Paper:
         given = json.loads(content.decode("utf-8-sig", "replace"))
         texts = sorted((int(number), plain(text).strip()) for number, text in given.items())
     except (ValueError, TypeError, RecursionError):
-        raise PaperError("The JSON is no paper: it must hold the text of each page under the page's number.") from None
+        raise PaperError(
+            "The JSON is not a paper: it must hold the text of each page under the page's number."
+        ) from None
     cut = f"Pages from {texts[MAX_PAGES][0]} on were not read." if len(texts) > MAX_PAGES else ""
     sections: list[Section] = []
     characters = 0

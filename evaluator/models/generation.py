@@ -1,4 +1,4 @@
-"""Generations (this site asks a model for a submission's answers) and every call made for them."""
+"""Runs of models on this site (generations), their questions, and every call made for them."""
 
 from __future__ import annotations
 

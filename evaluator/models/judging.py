@@ -142,7 +142,7 @@ class Judgement(Leased):
             return "judged with the paper"
         if self.config.prompt_version in _PROMPTS_WITHOUT_PAPER:
             return ""
-        return "judged without the paper: this site has no copy that can be read"
+        return "judged without the paper: this site has no readable copy"
 
     @property
     def waiting(self) -> str:

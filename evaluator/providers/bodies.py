@@ -25,9 +25,9 @@ def parsed(content: bytes | str) -> dict[str, Any]:
         found = None
     if found is None:
         # Raised outside the handler: the parser's exception holds the whole text and would become its context.
-        raise hostile("what is not JSON")
+        raise hostile("invalid JSON")
     if not isinstance(found, dict):
-        raise hostile("JSON that is no object")
+        raise hostile("JSON that is not an object")
     return found
 
 

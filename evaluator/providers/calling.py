@@ -228,7 +228,7 @@ def _store_reply(row: ModelCall, reply: ModelReply, prices: Prices) -> bool:
             # Also updates when this very commit is repeated because its success was not reported.
             open_call.update(state=CallState.ANSWERED, error="", message=reply.problem, **facts)
     except IntegrityError:
-        open_call.update(state=CallState.FAILED, message="Another call had been answered first.", **facts)
+        open_call.update(state=CallState.FAILED, message="Another call was answered first.", **facts)
         return False
     return True
 

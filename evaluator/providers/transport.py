@@ -236,7 +236,7 @@ def _as_provider_errors(wire: _Wire, seconds: float) -> Iterator[None]:
     except httpcore2.ProtocolError as error:
         name = type(error).__name__
         if isinstance(error, httpcore2.RemoteProtocolError) and not wire.has_ended:
-            raise hostile("what is not HTTP", error=name) from None
+            raise hostile("invalid HTTP", error=name) from None
         raise broken(error=name) from None
 
 

@@ -43,8 +43,9 @@ CHECK_TIMEOUT_SECONDS: Final = 900
 def queues_of(*, models: bool = False, audits: bool = True) -> list[str]:
     """Return the queues of a worker, in order of priority.
 
-    Checking an upload is normally short. One worker (without ``audits``) puts answers first, and workers that ask
-    ``models`` also check uploads: accounts that send slow files one after the other only delay checks.
+    Checking an upload is normally short, but a slow file can make it long. One worker (without ``audits``) therefore
+    puts runs first, and workers that ask ``models`` do that first: accounts that send slow files one after the other
+    only delay checks.
     """
     if models:
         return [MODELS, UPLOADS]

@@ -99,7 +99,7 @@ def _require_scored(numbers: Collection[int]) -> None:
         if number not in states:
             raise WrongChoiceError("submission", f"There is no submission {number}; its number is in its address.")
         if states[number] != SubmissionState.SCORED:
-            why = "only what is scored is measured again"
+            why = "only scored submissions are measured again"
             raise WrongChoiceError("submission", f"Submission {number} is {states[number]}: {why}.")
 
 
@@ -263,7 +263,7 @@ def _stale(answers: list[Implementation], current: Mapping[int, TaskRevision]) -
         elif new.repository_hash != old.repository_hash:
             found[slug] = f"{slug} has another masked repository"
         elif new.statement_hash != old.statement_hash:
-            found[slug] = f"{slug} asks for something else"
+            found[slug] = f"{slug} has another statement"
     answered = {answer.revision.task_id for answer in answers}
     added = [revision.task.slug for task, revision in current.items() if revision.runnable and task not in answered]
     return (*found.values(), *(f"{slug} is new" for slug in added))

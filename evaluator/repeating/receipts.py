@@ -127,7 +127,7 @@ def read_receipt(content: bytes) -> Receipt:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "the file"
-        raise ReceiptError(f"This is no receipt of an answer: {place}: {first['msg']}.") from None
+        raise ReceiptError(f"This is not a receipt of an answer: {place}: {first['msg']}.") from None
     if receipt.receipt != FORMAT:
         raise ReceiptError(f"The receipt has format {receipt.receipt}; this version reads format {FORMAT}.")
     return receipt

@@ -218,13 +218,13 @@ def _try_box(build: EnvironmentBuild, kind: Kind) -> str:
         version, numpy = tuple(answer["python"]), answer["numpy"]
     except (ValueError, KeyError, TypeError):
         end = result.stderr.decode(errors="replace")[-400:].strip()
-        raise BuildFailedError(f"no Python answers in a box of it ({result.ending}): {end}", build.log) from None
+        raise BuildFailedError(f"Python does not run in its box ({result.ending}): {end}", build.log) from None
     text = ".".join(map(str, version))
     if version < _OLDEST_PYTHON:
         raise BuildFailedError(f"its Python is {text}; 3.9 or newer is needed", build.log)
     if numpy is None:
         raise BuildFailedError(f"its Python {text} cannot import numpy: {answer['why']}", build.log)
-    build.log += f"\na box of it has Python {text} and NumPy {numpy}"
+    build.log += f"\nits box has Python {text} and NumPy {numpy}"
     return sandbox.environment_digest(build.name)
 
 

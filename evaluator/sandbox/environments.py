@@ -44,7 +44,7 @@ NOT_INSTALLED: Final = "the packages of the boxes' environment could not be inst
 
 _PROCESSORS_ONLY: Final = "+cpu"
 _HOW_TO_GET_IT: Final = (
-    "PyTorch's build for processors lies on an index of its own: name that one in PIP_EXTRA_INDEX_URL and UV_INDEX, or "
+    "PyTorch's CPU build is on a separate index: name that one in PIP_EXTRA_INDEX_URL and UV_INDEX, or "
     "put the wheel into a folder that PIP_FIND_LINKS names (docs/operating.md)"
 )
 _NO_SPACE: Final = os.strerror(errno.ENOSPC)

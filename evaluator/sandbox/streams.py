@@ -249,7 +249,7 @@ def _read(descriptor: int) -> bytes:
 def process_pump(
     process: subprocess.Popen[bytes], *, stdin: bytes, capture: Capture, feed: Feed | None
 ) -> Iterator[Pump]:
-    """Pump for the three pipes of a child process, which the caller ends. The pump ends when the child does."""
+    """Open a pump for a child process's three pipes. It ends when the child does, which the caller has to end."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise ValueError("the process must be started with three pipes")
     pipes = (process.stdin, process.stdout, process.stderr)
@@ -271,7 +271,7 @@ def anonymous_file(data: bytes) -> int:
 
 @contextmanager
 def own_pipes(ended: int, *, stdin: bytes, capture: Capture) -> Iterator[tuple[Pump, tuple[int, int, int]]]:
-    """Pump for three new pipes, and their other ends, which the caller passes on and closes.
+    """Open a pump for three new pipes; yield it and their other ends, which the caller passes on and closes.
 
     It ends when the descriptor ``ended`` is readable.
     """
@@ -287,7 +287,7 @@ def own_pipes(ended: int, *, stdin: bytes, capture: Capture) -> Iterator[tuple[P
 def _pump_of(
     pipes: tuple[IO[bytes], IO[bytes], IO[bytes]], ended: int, *, stdin: bytes, capture: Capture, feed: Feed | None
 ) -> Iterator[Pump]:
-    """Pump for a program's standard input, output and log, which are closed afterwards."""
+    """Open a pump for a program's standard input, output and log, which are closed afterwards."""
     sending, out, log = (pipe.fileno() for pipe in pipes)
     for descriptor in (sending, out, log):
         os.set_blocking(descriptor, False)

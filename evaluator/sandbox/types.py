@@ -56,7 +56,7 @@ def host_error(what: str, error: OSError) -> SandboxError:
             f"folders of the sandboxes (docs/sandboxes.md) ({error})",
             public=DISK_IS_FULL,
         )
-    return SandboxError(f"{what}: the host failed it: {error}", public=HOST_FAILED)
+    return SandboxError(f"{what}: the host failed: {error}", public=HOST_FAILED)
 
 
 def means_full(error: OSError) -> bool:

@@ -42,7 +42,7 @@ def badge_of(run: TestRun | None, *, counts: bool = True, taken: str = "") -> Ba
     if run.outcome == Outcome.NOT_ATTEMPTED and not counts:
         return Badge(Outcome.NOT_ATTEMPTED.words, "pending")
     if run.outcome == Outcome.BAD_PATCH and taken == AnswerTaken.TOO_LONG:
-        return Badge("not asked: too long for the model", "failed")
+        return Badge("not sent: too long for the model", "failed")
     return outcome_badge(run.outcome)
 
 

@@ -87,7 +87,7 @@ def judge(report: Any, *, name: str, result: BoxResult, spec: BoxSpec) -> Verdic
         return _tampered(script, f"protected files were changed while the test ran: {names}", result, report["logs"])
     if reading.replaced:
         names = ", ".join(reading.replaced)
-        return _tampered(script, f"what the test compares with was replaced: {names}", result, report["logs"])
+        return _tampered(script, f"comparison functions of the test were replaced: {names}", result, report["logs"])
     _read_end(report, reading)
     cases = [case for case in reading.cases.values() if case.name not in reading.skipped]
     if reading.script.outcome is not None or not cases:
@@ -183,7 +183,7 @@ def _read_end(report: dict[str, Any], reading: _Reading) -> None:
         if case.outcome is None and case.name not in reading.skipped:
             case.fails(Outcome.RAISED, "the test did not end")
     if not has_failed and any("Failed" in text for text in texts):
-        reading.script.fails(Outcome.WRONG_OUTPUT, f"the test's log says: {_first_failed(texts)}")
+        reading.script.fails(Outcome.WRONG_OUTPUT, f"the test's log contains: {_first_failed(texts)}")
     if reading.exited or not reading.left or (not reading.ended and reading.script.outcome is None):
         reading.script.fails(Outcome.RAISED, f"the test's process ended before the test did ({_code(report)})")
     elif not has_failed and report["exit_code"] != 0:

@@ -180,7 +180,7 @@ class Changes:
         if not stat.S_ISREG(status.st_mode):
             return None, "is a link or special file"
         if len(path) > MAX_NAME_CHARACTERS or plain(path) != path:
-            return None, "has a name that is too long or no text"
+            return None, "has a name that is too long or not text"
         if status.st_size > MAX_FILE_BYTES:
             return None, f"is larger than {MAX_FILE_BYTES // 1024} KB"
         try:

@@ -255,7 +255,7 @@ def test_without_a_readable_paper_the_judge_is_told_so(
 ) -> None:
     (row,) = judged(paper(tmp_path, *pages), judge(provider), WRONG)
     assert (row.label, row.paper_hash) == ("LI", "")
-    assert row.about_paper == "judged without the paper: this site has no copy that can be read"
+    assert row.about_paper == "judged without the paper: this site has no readable copy"
     assert sent_papers(provider) == [(NO_PAPER, None)] * 4
 
 

@@ -48,9 +48,9 @@ SAID = [
     ("unknown-model", FailureKind.REJECTED, NOT_KNOWN, "HTTP 404 model_not_found", "HTTP 404 not_found_error"),
     ("too-long", FailureKind.REJECTED, TOO_LONG, "HTTP 400 context_length_exceeded", "HTTP 400 invalid_request_error"),
     ("rejects", FailureKind.REJECTED, REFUSED, "HTTP 400 invalid_request_error", "HTTP 400 invalid_request_error"),
-    ("malformed", FailureKind.HOSTILE, WEIRD.format("what is not JSON"), "what is not JSON", "what is not JSON"),
-    ("nested", FailureKind.HOSTILE, WEIRD.format("what is not JSON"), "what is not JSON", "what is not JSON"),
-    ("array", FailureKind.HOSTILE, WEIRD.format("JSON that is no object"), *["JSON that is no object"] * 2),
+    ("malformed", FailureKind.HOSTILE, WEIRD.format("invalid JSON"), "invalid JSON", "invalid JSON"),
+    ("nested", FailureKind.HOSTILE, WEIRD.format("invalid JSON"), "invalid JSON", "invalid JSON"),
+    ("array", FailureKind.HOSTILE, WEIRD.format("JSON that is not an object"), *["JSON that is not an object"] * 2),
     ("breaks", FailureKind.LOST, BROKE, "RemoteProtocolError", "RemoteProtocolError"),
 ]
 

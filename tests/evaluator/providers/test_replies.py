@@ -94,7 +94,7 @@ def test_arguments_of_a_tool_call(arguments: Any, expected: ToolUse) -> None:
 def test_what_no_database_could_hold_is_not_json(content: bytes) -> None:
     with pytest.raises(ProviderError) as raised:
         parsed(content)
-    assert (raised.value.kind, raised.value.error) == (FailureKind.HOSTILE, "what is not JSON")
+    assert (raised.value.kind, raised.value.error) == (FailureKind.HOSTILE, "invalid JSON")
     assert raised.value.__context__ is None
 
 

@@ -73,7 +73,7 @@ def test_evaluator_5_measures_sealed_tasks_as_4_did_and_upstreams_tests_otherwis
     ("changes", "text"),
     [
         ({"repository_hash": "b" * 64}, "has another masked repository"),
-        ({"statement_hash": "b" * 64}, "asks for something else"),
+        ({"statement_hash": "b" * 64}, "has another statement"),
         ({"audit_state": AuditState.FAILED}, "cannot be run any more"),
     ],
 )

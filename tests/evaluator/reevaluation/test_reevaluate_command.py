@@ -124,7 +124,7 @@ def test_wrong_arguments_are_refused_before_anything_is_done(
 def test_only_what_is_scored_is_measured_again() -> None:
     submission = scored("passed")
     Submission.objects.filter(pk=submission.pk).update(state="held")
-    with pytest.raises(CommandError, match="is held: only what is scored is measured again"):
+    with pytest.raises(CommandError, match="is held: only scored submissions are measured again"):
         reevaluate("--submission", str(submission.pk), "--dry-run")
 
 

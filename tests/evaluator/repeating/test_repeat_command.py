@@ -156,7 +156,7 @@ def test_what_cannot_be_repeated_is_said_why(tmp_path: Path) -> None:
     TestRunFactory(implementation=answer, done="bad_patch")
     assert message() == "No test was run: the outcome is “answer does not apply”."
     file.write_text("{}")
-    with pytest.raises(CommandError, match=r"This is no receipt of an answer: answer: Field required\."):
+    with pytest.raises(CommandError, match=r"This is not a receipt of an answer: answer: Field required\."):
         repeated(file)
     with pytest.raises(CommandError, match="neither an address"):
         repeated(tmp_path / "missing.json")

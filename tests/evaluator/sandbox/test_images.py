@@ -233,7 +233,7 @@ def test_a_papers_image_is_built_once_and_its_tasks_become_ready(
     assert (build.name, build.sandbox, build.state) == (name, "docker", BuildState.BUILT)
     assert build.image.startswith("sha256:")
     assert "COPY . ." in build.log
-    assert build.log.splitlines()[-1].startswith("a box of it has Python 3.11")
+    assert build.log.splitlines()[-1].startswith("its box has Python 3.11")
     assert [each["what"] for each in as_json("--task", "small/1-Alpha/01", "--again")["environments"]] == ["built"]
 
 

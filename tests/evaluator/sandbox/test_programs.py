@@ -291,5 +291,5 @@ def test_a_full_disk_is_known_by_its_number_and_by_what_copying_says(number: int
 
 def test_another_failure_keeps_its_words_and_shows_no_path() -> None:
     reported = host_error("box x", PermissionError(errno.EACCES, "Permission denied", "/somewhere/secret"))
-    assert str(reported) == "box x: the host failed it: [Errno 13] Permission denied: '/somewhere/secret'"
+    assert str(reported) == "box x: the host failed: [Errno 13] Permission denied: '/somewhere/secret'"
     assert reported.public == "the host failed"

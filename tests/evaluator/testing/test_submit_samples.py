@@ -32,7 +32,7 @@ def submit_samples() -> list[str]:
 
 
 def with_another_statement(version: SuiteVersion) -> SuiteVersion:
-    """A next version, in which one task asks for something else."""
+    """A next version, in which one task has another statement."""
     first, *others = version.revisions.order_by("pk")
     changed: TaskRevision = first
     changed.pk, changed.number, changed.statement_hash = None, changed.number + 1, "f" * 64

@@ -206,14 +206,14 @@ def test_a_question_that_was_not_asked_is_said_and_was_not_measured(client: Clie
     done = {"state": RunState.DONE, "outcome": "bad_patch", "reason": reason, "finished": timezone.now()}
     TestRunFactory(implementation=implementation, **done)
     shown = re.sub(r"\s+", " ", page(client, implementation, alice))
-    assert '<span class="outcome big failed">not asked: too long for the model</span>' in shown
+    assert '<span class="outcome big failed">not sent: too long for the model</span>' in shown
     assert f"<p><strong>The model was not asked.</strong> {reason}</p>" in shown
     assert "without a test</dd>" in shown
     assert "with evaluator" not in shown
     assert "<dt>Tokens</dt><dd>17,891 in, 1,204 out</dd>" in shown
     Submission.objects.update(state=SubmissionState.SCORED)
     rows = client.get(implementation.submission.get_absolute_url()).content.decode()
-    assert '<span class="outcome failed">not asked: too long for the model</span>' in rows
+    assert '<span class="outcome failed">not sent: too long for the model</span>' in rows
     AnswerRequest.objects.update(taken="unparsable")
     assert "too long for the model" not in page(client, implementation, alice)
     assert '<span class="outcome big failed">answer does not apply</span>' in page(client, implementation, alice)
@@ -283,7 +283,7 @@ def test_a_label_says_whether_the_judge_had_the_paper(client: Client) -> None:
     assert "Careful May</a>; judged with the paper</span>" in section(client, answer)
     assert "0a1b" * 16 in client.get(answer.get_absolute_url()).content.decode()
     Judgement.objects.update(paper_hash="")
-    assert "Careful May</a>; judged without the paper: this site has no copy that can be read</span>" in section(
+    assert "Careful May</a>; judged without the paper: this site has no readable copy</span>" in section(
         client, answer
     )
     JudgeConfig.objects.filter(pk=row.config_id).update(prompt_version="judge-1")

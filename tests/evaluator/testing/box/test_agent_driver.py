@@ -116,7 +116,7 @@ def test_links_pipes_and_large_files_are_refused(
             ["etc", "is a link or special file"],
             ["large.py", "is larger than 0 KB"],
             ["pipe", "is a link or special file"],
-            ["?.py", "has a name that is too long or no text"],
+            ["?.py", "has a name that is too long or not text"],
         ]
     }
 
