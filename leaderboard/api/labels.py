@@ -160,7 +160,7 @@ def get_item_paper(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 @router.put("/labels/{int:pk}/draft", response=DraftOut, auth=LABEL)
 def save_draft(request: HttpRequest, pk: int, typed: DraftIn) -> dict[str, Any]:
-    """Save a draft and extend the lease. On 409, another program or tab saved first; merge its draft."""
+    """Save a draft and extend the lease. On 409, another program or tab saved first; check its draft."""
     assignment = own_item(request, pk)
     # The page's view state stays in the draft.
     kept = {name: value for name, value in assignment.draft.items() if name in {"paper_page", "view"}}
