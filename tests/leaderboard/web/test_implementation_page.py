@@ -283,9 +283,7 @@ def test_a_label_says_whether_the_judge_had_the_paper(client: Client) -> None:
     assert "Careful May</a>; judged with the paper</span>" in section(client, answer)
     assert "0a1b" * 16 in client.get(answer.get_absolute_url()).content.decode()
     Judgement.objects.update(paper_hash="")
-    assert "Careful May</a>; judged without the paper: this site has no readable copy</span>" in section(
-        client, answer
-    )
+    assert "Careful May</a>; judged without the paper: this site has no readable copy</span>" in section(client, answer)
     JudgeConfig.objects.filter(pk=row.config_id).update(prompt_version="judge-1")
     assert "the paper" not in section(client, answer)
     Judgement.objects.update(state=WorkState.QUEUED)
