@@ -75,7 +75,17 @@ PURE = {
     "submissions/endpoints": set[str](),
     "evaluator/auditing": {"auditing", "canary_round", "self_checks"},
     "evaluator/generation": {
-        *("agent_answers", "answers", "asking", "estimating", "forms", "generating", "limits", "prompt_tasks"),
+        *(
+            "agent_answers",
+            "answers",
+            "asking",
+            "estimating",
+            "forms",
+            "generating",
+            "limits",
+            "orders",
+            "prompt_tasks",
+        ),
         "reading_trajectories",
     },
     "evaluator/judging": {"configs", "health", "judge_budget", "judgements", "votes"},

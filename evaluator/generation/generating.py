@@ -13,12 +13,13 @@ from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from benchmark_tasks.domain.queries import revisions_of
-from evaluator.enums import AnswerTaken, CallState, GenerationState, RunState, WorkState
+from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.generation.prompting import prompt_version
 from evaluator.models import AnswerRequest, Generation, ModelCall, TestRun
 from evaluator.providers.spending import Spent, spent
 from evaluator.providers.types import EndpointSettings
 from evaluator.queue.pushing import MODELS, push
+from evaluator.testing.finalising import requeue_held
 from evaluator.testing.planning import plan
 from submissions.answers.types import Manifest
 from submissions.domain import quotas
@@ -350,10 +351,7 @@ def retry_held(*, submission: Submission, actor: User) -> int:
         ):
             msg = "Only a held submission can be retried."
             raise WrongStateError(msg)
-        held = TestRun.objects.filter(implementation__submission=submission, state=RunState.HELD)
-        ids = list(held.values_list("pk", flat=True))
-        TestRun.objects.filter(pk__in=ids).update(state=RunState.QUEUED, infra_count=0, not_before=None)
-        record(verb=Verb.RETRIED, subject=submission, actor=actor, data={"runs": len(ids)})
-        transaction.on_commit(partial(push, len(ids)))
+        count = requeue_held(TestRun.objects.filter(implementation__submission=submission))
+        record(verb=Verb.RETRIED, subject=submission, actor=actor, data={"runs": count})
     submission.refresh_from_db()
-    return len(ids)
+    return count

@@ -20,7 +20,7 @@ from evaluator.outcomes import Outcome
 from evaluator.queue.pushing import push
 from evaluator.reevaluation.planning import UNDER_WAY, with_new_seeds
 from evaluator.signals import submission_reevaluated
-from evaluator.testing.finalising import UNFINISHED, stop_runs
+from evaluator.testing.finalising import UNFINISHED, requeue_held, stop_runs
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
@@ -100,10 +100,8 @@ def retry(*, reevaluation: Reevaluation, actor: User) -> int:
         ):
             msg = "Only a held re-evaluation can be retried."
             raise WrongStateError(msg)
-        held = TestRun.objects.filter(reevaluation=reevaluation, state=RunState.HELD)
-        count = held.update(state=RunState.QUEUED, infra_count=0, not_before=None)
+        count = requeue_held(TestRun.objects.filter(reevaluation=reevaluation))
         record(verb=Verb.RETRIED, subject=reevaluation, actor=actor, data={"runs": count})
-        transaction.on_commit(partial(push, count))
     return count
 
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
+from evaluator.queue.pushing import push
 from evaluator.signals import submission_scored
 from submissions.domain.publishing import publish_if_consented
 from submissions.enums import SubmissionState
@@ -50,6 +51,13 @@ def _announce(submission_id: int) -> None:
     submission = Submission.objects.select_related("owner", "system", "suite_version__suite").get(pk=submission_id)
     submission_scored.send(sender=Submission, submission=submission)
     publish_if_consented(submission=submission)
+
+
+def requeue_held(runs: TestRunQuerySet) -> int:
+    """Queue the held ones of ``runs`` again, push them once this transaction is committed, and return how many."""
+    count = runs.filter(state=RunState.HELD).update(state=RunState.QUEUED, infra_count=0, not_before=None)
+    transaction.on_commit(partial(push, count))
+    return count
 
 
 def stop_runs(runs: TestRunQuerySet, reason: str) -> None:
