@@ -7,28 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.files.base import ContentFile
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from evaluator.enums import CallPurpose, WorkState
 from evaluator.models import ModelCall, Trajectory
 from submissions.enums import SubmissionState
 from submissions.trajectories.steps import AgentRun
 from tests.leaderboard.asked import asked, called
+from tests.migrating import models_at
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UserFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def migrated_back_and_forth(before: str) -> None:
-    """Undo what came after the migration ``before``, and do it again."""
-    executor: Any = MigrationExecutor(connection)
-    newest = executor.loader.graph.leaf_nodes()  # of all apps: those that depend on this one went back, too
-    try:
-        executor.migrate([("evaluator", before)])
-    finally:
-        MigrationExecutor(connection).migrate(newest)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -43,7 +32,8 @@ def test_replies_without_usage_are_no_replies_of_0_tokens() -> None:
         request.implementation.usage = usage
         request.implementation.save()
         Trajectory.objects.create(implementation=request.implementation, source="agent", input_tokens=0, dollars=0)
-    migrated_back_and_forth("0014_judges_name_their_parameters")
+    with models_at("evaluator", "0014_judges_name_their_parameters"):
+        pass
     calls = ModelCall.objects.order_by("pk").values_list("input_tokens", "output_tokens", "dollars")
     assert list(calls) == [(1200, 300, Decimal("0.0048")), (None, None, None), (0, 0, None)]
     answers = [request.implementation for request in (known, unknown)]
@@ -62,7 +52,8 @@ def test_files_that_an_earlier_version_could_not_read_get_a_row_of_reader_0(sett
     for answer in (read, unread, open_one):
         answer.trajectory.save("one.trajectory", ContentFile(b"x"))
     Trajectory.objects.create(implementation=read, source="openhands", reader=7)
-    migrated_back_and_forth("0015_unreported_tokens_are_unknown")
+    with models_at("evaluator", "0015_unreported_tokens_are_unknown"):
+        pass
     rows = Trajectory.objects.order_by("pk").values_list("implementation", "source", "reader", "counts")
     assert list(rows) == [(read.pk, "openhands", 0, {}), (unread.pk, "generic", 0, {})]
     stored = AgentRun.from_data(Trajectory.objects.get(implementation=unread).steps)

@@ -1,0 +1,43 @@
+"""Go back to an earlier migration and forward again, also to one that a squashed migration replaces."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class ReplacedMigrations(MigrationLoader):
+    """The graph of the migrations that squashed ones replace, as Django loads it when some of them are applied."""
+
+    def build_graph(self) -> None:
+        """Take the squashed migrations out again."""
+        super().build_graph()
+        for key, migration in self.replacements.items():
+            self.applied_migrations.pop(key, None)
+            self.graph.remove_replacement_node(key, migration.replaces)
+
+
+def executor() -> Any:
+    """An executor that knows the replaced migrations and not the squashed ones."""
+    made: Any = MigrationExecutor(connection)
+    made.loader = ReplacedMigrations(connection, replace_migrations=False)
+    return made
+
+
+@contextmanager
+def models_at(app: str, migration: str) -> Iterator[Any]:
+    """Migrate back to ``migration`` and yield the apps as they were after it; migrate everything again afterwards."""
+    back, at = executor(), [(app, migration)]
+    newest = back.loader.graph.leaf_nodes()  # of all apps: those that depend on this one go back, too
+    try:
+        back.migrate(at)
+        yield back.loader.project_state(at).apps
+    finally:
+        executor().migrate(newest)
