@@ -24,20 +24,15 @@ class ReplacedMigrations(MigrationLoader):
             self.graph.remove_replacement_node(key, migration.replaces)
 
 
-def executor() -> Any:
-    """An executor that knows the replaced migrations and not the squashed ones."""
-    made: Any = MigrationExecutor(connection)
-    made.loader = ReplacedMigrations(connection, replace_migrations=False)
-    return made
-
-
 @contextmanager
 def models_at(app: str, migration: str) -> Iterator[Any]:
-    """Migrate back to ``migration`` and yield the apps as they were after it; migrate everything again afterwards."""
-    back, at = executor(), [(app, migration)]
-    newest = back.loader.graph.leaf_nodes()  # of all apps: those that depend on this one go back, too
+    """Migrate back to ``migration``, yield the apps of then, and upgrade as ``manage.py migrate`` does."""
+    back: Any = MigrationExecutor(connection)
+    back.loader = ReplacedMigrations(connection, replace_migrations=False)
     try:
-        back.migrate(at)
-        yield back.loader.project_state(at).apps
+        back.migrate([(app, migration)])
+        yield back.loader.project_state([(app, migration)]).apps
     finally:
-        executor().migrate(newest)
+        forward = MigrationExecutor(connection)
+        # Of all apps: those that depend on this one went back, too.
+        forward.migrate(forward.loader.graph.leaf_nodes())

@@ -1,0 +1,154 @@
+"""An instance of an earlier version upgrades, and shows the same numbers and the same snapshots."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import sqlite3
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib.contenttypes.models import ContentType
+from django.core.cache import caches
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.test import Client
+
+from benchmark_tasks.domain.content import put_file
+from leaderboard.board.entries import catch_up
+from leaderboard.board.ranks import rank_outdated
+from leaderboard.board.states import note_change
+from leaderboard.models import Entry, Snapshot
+from tests.upgrade.record import answers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_django import Settings
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+
+RECORDED = Path(__file__).with_name("version_0_9")
+
+
+def unpacked(name: str) -> str:
+    return lzma.decompress((RECORDED / name).read_bytes()).decode()
+
+
+@contextmanager
+def another_database(folder: Path) -> Iterator[None]:
+    """Connect to an empty database in place of the tests' own, and throw it away afterwards."""
+    facts: Any = connection.settings_dict
+    tests = str(facts["NAME"])
+    server: Any = connection._nodb_cursor if connection.vendor == "postgresql" else None  # type: ignore[attr-defined]
+    name = f"{tests}_upgraded" if server else str(folder / "upgraded.sqlite3")
+    if server:
+        with server() as cursor:
+            cursor.execute(f'CREATE DATABASE "{name}"')
+    connection.close()
+    facts["NAME"] = name
+    ContentType.objects.clear_cache()
+    try:
+        yield
+    finally:
+        connection.close()
+        facts["NAME"] = tests
+        ContentType.objects.clear_cache()
+        if server:
+            with server() as cursor:
+                cursor.execute(f'DROP DATABASE "{name}"')
+
+
+def schema() -> dict[str, Any]:
+    """Tables with their columns and constraints, whichever came first: Django numbers those without a name."""
+    found: dict[str, Any] = {}
+    read: Any = connection.introspection
+    with connection.cursor() as cursor:
+        for table in read.table_names(cursor):
+            columns = {column.name: column for column in read.get_table_description(cursor, table)}
+            constraints = read.get_constraints(cursor, table).items()
+            named = {name: facts for name, facts in constraints if not name.startswith(("__unnamed", "fk_"))}
+            others = sorted(str(facts) for name, facts in constraints if name not in named)
+            found[table] = columns, named, others
+    return found
+
+
+@pytest.fixture
+def expected_schema(transactional_db: None) -> dict[str, Any]:
+    """The schema of a new instance, as the tests' own database has it."""
+    return schema()
+
+
+@pytest.fixture
+def empty(transactional_db: None, tmp_path: Path) -> Iterator[None]:
+    """An empty database of its own."""
+    with another_database(tmp_path):
+        yield
+
+
+@pytest.fixture
+def upgraded(empty: None, settings: Settings, tmp_path: Path) -> None:
+    """An instance that version 0.9 made, migrated by this one."""
+    settings.DATA_DIR = tmp_path
+    sql = unpacked(f"{connection.vendor}.sql.xz")
+    if connection.vendor == "sqlite":
+        with closing(sqlite3.connect(connection.settings_dict["NAME"])) as database:
+            database.executescript(sql)
+    else:
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+        connection.close()  # The dump sets what holds for the whole session.
+    for archive in RECORDED.glob("*.zip"):
+        assert put_file(archive.read_bytes()) == archive.stem
+    call_command("migrate", interactive=False, verbosity=0)
+
+
+def shown() -> dict[str, Any]:
+    """What anybody gets at the recorded addresses."""
+    caches["pages"].clear()
+    return answers(Client(headers={"host": "localhost"}))
+
+
+def recorded() -> Any:
+    return json.loads(unpacked("shown.json.xz"))[connection.vendor]
+
+
+def test_everything_is_applied_and_the_schema_is_that_of_a_new_instance(expected_schema: Any, upgraded: None) -> None:
+    executor = MigrationExecutor(connection)
+    assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
+    call_command("makemigrations", check_changes=True, dry_run=True, verbosity=0)
+    assert {table: each for table, each in schema().items() if table in expected_schema} == expected_schema
+
+
+def test_boards_and_the_api_show_the_same_to_the_digit(upgraded: None) -> None:
+    assert shown() == recorded()
+    rows = Entry.objects.order_by("pk").values_list("pk", flat=True)
+    before = list(rows)
+    assert len(before) == 21
+    # As the sweep does when the way of counting has changed.
+    Entry.objects.update(counting=0)
+    assert catch_up() == len(before)
+    for version in set(Entry.objects.values_list("suite_version", flat=True)):
+        note_change(version, results=True)
+    assert rank_outdated() == 2
+    assert list(rows) == before
+    assert shown() == recorded()
+
+
+def test_snapshots_stay_byte_for_byte_and_open(upgraded: None) -> None:
+    client = Client(headers={"host": "localhost"})
+    archives = {}
+    for snapshot in Snapshot.objects.select_related("suite"):
+        address = snapshot.get_absolute_url()
+        assert address == f"/board/{snapshot.suite.slug}/snapshots/1/"
+        page = client.get(address)
+        assert page.status_code == 200
+        assert snapshot.archive[:12] in page.content.decode()
+        archives[address] = client.get(f"{address}archive.zip").getvalue()
+        assert hashlib.sha256(archives[address]).hexdigest() == snapshot.archive
+    assert sorted(archives) == ["/board/lmr-bench/snapshots/1/", "/board/lmr-mini/snapshots/1/"]
+    assert sorted(archives.values()) == sorted(file.read_bytes() for file in RECORDED.glob("*.zip"))
