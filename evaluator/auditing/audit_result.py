@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evaluator.outcomes import Outcome
-from evaluator.testing.comparison import compare
 from evaluator.testing.types import Verdict
 
 if TYPE_CHECKING:
@@ -217,6 +216,9 @@ def guessing(outputs: Sequence[dict[str, Data]], *, private_cases: int, check: C
 
     Raises ValueError without any output.
     """
+    # Loads numpy, which web processes do without: pages show numbers of audits.
+    from evaluator.testing.comparison import compare
+
     if not outputs:
         raise ValueError("there is no golden output to guess from")
     groups: list[tuple[dict[str, Data], int]] = []

@@ -44,7 +44,7 @@ def another_database(folder: Path) -> Iterator[None]:
     """Connect to an empty database in place of the tests' own, and throw it away afterwards."""
     facts: Any = connection.settings_dict
     tests = str(facts["NAME"])
-    server: Any = connection._nodb_cursor if connection.vendor == "postgresql" else None  # type: ignore[attr-defined]
+    server: Any = connection._nodb_cursor if connection.vendor == "postgresql" else None
     name = f"{tests}_upgraded" if server else str(folder / "upgraded.sqlite3")
     if server:
         with server() as cursor:
