@@ -1,0 +1,216 @@
+"""Words that product, scripts and documentation do not use, and what to write instead.
+
+As a program it checks the files given, as the hook of ``.pre-commit-config.yaml`` does::
+
+    .venv/bin/python -m tests.test_vocabulary FILE...
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+PROJECT_ROOT: Final = Path(__file__).resolve().parents[1]
+
+WORDS: Final = {
+    "told": "reported, given, known, notified; for 'told apart': distinguished",
+    "tells": "reports, returns, shows; for 'tells apart': distinguishes",
+    "anew": "again, or a verb that says it: rewrite, recompute, replace",
+    "whoever": "the role: the viewer, the owner, the operator, the caller",
+    "nobody": "no annotator, no reader, no process, or the passive voice",
+    "anybody": "everyone, any reader, any user",
+    "letter": "e-mail; for one on a keyboard: key",
+    "letters": "e-mails; for those on a keyboard: keys",
+    "fault": "error",
+    "faults": "errors",
+    "stands": "is, applies, appears; for 'stands for': represents",
+    "is asked for": "is requested, is wanted, is called with",
+    "of which": "whose, including, or two sentences",
+    "what came of": "the result of, the outcome of",
+}
+"""Word or phrase (whole, in any case, also as a part of a name) -> what to write instead."""
+
+EXEMPT: Final = {
+    "LICENSE": "the licence's own text",
+    "benchmark_tasks/overlays/": "digests of these files identify task revisions",
+    "benchmark_tasks/suites/lmr-mini/": "digests of these files identify task revisions",
+    "docs/openapi.json": "generated from the API's docstrings, which are checked",
+    "evaluator/judging/prompts/": "the prompt's hash identifies a judge's configuration",
+    "reviews/guidelines/guidelines.md": "annotators accept a revision of this text",
+    "reviews/practice/items.toml": "the file's digest identifies the practice round",
+    "static/": "rewritten with the pages; static/vendor is other projects' code",
+    "templates/": "rewritten with the pages",
+    "tests/": "not yet rewritten",
+}
+"""Files and folders (with a slash at the end) that are not checked -> the reason."""
+
+ALLOWED: Final = {
+    "% letters": "letters of an alphabet",
+    "letter case": "letters of an alphabet",
+    "letters are counted": "letters of an alphabet",
+    "letters, digits": "letters of an alphabet",
+    "page faults": "a memory page that has to be loaded",
+}
+"""Phrases in which a word of the list is the right one -> what it means there."""
+
+ALLOWED_IN: Final = {
+    ("docs/lmr-bench.md", "of which"): "quotes an overlay, whose digest identifies task revisions",
+}
+"""File and word of the list that is the right one in all of the file -> what it means there."""
+
+_BEGIN: Final = r"(?:(?<![A-Za-z])|(?-i:(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])))"
+_END: Final = r"(?:(?![A-Za-z])|(?-i:(?<=[a-z0-9])(?=[A-Z])))"
+_BETWEEN: Final = r"(?:[\s_]|\n[ \t]*(?:#|//|>))+"
+
+
+class Finding(NamedTuple):
+    """A word of the list: its line (from 1), the word as written, and what to write instead."""
+
+    line: int
+    word: str
+    instead: str
+
+
+def pattern(phrase: str) -> str:
+    """A regular expression for ``phrase``, whose words may be divided by a line break or joined by underscores."""
+    return _BETWEEN.join(map(re.escape, phrase.split()))
+
+
+def whole(phrase: str) -> str:
+    """The pattern of ``phrase`` as whole words; names in snake case and camel case consist of words, too."""
+    return f"{_BEGIN}{pattern(phrase)}{_END}"
+
+
+_LISTED: Final = {word: re.compile(whole(word), re.IGNORECASE) for word in WORDS}
+_PERMITTED: Final = {phrase: re.compile(pattern(phrase), re.IGNORECASE) for phrase in ALLOWED}
+
+
+def findings(text: str, name: str = "") -> list[Finding]:
+    """The words of the list in ``text``, the text of the file ``name``, in order; without those that are allowed."""
+    allowed = [match.span() for each in _PERMITTED.values() for match in each.finditer(text)]
+    found = [
+        (match.start(), Finding(text.count("\n", 0, match.start()) + 1, match[0], WORDS[word]))
+        for word, each in _LISTED.items()
+        if (name, word) not in ALLOWED_IN
+        for match in each.finditer(text)
+        if not any(start <= match.start() and match.end() <= end for start, end in allowed)
+    ]
+    return [finding for _, finding in sorted(found)]
+
+
+def is_checked(name: str) -> bool:
+    """Whether the file ``name``, relative to the project, is held to the list."""
+    return "/migrations/" not in name and not any(
+        name.startswith(place) if place.endswith("/") else name == place for place in EXEMPT
+    )
+
+
+def text_of(file: Path) -> str:
+    """The text of ``file``; empty where it is a picture or has been removed."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (UnicodeDecodeError, FileNotFoundError):
+        return ""
+
+
+def complaints(names: Iterable[str], root: Path = PROJECT_ROOT) -> Iterator[str]:
+    """``file:line: word, and what to write instead`` for each finding in the files ``names`` below ``root``."""
+    for name in filter(is_checked, names):
+        for line, word, instead in findings(text_of(root / name), name):
+            yield f"{name}:{line}: {' '.join(word.split())!r}: write {instead}"
+
+
+def tracked() -> list[str]:
+    """The files of the project's working tree that git knows, relative to it."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
+    return sorted(filter(None, listed.stdout.split("\0")))
+
+
+def test_no_file_uses_a_word_of_the_list() -> None:
+    assert list(complaints(tracked())) == []
+
+
+def test_each_exempt_place_exists() -> None:
+    files = tracked()
+    assert [place for place in EXEMPT if not any(name.startswith(place) for name in files)] == []
+
+
+def test_each_allowed_phrase_occurs() -> None:
+    texts = [text_of(PROJECT_ROOT / name) for name in tracked() if is_checked(name)]
+    assert [phrase for phrase, each in _PERMITTED.items() if not any(map(each.search, texts))] == []
+
+
+def test_each_word_allowed_in_a_file_occurs_there() -> None:
+    idle = [(name, word) for name, word in ALLOWED_IN if not _LISTED[word].search(text_of(PROJECT_ROOT / name))]
+    assert idle == []
+
+
+def test_each_allowed_phrase_has_a_word_of_the_list() -> None:
+    idle = [phrase for phrase in ALLOWED if not any(each.search(phrase) for each in _LISTED.values())]
+    assert idle == []
+
+
+def test_a_planted_sentence_is_found(tmp_path: Path) -> None:
+    planted = '''"""Rooms."""
+
+def _told_there(letters: str) -> None:
+    """What came
+    of it. Nobody is asked
+    # for anything, of which it TELLS; anew.
+    """
+    raise ProviderFaultError("whoever", "anybody", mail_letter, HTTPFaults)  # it stands
+'''
+    (tmp_path / "rooms.py").write_text(planted, encoding="utf-8")
+    assert list(complaints(["rooms.py"], tmp_path)) == [
+        f"rooms.py:{line}: {word!r}: write {WORDS[listed]}"
+        for line, word, listed in (
+            (3, "told", "told"),
+            (3, "letters", "letters"),
+            (4, "What came of", "what came of"),
+            (5, "Nobody", "nobody"),
+            (5, "is asked # for", "is asked for"),
+            (6, "of which", "of which"),
+            (6, "TELLS", "tells"),
+            (6, "anew", "anew"),
+            (8, "Fault", "fault"),
+            (8, "whoever", "whoever"),
+            (8, "anybody", "anybody"),
+            (8, "letter", "letter"),
+            (8, "Faults", "faults"),
+            (8, "stands", "stands"),
+        )
+    ]
+
+
+def test_parts_of_other_words_and_allowed_phrases_are_not_found() -> None:
+    text = "default faulty untold letterhead standstill newsletters: use letters, digits; major page\nfaults"
+    assert findings(text) == []
+    assert [each.word for each in findings("a page fault, segmentation fault")] == ["fault", "fault"]
+
+
+def test_exempt_files_are_not_read(tmp_path: Path) -> None:
+    for name in ("templates/page.html", "submissions/migrations/0001_initial.py", "LICENSE", "LICENSE.md"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("nobody", encoding="utf-8")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG nobody")
+    names = ["templates/page.html", "submissions/migrations/0001_initial.py", "LICENSE", "LICENSE.md", "picture.png"]
+    assert list(complaints([*names, "removed.py"], tmp_path)) == [f"LICENSE.md:1: 'nobody': write {WORDS['nobody']}"]
+
+
+def main(names: list[str]) -> int:
+    """Print the complaints about the files ``names``; return 1 if there are any."""
+    found = list(complaints(Path(name).resolve().relative_to(PROJECT_ROOT).as_posix() for name in names))
+    sys.stdout.writelines(f"{line}\n" for line in found)
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
