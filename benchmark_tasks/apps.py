@@ -1,4 +1,4 @@
-"""Django's registration of this room."""
+"""Register the app ``benchmark_tasks`` with Django."""
 
 from __future__ import annotations
 

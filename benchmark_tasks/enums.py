@@ -1,4 +1,4 @@
-"""The catalogue's closed vocabularies."""
+"""Enumerations of the catalogue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Protocol(TextChoices):
 
 
 class CategorySource(TextChoices):
-    """Who says that a task is in its category."""
+    """Where a task's category comes from."""
 
     UPSTREAM = "upstream", "as published"
     OURS = "ours", "assigned here, upstream is silent"
@@ -22,9 +22,9 @@ class CategorySource(TextChoices):
 
 
 class AuditState(TextChoices):
-    """Whether a revision's unit test is known to tell right from wrong; only audited ones count in percentages.
+    """Result of a revision's test audit; only tasks that passed it count in percentages.
 
-    Where the environment is incomplete nothing is known of the test: it stopped at a missing module or library.
+    With an incomplete environment nothing is known about the test: it stopped at a missing module or library.
     """
 
     UNAUDITED = "unaudited", "not audited"

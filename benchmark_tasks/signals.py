@@ -1,4 +1,4 @@
-"""News of this room. Receivers live in higher rooms, and only queue work."""
+"""Signals of this app. Receivers are in the apps that depend on it, and only queue work."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ suite_imported: Final = Signal()
 """A new suite version exists. Sent after commit by SuiteVersion, with ``suite_version`` and ``actor`` (or None)."""
 
 paper_found: Final = Signal()
-"""A paper's ``file`` is imported. A receiver returns why models cannot read it, or "". ``content_hash`` is that of the
-file, and empty in a dry run, which stores nothing.
+"""A paper's ``file`` is imported. A receiver returns the reason why models cannot read it, or "". ``content_hash`` is
+the file's, and empty in a dry run, which stores nothing.
 """

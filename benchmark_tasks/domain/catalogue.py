@@ -1,4 +1,4 @@
-"""What every instance shows: the nine categories, upstream's suite as facts, and the shipped suite."""
+"""Load what every instance shows: the nine categories, facts about upstream's suite, and the shipped suite."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SHIPPED_SUITES_FOLDER: Final = Path(__file__).resolve().parents[1] / "suites"
 
 @dataclass(frozen=True, slots=True)
 class CatalogueReport:
-    """What loading did; ``facts`` is None where an operator's own import of the suite was left alone."""
+    """Result of loading. ``facts`` is None if an operator's own import of the suite was kept."""
 
     facts: SuiteChanges | None
     shipped: ImportReport
 
 
 def shipped_sample(revision: TaskRevision, name: str) -> str | None:
-    """The sample answer ``alternative`` or ``wrong`` of a shipped task; None where there is none."""
+    """Return the sample answer ``alternative`` or ``wrong`` of a shipped task, or None if it has none."""
     task = revision.task
     folder = SHIPPED_SUITES_FOLDER / task.suite.slug / task.paper.folder_name / "samples"
     file = folder / f"{name}_{task.index}.py"
@@ -35,13 +35,13 @@ def shipped_sample(revision: TaskRevision, name: str) -> str | None:
 
 
 def load_catalogue(*, actor: Any = None) -> CatalogueReport:
-    """Load what is shipped; a second time it changes nothing. Raises ImportRefusedError for a damaged shipped suite."""
+    """Load the shipped catalogue; repeating it changes nothing. Raises ImportRefusedError if the suite is damaged."""
     with transaction.atomic():
         ensure_categories()
         facts = load_facts(actor=actor)
     shipped = import_suite(folder=SHIPPED_SUITES_FOLDER / SHIPPED_SUITE, slug=SHIPPED_SUITE, actor=actor, strict=True)
     store_missing_metrics()
-    # Only a suite that is new gets its place in the order: an operator may have moved it since.
+    # Only a new suite gets a position: an operator may have moved an older one.
     if shipped.version is not None and shipped.version.number == 1:
         Suite.objects.filter(slug=SHIPPED_SUITE).update(position=2)
     return CatalogueReport(facts, shipped)

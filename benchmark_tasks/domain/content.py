@@ -1,6 +1,6 @@
-"""The content store: immutable files and trees below ``DATA_DIR/content``, each under the hash of what it holds.
+"""Store immutable files and folders (trees) below ``DATA_DIR/content``, each under the hash of its content.
 
-Nothing here is ever changed in place: a folder appears whole (written beside, then renamed) and read-only.
+Nothing in the store is changed in place: content is written to a temporary name beside it, made read-only and renamed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 Content: TypeAlias = bytes | Path
-"""A file's bytes, or a regular file that holds them: whole repositories never stand in memory."""
+"""A file's bytes, or the path of a regular file: whole repositories are never held in memory."""
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _PIECE: Final = 1024 * 1024
@@ -29,11 +29,11 @@ _CHANGED: Final = "it changed while it was read"
 
 
 class ContentMissingError(Exception):
-    """The store has nothing under this hash; import the suite again."""
+    """Raised when the store has no content with this hash; importing the suite again restores it."""
 
 
 def tree_hash(files: Mapping[str, Content]) -> str:
-    """SHA-256 (hexadecimal) over the sorted names and contents, each preceded by its length. Raises OSError."""
+    """Return the SHA-256 (hexadecimal) of sorted names and contents, each preceded by its length. Raises OSError."""
     digest = hashlib.sha256(b"tree\0")
     for name in sorted(files):
         for part in (name.encode(), files[name]):
@@ -44,7 +44,7 @@ def tree_hash(files: Mapping[str, Content]) -> str:
 
 
 def file_hash(content: Content) -> str:
-    """SHA-256 (hexadecimal) of one file. Raises OSError."""
+    """Return the SHA-256 (hexadecimal) of one file. Raises OSError."""
     digest = hashlib.sha256()
     for piece in _pieces(content):
         digest.update(piece)
@@ -52,10 +52,10 @@ def file_hash(content: Content) -> str:
 
 
 def put_tree(files: Mapping[str, Content]) -> str:
-    """Store a folder (clean relative path to content) and return its hash. Storing it again costs only the hashing.
+    """Store a folder (clean relative path -> content) and return its hash. Storing it again costs only the hashing.
 
-    Files that lie in the store already take no room a second time. Raises ValueError for a path that is not clean,
-    or that is both a file and a folder, and OSError where a file cannot be read or the disk is full.
+    Files that are already in the store are linked, not copied. Raises ValueError for a path that is not clean, or that
+    is both a file and a folder; OSError if a file cannot be read or the disk is full.
     """
     _refuse_unclean(files)
     found = tree_hash(files)
@@ -67,19 +67,19 @@ def put_tree(files: Mapping[str, Content]) -> str:
             _write_tree(draft, files)
             if tree_hash({name: draft / name for name in files}) != found:
                 raise OSError(0, _CHANGED)
-            _appear(draft, place)
+            _move_into_place(draft, place)
         finally:
-            _discard(draft)
+            _delete_draft(draft)
     return found
 
 
 def tree_path(tree: str) -> Path:
-    """The read-only folder of a stored tree. Raises ContentMissingError."""
+    """Return the read-only folder of a stored tree. Raises ContentMissingError."""
     return _existing(_place("trees", tree))
 
 
 def tree_files(tree: str) -> dict[str, Path]:
-    """The files of a stored tree in the order of their names. Raises ContentMissingError."""
+    """Return the files of a stored tree by name, in the order of names. Raises ContentMissingError."""
     root = tree_path(tree)
     found = (Path(place) / name for place, _, names in os.walk(root) for name in names)
     return {path.relative_to(root).as_posix(): path for path in sorted(found)}
@@ -103,7 +103,7 @@ def put_file(content: Content) -> str:
 
 
 def file_path(file: str) -> Path:
-    """The read-only place of a stored file. Raises ContentMissingError."""
+    """Return the path of a stored file, which is read-only. Raises ContentMissingError."""
     return _existing(_place("files", file))
 
 
@@ -124,7 +124,7 @@ def _existing(place: Path) -> Path:
 
 
 def _draft(place: Path) -> Path:
-    """A name beside the final one: renaming a read-only folder is only allowed within the same parent."""
+    """Return a temporary path beside ``place``: a read-only folder can be renamed only within the same parent."""
     return place.with_name(f".{place.name[:12]}-{secrets.token_hex(6)}")
 
 
@@ -139,7 +139,7 @@ def _write_tree(draft: Path, files: Mapping[str, Content]) -> None:
 
 
 def _link(path: Path, content: Content) -> bool:
-    """Share a file of the store, which nobody changes; false where it has to be copied."""
+    """Hard-link a file of the store, which never changes; return false if it has to be copied."""
     if isinstance(content, bytes) or not content.is_relative_to(_store()):
         return False
     try:
@@ -169,16 +169,16 @@ def _pieces(content: Content) -> Iterator[bytes]:
             yield piece
 
 
-def _appear(draft: Path, place: Path) -> None:
+def _move_into_place(draft: Path, place: Path) -> None:
     try:
         draft.rename(place)
     except OSError:
-        # Another process stored the same content first; anything else is a fault of the disk.
+        # Another process stored the same content first; anything else is an error of the disk.
         if not place.exists():
             raise
 
 
-def _discard(draft: Path) -> None:
+def _delete_draft(draft: Path) -> None:
     if draft.exists():
         for place, _, _ in os.walk(draft):
             Path(place).chmod(0o755)

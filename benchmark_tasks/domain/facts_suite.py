@@ -1,4 +1,4 @@
-"""Upstream's suite as facts: tasks that every instance knows, whether or not an operator has imported their code."""
+"""Load facts about upstream's suite: the tasks every instance lists, whether or not their code was imported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ IMPORTED_DESCRIPTION: Final = (
 
 
 def ensure_categories() -> None:
-    """Make the nine rows what the facts say; cheap and harmless to repeat."""
+    """Create or correct the nine category rows; cheap and harmless to repeat."""
     rows = {category.slug: category for category in Category.objects.all()}
     for position, facts in enumerate(CATEGORIES, start=1):
         wanted = {"title": facts.title, "definition": facts.definition, "position": position}
@@ -43,9 +43,9 @@ def ensure_categories() -> None:
 
 
 def load_facts(*, actor: Any = None) -> SuiteChanges | None:
-    """Give the suite the benchmark's tasks as facts; None, and nothing done, where an operator has imported more.
+    """Store the benchmark's tasks as facts. Do nothing and return None if an operator has imported their code.
 
-    What was published about the benchmark belongs to a version that has exactly these tasks, so there always is one.
+    Published results belong to a version with exactly these tasks, so every instance has such a version.
     """
     with transaction.atomic():
         facts = lmr_bench()
@@ -65,7 +65,7 @@ def load_facts(*, actor: Any = None) -> SuiteChanges | None:
 
 
 def facts_papers(*, without: Collection[str] = ()) -> list[NewPaper]:
-    """The papers of the benchmark, but for those with the slugs ``without``; all their tasks are not runnable."""
+    """Return the benchmark's papers except the slugs ``without``; none of their tasks is runnable."""
     return [_facts_content(paper) for paper in lmr_bench().papers if paper.slug not in without]
 
 

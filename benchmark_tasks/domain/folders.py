@@ -1,4 +1,4 @@
-"""Reading folders that other people made: names that stay inside, regular files only, bounded sizes. No Django here."""
+"""Read untrusted folders: paths that stay inside them, regular files only, limited sizes. No Django here."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ MAXIMUM_FILE_BYTES: Final = 64 * 1024 * 1024
 MAXIMUM_TREE_BYTES: Final = 256 * 1024 * 1024
 MAXIMUM_TREE_FILES: Final = 20_000
 MAXIMUM_SOURCE_BYTES: Final = 4 * 1024 * 1024
-"""Of files that are read for what they say: parsing takes many times their size in memory."""
+"""Limit for files that are parsed: parsing takes many times their size in memory."""
 MAXIMUM_NAME: Final = 300
 
 LFS_ADVICE: Final = "is a Git LFS pointer; fetch the file with 'git lfs pull' and import again"
 
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
-_LFS_MAXIMUM: Final = 1024  # bytes that a pointer file may have, by its specification
+_LFS_MAXIMUM: Final = 1024  # bytes: the largest pointer file, by its specification
 _SKIPPED_FOLDERS: Final = frozenset({".git", "__pycache__", "__MACOSX", ".ipynb_checkpoints"})
 _SKIPPED_FILES: Final = frozenset({".DS_Store", "Thumbs.db"})
 
 
 class PathLeavesFolderError(Exception):
-    """A path leads out of the folder that it belongs to, by itself or through a symbolic link."""
+    """Raised for a path that leads out of its folder, by itself or through a symbolic link."""
 
 
 class UnusableFileError(Exception):
-    """A file is missing or cannot be used; the message continues a sentence that begins with its name."""
+    """Raised for a file that is missing or unusable. The message continues a sentence that begins with its name."""
 
 
 @dataclass(slots=True)
 class Listing:
-    """A folder's regular files (path to size in bytes), and what was left out: (path, why)."""
+    """A folder's regular files (path -> size in bytes), and what was left out: (path, reason)."""
 
     sizes: dict[str, int] = field(default_factory=dict)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     total: int = 0
     too_big: str = ""
-    """The first file that is larger than one may be."""
+    """The first file above the size limit."""
 
     def add(self, name: str, size: int) -> None:
-        """Take in one file."""
+        """Add one file."""
         self.sizes[name] = size
         self.total += size
         if size > MAXIMUM_FILE_BYTES and not self.too_big:
             self.too_big = name
 
     def drop(self, name: str) -> None:
-        """Leave out a file, if there is one of that name."""
+        """Remove a file, if it is listed."""
         self.total -= self.sizes.pop(name, 0)
 
     @property
     def excess(self) -> str:
-        """Why the folder is too big to be taken, or an empty text."""
+        """Why the folder is too big to import, or an empty text."""
         if len(self.sizes) > MAXIMUM_TREE_FILES:
             return f"holds more than {MAXIMUM_TREE_FILES} files"
         if self.total > MAXIMUM_TREE_BYTES:
@@ -66,7 +66,7 @@ class Listing:
 
 
 def clean_relative_path(text: str) -> str:
-    """The path in one spelling (``./a//b`` -> ``a/b``). Raises PathLeavesFolderError unless it stays in its folder."""
+    """Normalise a path (``./a//b`` -> ``a/b``). Raises PathLeavesFolderError unless it stays in its folder."""
     path = PurePosixPath(text)
     if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in text or not text.isprintable():
         message = f"{text!r} is not a path inside its folder: use a relative path with '/', without '..'"
@@ -75,9 +75,10 @@ def clean_relative_path(text: str) -> str:
 
 
 def locate(folder: Path, relative: str) -> Path:
-    """The place of ``relative`` below ``folder``, which must be resolved already.
+    """Return the path of ``relative`` below ``folder``, which must already be resolved.
 
-    Raises PathLeavesFolderError where a symbolic link leads out, UnusableFileError where one leads elsewhere inside.
+    Raises PathLeavesFolderError if a symbolic link leads out of the folder, UnusableFileError if one leads elsewhere
+    inside it.
     """
     path = folder / relative
     try:
@@ -92,9 +93,9 @@ def locate(folder: Path, relative: str) -> Path:
 
 
 def regular_file(folder: Path, relative: str, *, limit: int = MAXIMUM_FILE_BYTES) -> Path:
-    """The place of a regular file below ``folder`` that can be read and is no Git LFS pointer.
+    """Return the path of a readable regular file below ``folder`` that is not a Git LFS pointer.
 
-    ``limit`` is its greatest size in bytes. Raises PathLeavesFolderError or UnusableFileError.
+    ``limit`` is the largest permitted size in bytes. Raises PathLeavesFolderError or UnusableFileError.
     """
     path = locate(folder, relative)
     try:
@@ -113,7 +114,7 @@ def regular_file(folder: Path, relative: str, *, limit: int = MAXIMUM_FILE_BYTES
 
 
 def read_regular(folder: Path, relative: str, *, limit: int = MAXIMUM_FILE_BYTES) -> bytes:
-    """The bytes of such a file. Raises PathLeavesFolderError or UnusableFileError."""
+    """Read a file that :func:`regular_file` accepts. Raises PathLeavesFolderError or UnusableFileError."""
     path = regular_file(folder, relative, limit=limit)
     try:
         return path.read_bytes()
@@ -122,7 +123,7 @@ def read_regular(folder: Path, relative: str, *, limit: int = MAXIMUM_FILE_BYTES
 
 
 def is_folder(folder: Path, relative: str) -> bool:
-    """Whether ``relative`` is a real folder below ``folder``. Raises PathLeavesFolderError or UnusableFileError."""
+    """Check that ``relative`` is a real folder below ``folder``. Raises PathLeavesFolderError or UnusableFileError."""
     try:
         return stat.S_ISDIR(locate(folder, relative).lstat().st_mode)
     except OSError:
@@ -130,7 +131,7 @@ def is_folder(folder: Path, relative: str) -> bool:
 
 
 def list_files(folder: Path) -> Listing:
-    """Every regular file below ``folder``; version control, caches and desktop litter are passed over silently.
+    """List every regular file below ``folder``, ignoring version control, caches and files of desktop programs.
 
     Symbolic links, special files and unprintable names are listed as skipped. Stops when the folder is too big.
     """
@@ -154,19 +155,19 @@ def list_files(folder: Path) -> Listing:
 
 
 def pointers_among(folder: Path, sizes: Mapping[str, int]) -> tuple[str, ...]:
-    """Which of the files that :func:`list_files` found below ``folder`` are Git LFS pointers."""
+    """Return the Git LFS pointers among the files that :func:`list_files` found below ``folder``."""
     found = []
     for name, size in sizes.items():
         try:
             if size <= _LFS_MAXIMUM and is_lfs_pointer(folder / name):
                 found.append(name)
         except OSError:
-            continue  # whoever stores the file says that it cannot be read
+            continue  # storing the file reports that it cannot be read
     return tuple(found)
 
 
 def is_lfs_pointer(path: Path) -> bool:
-    """Whether this is what Git LFS leaves where the real file was not fetched. Raises OSError."""
+    """Check for the pointer that Git LFS leaves in place of a file it has not fetched. Raises OSError."""
     with path.open("rb") as file:
         return file.read(len(_LFS_POINTER)) == _LFS_POINTER
 
@@ -176,7 +177,7 @@ def _is_litter_file(name: str) -> bool:
 
 
 def _state(folder: Path, relative: Path, listing: Listing) -> os.stat_result | None:
-    """The state of what is taken; None, and why, for what is left out."""
+    """Return the state of a file or folder to import; otherwise None, with the reason added to ``listing``."""
     name = relative.as_posix()
     state = None
     if not name.isprintable() or "\\" in name or len(name) > MAXIMUM_NAME:

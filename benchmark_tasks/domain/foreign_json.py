@@ -1,6 +1,6 @@
-"""Read JSON that other people wrote, and say of everything that is wrong with it what, where and what to do.
+"""Read untrusted JSON and report every error in it: what is wrong, where, and how to correct it.
 
-pydantic models describe what is expected; how their errors are worded stands here alone. No Django here.
+pydantic models describe what is expected; this module alone words their errors. No Django here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KeyPath: TypeAlias = "tuple[str | int, ...]"
 
 LEAVES_FOLDER: Final = "leaves_folder"
-"""The type of a validation error that concerns more than its own file: a path leads out of its folder."""
+"""Type of the validation error for a path that leads out of its folder; it refuses the whole import."""
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -42,7 +42,7 @@ _WANTED: Final = {
 
 
 class JsonError(ValueError):
-    """The text is not JSON, or not JSON that may be kept. ``line`` and ``column`` start at 1 where known."""
+    """Raised for text that is not JSON or cannot be stored. ``line`` and ``column`` start at 1, None if unknown."""
 
     def __init__(self, message: str, *, line: int | None = None, column: int | None = None) -> None:
         super().__init__(message)
@@ -52,8 +52,8 @@ class JsonError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
-    """One thing that is wrong with a value: its path in the file, and a text that begins with it, without stop."""
+class JsonProblem:
+    """One error: the value's path in the file, and a message that begins with that path and has no full stop."""
 
     path: KeyPath
     message: str
@@ -61,17 +61,17 @@ class Wrong:
 
     @property
     def sentence(self) -> str:
-        """The text with its stop."""
+        """The message with its full stop."""
         return self.message if self.message.endswith("?") else f"{self.message}."
 
     @property
     def key(self) -> str:
-        """The key of the outermost object that it is about."""
+        """The key of the outermost object that the error is in."""
         return str(self.path[0]) if self.path else ""
 
 
 def read_json(content: bytes) -> Any:
-    """The value that ``content`` (UTF-8, a byte order mark is skipped) holds.
+    """Parse ``content`` (UTF-8; a byte order mark is skipped).
 
     Raises JsonError for broken JSON, duplicate keys, NaN and infinities, numbers of more than 40 characters, more than
     1000 keys in one object, nesting deeper than 20, NUL characters and lone surrogates.
@@ -98,7 +98,7 @@ def read_json(content: bytes) -> Any:
 
 
 def places(text: str) -> dict[KeyPath, tuple[int, int]]:
-    """Line and column, from 1, of every value in valid JSON by its path; of a key given twice, of the later one."""
+    """Map the path of every value in valid JSON to its line and column, from 1; the later one of a repeated key."""
     found: dict[KeyPath, tuple[int, int]] = {}
     path: list[str | int] = []
     is_key = False
@@ -126,30 +126,30 @@ def places(text: str) -> dict[KeyPath, tuple[int, int]]:
     return found
 
 
-def wrongs(error: ValidationError, known: Sequence[str] = ()) -> list[Wrong]:
-    """What pydantic found, in our words. ``known`` are the keys that an unknown one may have been meant for."""
-    return [Wrong(each["loc"], _worded(each, known), each["type"]) for each in error.errors()]
+def problems_of(error: ValidationError, known: Sequence[str] = ()) -> list[JsonProblem]:
+    """Word pydantic's errors. ``known`` are the keys that an unknown key may be a misspelling of."""
+    return [JsonProblem(each["loc"], _message_of(each, known), each["type"]) for each in error.errors()]
 
 
 def nearest(wanted: str, known: Sequence[str]) -> str:
-    """``did you mean 'x'?`` when something known resembles ``wanted``, else the known ones (the first ten)."""
+    """Return ``did you mean 'x'?`` if a known name resembles ``wanted``, else the known names (the first ten)."""
     shown = f"known: {', '.join(known[:10])}{', ...' if len(known) > 10 else ''}"
-    return _meant(wanted, known) or shown
+    return _suggestion(wanted, known) or shown
 
 
 def unknown_key(path: KeyPath, known: Sequence[str]) -> str:
-    """What is said of a key that nobody knows."""
-    advice = _meant(str(path[-1]), known) or "remove it or correct its spelling"
+    """Return the message for an unknown key."""
+    advice = _suggestion(str(path[-1]), known) or "remove it or correct its spelling"
     return f"{shown_path(path)} is an unknown key; {advice}"
 
 
-def _meant(wanted: str, known: Sequence[str]) -> str:
+def _suggestion(wanted: str, known: Sequence[str]) -> str:
     close = get_close_matches(wanted.lower()[:100], known, n=1)
     return f"did you mean {close[0]!r}?" if close else ""
 
 
 def shown_path(path: KeyPath) -> str:
-    """``implementations[0].check``; the empty path is the file itself."""
+    """Format a path as ``implementations[0].check``; the empty path is the file itself."""
     shown = ""
     for step in path:
         plain = str(step) if str(step).isprintable() and len(str(step)) <= _SHOWN else ascii(step)[:_SHOWN]
@@ -157,17 +157,17 @@ def shown_path(path: KeyPath) -> str:
     return shown or "the file"
 
 
-def given(value: Any) -> Any:
-    """``value`` without the keys that hold null, which count as not given."""
+def without_nulls(value: Any) -> Any:
+    """Return ``value`` without the keys whose value is null, which count as not given."""
     if isinstance(value, dict):
-        return {key: given(item) for key, item in value.items() if item is not None}
-    return [given(item) for item in value] if isinstance(value, list) else value
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _worded(error: ErrorDetails, known: Sequence[str]) -> str:
+def _message_of(error: ErrorDetails, known: Sequence[str]) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if isinstance(error["input"], str) and kind in ("too_short", "too_long"):
-        # What pydantic says of a text that one of our own functions has looked at before.
+        # pydantic reports this type for a text that one of our own validators has checked before.
         kind = f"string_{kind}"
     subject, shown = shown_path(error["loc"]), f"not {_kind_of(error['input'])}"
     if kind == "extra_forbidden":
@@ -190,7 +190,7 @@ def _worded(error: ErrorDetails, known: Sequence[str]) -> str:
 
 
 def _kind_of(value: object) -> str:
-    """What stands in a value's place: itself if it is short."""
+    """Return the value itself if it is short, else its kind or its beginning."""
     shown = json.dumps(value) if isinstance(value, str | int | float | bool | None) else _KINDS.get(type(value), "this")
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
 

@@ -1,7 +1,7 @@
-"""Where a task's goal definition lies in a source file. No Django here.
+"""Find a task's goal definition (the masked function) in a source file. No Django here.
 
-The importer, which decides whether a task is runnable, and the reader of answers, which puts one into the goal's
-place, ask the same function.
+The importer, which decides whether a task is runnable, and the code that puts an answer into the goal's place both use
+:func:`find_goal`.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class FoundGoal:
-    """Where the goal is: its definition, the module-level statement around it, and its lines (from 1, inclusive).
+    """Position of the goal: its definition, the module-level statement around it, and its lines (from 1, inclusive).
 
     ``first_line`` is the first decorator's, ``def_line`` that of ``def`` or ``class``; ``last_line`` includes comments
-    that are indented like the body and follow it. Whole lines belong to the definition: Python's grammar lets nothing
-    else stand on them.
+    that are indented like the body and follow it. The definition consists of whole lines: Python's grammar allows
+    nothing else on them.
     """
 
     source: Source
@@ -57,23 +57,23 @@ class FoundGoal:
 
     @property
     def text(self) -> str:
-        """The goal's lines exactly as they stand in the file (decorators, indentation and line ends)."""
+        """The goal's lines exactly as in the file (decorators, indentation and line ends)."""
         return "".join(self.source.lines[self.first_line - 1 : self.last_line])
 
 
 def find_goal(content: bytes, goal: Goal) -> FoundGoal:
-    """The goal definition in the file ``content``.
+    """Find the goal definition in the file ``content``.
 
-    A function is looked for at module level, a method in its class, in the order in which Python would bind them: the
+    A function is searched for at module level, a method in its class, in the order in which Python binds them: the
     last one wins, and ``if``, ``try``, ``with`` and loops belong to the scope around them. Property setters and
-    deleters are passed over. Upstream's info.json names no class, or the function itself, for some methods and nested
+    deleters are ignored. Upstream's info.json names no class, or the function itself, for some methods and nested
     functions: then the only definition of that name anywhere is taken.
 
-    Raises SourceError when there is none, or several under conditions of which any may be bound, and for a file that
-    cannot be read (see :func:`~benchmark_tasks.domain.python_source.read_source`).
+    Raises SourceError if there is none, if there are several under conditions and any of them may be bound, and for a
+    file that cannot be read (see :func:`~benchmark_tasks.domain.python_source.read_source`).
     """
     source = read_source(content)
-    node = _in_its_place(source.tree, goal) or _only_one(source.tree, goal)
+    node = _at_named_place(source.tree, goal) or _only_definition(source.tree, goal)
     if node is None:
         raise SourceError(_missing(source.tree, goal))
     return FoundGoal(
@@ -87,13 +87,13 @@ def find_goal(content: bytes, goal: Goal) -> FoundGoal:
 
 
 def defines_function(content: bytes, name: str) -> bool:
-    """Whether the file defines a plain function called ``name`` at module level. Raises SourceError."""
+    """Check that the file defines a plain function called ``name`` at module level. Raises SourceError."""
     definitions = _definitions(parse_source(content).body)
     return any(isinstance(node, ast.FunctionDef) and node.name == name for node, _ in definitions)
 
 
-def _in_its_place(tree: ast.Module, goal: Goal) -> Definition | None:
-    """The goal where its class and function names say that it is, or None."""
+def _at_named_place(tree: ast.Module, goal: Goal) -> Definition | None:
+    """Find the goal by its class and function names; None if it is not there."""
     if goal.class_name == goal.function:
         return _bound(tree.body, goal.function, classes=True)
     body = tree.body
@@ -106,7 +106,7 @@ def _in_its_place(tree: ast.Module, goal: Goal) -> Definition | None:
 
 
 def _bound(body: Sequence[ast.stmt], name: str, *, classes: bool) -> Definition | None:
-    """The definition that ``name`` is bound to after ``body`` has run, as far as the text alone tells."""
+    """Return the definition that ``name`` is bound to after ``body`` has run, judged by the text alone."""
     candidates = [
         (node, is_certain)
         for node, is_certain in _definitions(body)
@@ -118,13 +118,13 @@ def _bound(body: Sequence[ast.stmt], name: str, *, classes: bool) -> Definition 
     if not is_certain and len(candidates) > 1:
         lines = ", ".join(str(candidate.lineno) for candidate, _ in candidates)
         raise SourceError(
-            f"defines {name!r} several times under conditions (lines {lines}), so it cannot be told which one is meant"
+            f"defines {name!r} several times under conditions (lines {lines}), so it is not clear which one is meant"
         )
     return node
 
 
 def _definitions(body: Sequence[ast.stmt]) -> Iterator[tuple[Definition, bool]]:
-    """Definitions in one scope, in order; not certain are those under ``if``, ``try``, loops, ``with``, ``match``."""
+    """Yield (definition, is certain) for one scope; those under ``if``, ``try``, loops, ``with``, ``match`` are not."""
     pending: list[tuple[ast.AST, bool]] = [(statement, True) for statement in reversed(body)]
     while pending:
         node, is_certain = pending.pop()
@@ -135,15 +135,15 @@ def _definitions(body: Sequence[ast.stmt]) -> Iterator[tuple[Definition, bool]]:
 
 
 def _is_accessor(node: Definition) -> bool:
-    """Whether this is ``@x.setter`` or ``@x.deleter``, which go with a property but are not it."""
+    """Check for ``@x.setter`` or ``@x.deleter``, which belong to a property but do not define it."""
     return any(
         isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter")
         for decorator in node.decorator_list
     )
 
 
-def _only_one(tree: ast.Module, goal: Goal) -> Definition | None:
-    """The only definition of the goal's name, wherever it is; None where info.json names a class to find it in."""
+def _only_definition(tree: ast.Module, goal: Goal) -> Definition | None:
+    """Return the only definition of the goal's name in the file; None if info.json names a class for it."""
     if goal.class_name not in ("", goal.function):
         return None
     everywhere = [node for node in ast.walk(tree) if is_definition(node) and node.name == goal.function]
@@ -152,7 +152,7 @@ def _only_one(tree: ast.Module, goal: Goal) -> Definition | None:
 
 
 def _missing(tree: ast.Module, goal: Goal) -> str:
-    """What is missing, with a hint for the author where the name is a method of some class in the file."""
+    """Word what is missing, with a hint for the author if a class in the file has a method of that name."""
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     owners = sorted({owner.name for owner in classes if _has_method(owner, goal.function)})
     hint = f" (class_name may have to be one of: {', '.join(owners)})" if owners else ""

@@ -1,4 +1,4 @@
-"""Importing a suite folder: read it whole, then store every paper that can be read."""
+"""Import a suite folder: read all of it, then store every paper that can be read."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import did, or would do. ``version`` is None when nothing changed.
+    """Result of an import, or of a dry run. ``version`` is None if nothing changed.
 
-    ``not_runnable`` maps task slugs to reasons. ``left_out`` are the folders of papers with errors of form: what the
-    suite had of them before, it still has.
+    ``not_runnable`` maps task slugs to reasons. ``left_out`` are the folders of papers with errors of form; the suite
+    keeps the tasks that it had of them before.
     """
 
     suite: Suite
@@ -57,7 +57,7 @@ class ImportReport:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The slugs of all tasks that the suite has now, in alphabetical order."""
+        """The slugs of the suite's current tasks, in alphabetical order."""
         return tuple(sorted({*self.created, *self.changed, *self.unchanged}, key=_in_order))
 
 
@@ -72,15 +72,17 @@ def import_suite(
     with_overlays: bool = True,
     read_papers: bool = False,
 ) -> ImportReport:
-    """Import a suite folder as the suite ``slug``, made if there is none; same content changes nothing.
+    """Import a suite folder as the suite ``slug``, which is created if missing; same content changes nothing.
 
-    The overlays that are shipped for the suite are applied unless ``with_overlays`` is false. Tasks with missing or
-    unusable files are stored as not runnable, papers with errors of form are left out. ``actor`` is handed to the
-    ``suite_imported`` signal; a dry run stores nothing. Raises ImportRefusedError with every problem for errors that
-    concern the whole folder (see SuiteFolder.refused), and with ``strict`` for any error of form. ``read_papers`` reads
-    every paper, some seconds each, and adds a problem for each that models cannot read.
+    The overlays shipped for the suite are applied unless ``with_overlays`` is false. Tasks with missing or unusable
+    files are stored as not runnable, papers with errors of form are left out. ``actor`` is passed to the
+    ``suite_imported`` signal; a dry run stores nothing. ``read_papers`` reads every paper, some seconds each, and adds
+    a problem for each that models cannot read.
+
+    Raises ImportRefusedError with every problem for errors that concern the whole folder (see SuiteFolder.refused), and
+    with ``strict`` for any error of form.
     """
-    # Here, since pages import this module for what is shipped, and need pydantic for nothing.
+    # Imported here: pages import this module for what is shipped, and do not need pydantic.
     from benchmark_tasks.domain.overlays import NO_OVERLAYS, Overlays
     from benchmark_tasks.domain.suite_folder import read_suite, suite_root
 
@@ -90,10 +92,10 @@ def import_suite(
         read.problems.insert(0, ImportProblem(slug, message, whole=True))
     if len(title) > 120:
         read.problems.insert(0, ImportProblem("--title", "is longer than 120 characters", whole=True))
-    _refuse_faulty(read, strict=strict)
-    # Files first: should the transaction fail, the store merely holds content that no row names.
-    papers = _stored(read, _Keeper(dry_run=dry_run))
-    _refuse_faulty(read, strict=strict)
+    _refuse_errors(read, strict=strict)
+    # Files first: if the transaction fails, the store merely holds content that no row refers to.
+    papers = _stored(read, _ContentWriter(dry_run=dry_run))
+    _refuse_errors(read, strict=strict)
     if read_papers:
         read.problems.extend(_unreadable(read, dry_run=dry_run))
     with transaction.atomic():
@@ -101,7 +103,7 @@ def import_suite(
         if slug == FACTS_SUITE:
             load_facts(actor=actor)
         suite = _store_suite(slug, title, read)
-        kept = _kept(suite, read)
+        kept = _kept_papers(suite, read)
         if slug == FACTS_SUITE:
             papers += facts_papers(without={paper.slug for paper, _ in papers} | kept)
         changes = store_papers(suite=suite, papers=papers, kept=kept, news=_news(suite, read), actor=actor)
@@ -110,17 +112,17 @@ def import_suite(
     return report
 
 
-def _refuse_faulty(read: SuiteFolder, *, strict: bool) -> None:
-    if read.refused or (strict and read.faulty):
+def _refuse_errors(read: SuiteFolder, *, strict: bool) -> None:
+    if read.refused or (strict and read.has_errors):
         raise ImportRefusedError(read.problems)
 
 
-def _stored(read: SuiteFolder, keeper: _Keeper) -> list[NewPaper]:
-    """The contents of all papers; one whose files cannot be read after all is left out."""
+def _stored(read: SuiteFolder, writer: _ContentWriter) -> list[NewPaper]:
+    """Store the files of all papers and return their rows; a paper whose files cannot be read is left out."""
     found = []
     for paper in tuple(read.papers):
         try:
-            found.append(_paper_content(paper, keeper))
+            found.append(_paper_content(paper, writer))
         except OSError as error:
             folder = paper.info.folder_name
             where = _inside(error.filename, paper.path, folder)
@@ -131,7 +133,7 @@ def _stored(read: SuiteFolder, keeper: _Keeper) -> list[NewPaper]:
 
 
 def _unreadable(read: SuiteFolder, *, dry_run: bool) -> Iterator[ImportProblem]:
-    """A problem for each paper whose file models and judges cannot read."""
+    """Yield a problem for each paper whose file models and judges cannot read."""
     for paper in read.papers:
         if paper.paper_file is None:
             continue
@@ -143,13 +145,13 @@ def _unreadable(read: SuiteFolder, *, dry_run: bool) -> Iterator[ImportProblem]:
 
 
 def _inside(filename: object, folder: Path, shown: str) -> str:
-    """The file that an error is about, as people find it in the suite's folder."""
+    """Return the path of the file that an error names, relative to the suite's folder."""
     name, prefix = str(filename), f"{folder}/"
     return f"{shown}/{name.removeprefix(prefix)}" if name.startswith(prefix) else shown
 
 
-def _kept(suite: Suite, read: SuiteFolder) -> set[str]:
-    """The left-out papers that the suite has: a misprint in a file takes no task away."""
+def _kept_papers(suite: Suite, read: SuiteFolder) -> set[str]:
+    """Return the slugs of left-out papers that the suite already has: a mistake in a file removes no task."""
     current = current_version(suite)
     known = Paper.objects.filter(suite=suite, slug__in=read.left_out, tasks__revisions__suite_versions=current)
     return set(known.values_list("slug", flat=True)) if current else set()
@@ -172,7 +174,7 @@ def _store_suite(slug: str, title: str, read: SuiteFolder) -> Suite:
 
 
 def _news(suite: Suite, read: SuiteFolder) -> str:
-    """The author's newest changelog line, unless an earlier version shows it already."""
+    """Return the author's newest changelog line, unless the current version shows it already."""
     newest = read.info.changelog[-1] if read.info.changelog else ""
     current = current_version(suite)
     return "" if current is not None and newest in current.changes else newest
@@ -195,38 +197,38 @@ def _report(suite: Suite, changes: SuiteChanges, read: SuiteFolder) -> ImportRep
 
 
 @dataclass(frozen=True, slots=True)
-class _Keeper:
-    """Puts files into the content store; in a dry run it only says under which hash."""
+class _ContentWriter:
+    """Writes files to the content store and returns their hashes; in a dry run it only computes the hashes."""
 
     dry_run: bool = False
 
     def tree(self, files: Mapping[str, Content]) -> str:
-        """The hash of a folder. Raises OSError."""
+        """Store a folder and return its hash. Raises OSError."""
         return tree_hash(files) if self.dry_run else put_tree(files)
 
     def file(self, content: Content | None) -> str:
-        """The hash of a file, empty without one. Raises OSError."""
+        """Store a file and return its hash, empty without a file. Raises OSError."""
         if content is None:
             return ""
         return file_hash(content) if self.dry_run else put_file(content)
 
     def kept(self, tree: str, files: Mapping[str, Content]) -> Mapping[str, Content]:
-        """The files of a folder that was kept, from where they cannot change and take no second room."""
+        """Return a stored folder's files in the content store: they cannot change there and can be linked."""
         return files if self.dry_run else dict(tree_files(tree))
 
 
-def _paper_content(paper: PaperFolder, keeper: _Keeper) -> NewPaper:
-    """Everything that is stored of a paper. Raises OSError where a file cannot be read or kept."""
+def _paper_content(paper: PaperFolder, writer: _ContentWriter) -> NewPaper:
+    """Store a paper's files and return its rows, unsaved. Raises OSError if a file cannot be read or stored."""
     repository: Mapping[str, Content] = {}
     if paper.repository is not None:
         repository = {**{name: paper.repository / name for name in paper.repository_files}, **paper.cut_files}
     hashes = {
-        "repository_hash": keeper.tree(repository) if repository else "",
-        "paper_hash": keeper.file(paper.paper_file),
-        "dockerfile_hash": keeper.file(paper.dockerfile),
+        "repository_hash": writer.tree(repository) if repository else "",
+        "paper_hash": writer.file(paper.paper_file),
+        "dockerfile_hash": writer.file(paper.dockerfile),
     }
     if repository:
-        repository = keeper.kept(hashes["repository_hash"], repository)
+        repository = writer.kept(hashes["repository_hash"], repository)
     info = paper.info
     row = Paper(
         slug=info.slug,
@@ -238,17 +240,17 @@ def _paper_content(paper: PaperFolder, keeper: _Keeper) -> NewPaper:
         repository_address=info.repo_url,
         repository_folder=info.repo_folder_name,
     )
-    return row, [_task_content(task, repository, hashes, keeper) for task in paper.tasks]
+    return row, [_task_content(task, repository, hashes, writer) for task in paper.tasks]
 
 
 def _grading_tree(
     repository: Mapping[str, Content], goal_file: str, grading: GradingFiles | UpstreamFiles, settings: dict[str, Any]
 ) -> dict[str, Content]:
-    """What grading needs, as it lies in the content store.
+    """Assemble the files that grading needs, as the content store holds them.
 
-    ``reference/`` is the masked repository with the golden file in the goal file's place; beside it is ``check.json``,
-    so that a changed comparison, limit or test changes the hash as well. A sealed task has ``cases.py`` and ``run.py``
-    too; an upstream task's test is part of the repository.
+    ``reference/`` is the masked repository with the golden file in place of the goal file. ``check.json`` beside it
+    makes a changed comparison, limit or test change the hash as well. A sealed task also has ``cases.py`` and
+    ``run.py``; an upstream task's test is part of the repository.
     """
     reference = {**repository, goal_file: grading.golden}
     tree: dict[str, Content] = {f"reference/{name}": content for name, content in reference.items()}
@@ -260,13 +262,13 @@ def _grading_tree(
 
 
 def _task_content(
-    task: TaskFolder, repository: Mapping[str, Content], hashes: dict[str, str], keeper: _Keeper
+    task: TaskFolder, repository: Mapping[str, Content], hashes: dict[str, str], writer: _ContentWriter
 ) -> TaskRevision:
     info = task.info
     settings = info.check.settings if info.check else {}
     grading_hash = ""
     if task.grading is not None:
-        grading_hash = keeper.tree(_grading_tree(repository, info.goal_file, task.grading, settings))
+        grading_hash = writer.tree(_grading_tree(repository, info.goal_file, task.grading, settings))
     return TaskRevision(
         task=Task(index=info.index),
         category=Category(slug=info.category) if info.category else None,

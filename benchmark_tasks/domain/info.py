@@ -1,6 +1,6 @@
 """Read a suite folder: upstream's ``info.json`` format with the optional keys protocol, environment and check.
 
-Everything that is wrong is listed with its line. No Django here. The traps of upstream's files:
+Every error is listed with its line. No Django here. Peculiarities of upstream's files:
 docs/design/published-numbers.md.
 """
 
@@ -21,7 +21,15 @@ from benchmark_tasks.domain.folders import (
     clean_relative_path,
     read_regular,
 )
-from benchmark_tasks.domain.foreign_json import LEAVES_FOLDER, JsonError, given, places, read_json, unknown_key, wrongs
+from benchmark_tasks.domain.foreign_json import (
+    LEAVES_FOLDER,
+    JsonError,
+    places,
+    problems_of,
+    read_json,
+    unknown_key,
+    without_nulls,
+)
 from benchmark_tasks.domain.problems import ImportProblem
 from benchmark_tasks.facts.categories import UnknownCategoryError, normalise
 from benchmark_tasks.facts.lmr_bench import lmr_bench
@@ -47,7 +55,7 @@ def _clean_path(text: str) -> str:
 
 
 def _web_address(text: str) -> str:
-    """Anything that a browser would run or open locally is refused."""
+    """Accept only http and https, and nothing that a browser would run or open locally."""
     try:
         parts = urlsplit(text)
     except ValueError:
@@ -66,7 +74,7 @@ def _category(text: str) -> str:
 
 
 def _instance_id(value: object) -> str:
-    """Upstream has numbers, and one text; the texts here are short and printable."""
+    """Accept a number, as upstream has, or a short printable text."""
     text = str(value).strip() if type(value) in (int, str) else ""
     if value != "" and (not text or len(text) > 40 or not text.isprintable()):
         raise ValueError("must be a number or a short text")
@@ -97,26 +105,26 @@ _Tolerance = Annotated[float, Field(ge=0, le=1e300)]
 
 
 class _Info(BaseModel):
-    """Unknown keys are kept, to be remarked on."""
+    """Base of models that keep unknown keys, which are then reported."""
 
     model_config = ConfigDict(strict=True, extra="allow", str_strip_whitespace=True, frozen=True)
 
 
 class StrictInfo(_Info):
-    """Unknown keys are refused: one that is misspelt would else leave its default in place."""
+    """Base of models that refuse unknown keys: a misspelt key would otherwise leave its default in force."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class EquivalentMutant(StrictInfo):
-    """A change of the golden function, as the audit writes it, and why nobody could tell it from the original."""
+    """A change of the golden function, as the audit writes it, and why it behaves like the original."""
 
     mutant: Annotated[str, StringConstraints(min_length=1, max_length=300)]
     reason: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 
 
 class Rule(StrictInfo):
-    """How outputs are compared. What is not given is the default's."""
+    """How outputs are compared. Missing values are those of the default rule."""
 
     exact: bool | None = None
     rtol: _Tolerance | None = None
@@ -131,7 +139,7 @@ class Rule(StrictInfo):
         return self
 
     def complete(self, base: dict[str, Any]) -> dict[str, Any]:
-        """The rule with everything that it does not say from ``base``: tolerances alone make it inexact."""
+        """Return the rule with missing values from ``base``. Tolerances without ``exact`` make the rule inexact."""
         rule = base | self.model_dump(exclude_none=True)
         tolerant = self.rtol is not None or self.atol is not None
         return rule | ({"exact": False} if tolerant and self.exact is None else {})
@@ -168,7 +176,7 @@ class CheckInfo(StrictInfo):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What grading needs, every default written out. Equivalent mutants are none of it: they change no grade."""
+        """The settings of grading with every default filled in. Equivalent mutants change no grade and are left out."""
         default = self.comparison.default.complete(DEFAULT_RULE)
         outputs = {name: rule.complete(default) for name, rule in self.comparison.outputs.items()}
         return {
@@ -184,11 +192,11 @@ _CHECK_KEYS: Final = (*CheckInfo.model_fields, *Rule.model_fields, *EquivalentMu
 
 
 class TaskInfo(_Info):
-    """What info.json says of one masked function. Texts that it leaves out are empty.
+    """One masked function in info.json. Missing texts are empty.
 
-    ``category`` is one of the nine slugs or empty. ``class_name`` is empty for a module-level function, equal to
-    ``goal_function`` where the whole class is masked. Paths are clean and relative: goal file and retrieval context
-    to the repository, the others to the paper's folder. ``slug`` and ``line`` are the reader's.
+    ``category`` is one of the nine slugs or empty. ``class_name`` is empty for a module-level function, and equal to
+    ``goal_function`` if the whole class is masked. Paths are clean and relative: goal file and retrieval context
+    to the repository, the others to the paper's folder. ``slug`` and ``line`` are added when the file is read.
     """
 
     slug: str
@@ -212,7 +220,7 @@ class TaskInfo(_Info):
     @model_validator(mode="before")
     @classmethod
     def _defaults(cls, value: Any) -> Any:
-        """Upstream's own files declare no check, no protocol and no environment: that is the operator's to choose."""
+        """Fill in protocol and environment. Upstream's own files have neither, nor a check: the operator chooses."""
         if not isinstance(value, dict):
             return value
         protocol = value.get("protocol", "sealed" if "check" in value else "upstream")
@@ -220,7 +228,7 @@ class TaskInfo(_Info):
 
     @model_validator(mode="after")
     def _one_context(self) -> TaskInfo:
-        """Upstream spells the key in two ways."""
+        """Refuse two different contexts: upstream spells the key in two ways."""
         context, content = self.retrieval_context, self.retrieval_content
         if context and content and context != content:
             raise ValueError("has both retrieval_context and retrieval_content, and they differ; keep one")
@@ -228,17 +236,17 @@ class TaskInfo(_Info):
 
     @property
     def context(self) -> list[str]:
-        """The files that a system is pointed to."""
+        """The files given to a system as context."""
         return self.retrieval_context or self.retrieval_content
 
     @property
     def mutants(self) -> list[EquivalentMutant]:
-        """They lie in the check where there is one."""
+        """Equivalent mutants, which are part of the check if there is one."""
         return self.check.equivalent_mutants if self.check else self.equivalent_mutants
 
 
 class PaperInfo(_Info):
-    """What info.json says of a paper. ``slug`` and ``folder_name`` are the real folder's, not what the file claims."""
+    """One paper in info.json. ``slug`` and ``folder_name`` are the actual folder's, not the file's."""
 
     slug: str
     folder_name: str
@@ -260,7 +268,7 @@ class PaperInfo(_Info):
 
 
 class SuiteInfo(_Info):
-    """What suite.json says."""
+    """The content of suite.json."""
 
     title: _Short = ""
     description: Annotated[str, StringConstraints(max_length=5000)] = ""
@@ -270,9 +278,9 @@ class SuiteInfo(_Info):
 
 
 class InfoFile:
-    """A JSON file of a suite folder while it is read. What is wrong with it is added to ``problems``.
+    """A JSON file of a suite folder while it is read. Its errors are added to ``problems``.
 
-    Errors of a file that is about all papers refuse the ``whole`` import.
+    With ``whole``, for a file that concerns all papers, errors refuse the whole import.
     """
 
     def __init__(
@@ -283,10 +291,10 @@ class InfoFile:
         self._whole = whole
         self._places: dict[KeyPath, tuple[int, int]] = {}
         self.value: Any = None
-        """What it holds, without the keys that hold null; None where it cannot be read."""
+        """The file's value, without keys whose value is null; None if the file cannot be read."""
         try:
             content = read_regular(folder, name, limit=MAXIMUM_SOURCE_BYTES)
-            self.value = given(read_json(content))
+            self.value = without_nulls(read_json(content))
             self._places = places(content.decode("utf-8-sig"))
         except JsonError as error:
             problems.append(ImportProblem(shown, error.message, error.line, error.column, whole=whole))
@@ -296,37 +304,37 @@ class InfoFile:
             problems.append(ImportProblem(shown, str(error), whole=True))
 
     def validated(self, model: type[_Model], more: dict[str, Any]) -> _Model | None:
-        """The value, with what the reader adds to it, as ``model``; None where anything is wrong."""
+        """Return the value, with the keys ``more`` added, as ``model``; None if there is any error."""
         if self.value is None:
             return None
         try:
             return model.model_validate(self.value | more if isinstance(self.value, dict) else self.value)
         except ValidationError as error:
-            for wrong in wrongs(error, _CHECK_KEYS):
-                self.complain(wrong.path, wrong.message, whole=wrong.kind == LEAVES_FOLDER)
+            for wrong in problems_of(error, _CHECK_KEYS):
+                self.report_problem(wrong.path, wrong.message, whole=wrong.kind == LEAVES_FOLDER)
             return None
 
-    def complain(self, path: KeyPath, message: str, *, fatal: bool = True, whole: bool = False) -> None:
-        """Report a problem at ``path``, or at what is nearest around it."""
+    def report_problem(self, path: KeyPath, message: str, *, fatal: bool = True, whole: bool = False) -> None:
+        """Add a problem at ``path``, or at the nearest value that contains it."""
         line, column = self.place(path)
         self._problems.append(
             ImportProblem(self._shown, message, line, column, fatal, whole or (fatal and self._whole))
         )
 
     def place(self, path: KeyPath) -> tuple[int, int]:
-        """Where the value at ``path`` begins, or the one around it."""
+        """Return the line and column where the value at ``path``, or the nearest one that contains it, begins."""
         known = (path[:length] for length in range(len(path), -1, -1) if path[:length] in self._places)
         return self._places.get(next(known, ()), (1, 1))
 
-    def remark_unknown(self, found: BaseModel, path: KeyPath = ()) -> None:
-        """Say which keys nobody knows: one that is misspelt would else be ignored in silence."""
+    def report_unknown_keys(self, found: BaseModel, path: KeyPath = ()) -> None:
+        """Report unknown keys: a misspelt key would otherwise be ignored silently."""
         for key in found.model_extra or {}:
             message = unknown_key((*path, key), tuple(type(found).model_fields))
-            self.complain((*path, key), f"{message} (ignored)", fatal=False)
+            self.report_problem((*path, key), f"{message} (ignored)", fatal=False)
 
 
 def read_paper_info(folder: Path, *, slug: str, problems: list[ImportProblem]) -> PaperInfo | None:
-    """``info.json`` of the paper in ``folder``; None where it is wrong, with everything that is in ``problems``."""
+    """Read ``info.json`` of the paper in ``folder``; add errors to ``problems`` and return None if there are any."""
     file = InfoFile(folder, INFO_FILE, shown=f"{folder.name}/{INFO_FILE}", problems=problems)
     more: dict[str, Any] = {"slug": slug, "folder_name": folder.name}
     tasks = file.value.get("implementations") if isinstance(file.value, dict) else None
@@ -341,8 +349,8 @@ def read_paper_info(folder: Path, *, slug: str, problems: list[ImportProblem]) -
     if info is None:
         return None
     for number, task in enumerate(info.implementations):
-        file.remark_unknown(task, ("implementations", number))
-    file.remark_unknown(info)
+        file.report_unknown_keys(task, ("implementations", number))
+    file.report_unknown_keys(info)
     return info.model_copy(
         update={
             "paper_name": info.paper_name or folder.name,
@@ -352,7 +360,7 @@ def read_paper_info(folder: Path, *, slug: str, problems: list[ImportProblem]) -
 
 
 def _with_category(task: TaskInfo, folder_name: str) -> TaskInfo:
-    """The task with the category that the facts know for it, where its file gives none."""
+    """Return the task with the category from the shipped facts if its file has none."""
     if task.category:
         return task.model_copy(update={"category_source": "upstream"})
     paper = lmr_bench().paper_of_folder(folder_name)

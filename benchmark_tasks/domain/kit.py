@@ -1,4 +1,4 @@
-"""The task kit: one archive with everything a system is given, and nothing that grades it."""
+"""Build the task kit: one archive with everything a system is given, and nothing that grades it."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ _NOT_IN_KIT: Final = frozenset(
     | {".safetensors", ".7z", ".bz2", ".gz", ".rar", ".tar", ".tgz", ".whl", ".xz", ".zip", ".eot", ".gif", ".ico"}
     | {".jpeg", ".jpg", ".mp4", ".pdf", ".png", ".tiff", ".ttf", ".woff", ".woff2"}
 )
-"""Weights, arrays, archives, media and publications of a repository: they say nothing of the code, and make most of its
-size. Publications lie in ``papers/``."""
+"""Weights, arrays, archives, media and publications of a repository: they are not code and make up most of its size.
+Publications are in ``papers/``."""
 _README: Final = """\
 # {title}, version {number}: task kit
 
 {count} tasks from {papers} papers. Each task is one function (or method, or class) whose body was removed from a
 research repository. Implement it from the paper and the surrounding code.
 
-- `tasks.json`: every task with its instruction, its category and the place of the masked definition.
-- `repositories/<paper>/`: the masked repositories, without data, weights, archives, media and files of more than 1 MB,
-  which `left-out.txt` lists where there are any. Your code finds them when it is tested.
+- `tasks.json`: every task with its instruction, its category and the position of the masked definition.
+- `repositories/<paper>/`: the masked repositories, without data, weights, archives, media and files of more than 1 MB.
+  `left-out.txt` lists these files, if there are any; they are present when your code is tested.
 - `papers/`: the publications.
 - `example-bundle/`: a bundle in the right shape; its answers are the masked stubs, which change nothing.
 
-To take part, put your answers into the places that `example-bundle/` shows, one `answer.py` (the definition alone,
-with the imports and helpers that it needs) or one `answer.diff` (a unified diff against the masked repository) for
-each task, write your system and its model into `submission.json`, pack the bundle as .zip or .tar.gz, and upload it.
-The page `/docs/submitting/` of the site where you found this kit explains all of it, with a complete example.
+To take part, add your answers as in `example-bundle/`: for each task one `answer.py` (the definition alone, with the
+imports and helpers that it needs) or one `answer.diff` (a unified diff against the masked repository). Write your
+system and its model into `submission.json`, pack the bundle as .zip or .tar.gz, and upload it. The page
+`/docs/submitting/` of the site where you found this kit explains this, with a complete example.
 
 How answers are tested: `tasks.json` names each task's protocol.
 
@@ -63,27 +63,27 @@ How answers are tested: `tasks.json` names each task's protocol.
 _PROTOCOLS: Final = {
     Protocol.SEALED: """\
 - `sealed` ({count} of {total} tasks): your code runs alone in a box, and what it returns is compared outside of it. The
-  tests, their inputs and the reference implementations are not part of this kit. Where `unit_test_file` names a test of
-  the benchmark's authors, it may be run beside; it counts nowhere.
+  tests, their inputs and the reference implementations are not part of this kit. If `unit_test_file` names a test of
+  the benchmark's authors, that test may be run as well; its result does not count.
 """,
     Protocol.UPSTREAM: """\
 - `upstream` ({count} of {total} tasks): the unit test that the benchmark's authors publish, named by `unit_test_file`,
-  is run from the root of the repository, where you find it and may run it. It is no part of an answer, and neither is
-  its data; where the masked function stands in the test file itself, that function alone is replaced. A public test
-  that compares results itself proves less than a sealed one, so pages name the protocol beside each result. Reference
+  is run from the root of the repository; it is there, and you may run it. Neither the test nor its data are part of an
+  answer; if the masked function is in the test file itself, that function alone is replaced. A public test that
+  compares results itself proves less than a sealed one, so pages name the protocol beside each result. Reference
   implementations are not part of this kit.
 """,
 }
 
 
 class KitUnavailableError(Exception):
-    """The suite version has no task with code, so there is nothing to download."""
+    """Raised for a suite version without a task that has code: there is nothing to download."""
 
 
 def build_kit(suite_version: SuiteVersion) -> Path:
-    """The version's archive below ``DATA_DIR/kits``, made on first use; equal content gives equal bytes.
+    """Return the version's archive below ``DATA_DIR/kits``, built on first use; equal content gives equal bytes.
 
-    Tasks that are not runnable are left out. Raises KitUnavailableError when that leaves none.
+    Tasks with a reason not to be runnable are left out. Raises KitUnavailableError if no task is left.
     """
     revisions = [revision for revision in revisions_of(suite_version) if not revision.not_runnable_reasons]
     if not revisions:
@@ -157,7 +157,7 @@ def _readme(version: SuiteVersion, revisions: list[TaskRevision], papers: int) -
 
 
 def example_answer(revision: TaskRevision) -> str:
-    """The masked stub in ``answer.py`` form: the definition alone, at the left margin."""
+    """Return the masked stub as an ``answer.py``: the definition alone, without indentation."""
     source = revision.masked_source
     # Not textwrap.dedent: a docstring line at the margin would keep it from dedenting anything.
     indent = source[: len(source) - len(source.lstrip())]

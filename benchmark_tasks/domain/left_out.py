@@ -1,4 +1,4 @@
-"""The tasks that no percentage counts, and how pages and commands say so. Which they are: TaskRevision.why_left_out."""
+"""List the tasks that no percentage counts, and word it for pages and commands. The rule: TaskRevision.why_left_out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
-from benchmark_tasks.domain.problems import general
+from benchmark_tasks.domain.problems import general_reason
 from benchmark_tasks.enums import AuditState
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
 
 
-# typing's own is unknown to pydantic before Python 3.12.
+# Before Python 3.12, pydantic does not accept typing's own TypedDict.
 class LeftOut(TypedDict):
     """A task (its slug) that no percentage counts, and why."""
 
@@ -25,24 +25,24 @@ class LeftOut(TypedDict):
 
 
 def tasks_left_out(revisions: Iterable[TaskRevision]) -> list[LeftOut]:
-    """Those of ``revisions`` that no percentage counts, in their order."""
+    """List the ``revisions`` that no percentage counts, in their order."""
     return [{"task": each.task.slug, "why": each.why_left_out} for each in revisions if each.why_left_out]
 
 
 def audited_later(revisions: Iterable[TaskRevision]) -> int:
-    """How many of ``revisions`` can be run and count once they have passed the audit that they still wait for."""
+    """Count the ``revisions`` that are runnable and wait for their audit; they count once they have passed it."""
     return sum(each.runnable and each.audit_state == AuditState.UNAUDITED for each in revisions)
 
 
 def audited_later_text(passed: int, later: int) -> str:
-    """How many answers pass, where tasks are not counted yet because their audit has not ended."""
+    """Word how many answers pass while some tasks are not counted yet because their audit has not ended."""
     answers = "1 answer passes" if passed == 1 else f"{passed} answers pass"
     tasks = "1 task is" if later == 1 else f"{later} tasks are"
     return f"{answers} so far; {tasks} still being audited and not counted yet"
 
 
 def left_out_text(left_out: Sequence[LeftOut]) -> str:
-    """``3 tasks left out: 2 not runnable, 1 weak test``; empty for none."""
+    """Summarise, as in ``3 tasks left out: 2 not runnable, 1 weak test``; empty for none."""
     if not left_out:
         return ""
     kinds = ", ".join(
@@ -52,9 +52,9 @@ def left_out_text(left_out: Sequence[LeftOut]) -> str:
 
 
 def left_out_groups(left_out: Iterable[LeftOut]) -> dict[str, dict[str, list[str]]]:
-    """Kind of reason -> reason (empty where the kind says all) -> the tasks that it keeps out of the numbers."""
+    """Group the tasks left out: kind of reason -> reason (empty if the kind is all there is) -> task slugs."""
     groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for each in left_out:
         kind, _, reason = each["why"].partition(": ")
-        groups[kind][general(reason)].append(each["task"])
+        groups[kind][general_reason(reason)].append(each["task"])
     return {kind: dict(reasons) for kind, reasons in groups.items()}

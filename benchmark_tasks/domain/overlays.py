@@ -1,6 +1,6 @@
-"""Read overlays: the sealed probes, environments and corrections that we add to an operator's copy of a suite.
+"""Read overlays: sealed probes, environments and corrections that LMR-Board adds to an operator's copy of a suite.
 
-``overlays/<suite>/<paper's folder>/`` holds ``overlay.json`` and, for each task that it names, ``cases_<index>.py`` and
+``overlays/<suite>/<paper's folder>/`` holds ``overlay.json`` and, for each task in it, ``cases_<index>.py`` and
 ``run_<index>.py`` (docs/authoring-tasks.md, "Overlays"). No Django here.
 """
 
@@ -28,7 +28,7 @@ _Sentence = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 
 
 class Correction(StrictInfo):
-    """A fact that the paper's own info.json has wrong or leaves out, what it is instead, and how we know."""
+    """A correction of a fact that the paper's own info.json has wrong or leaves out, and the evidence for it."""
 
     key: Literal["category", "goal_file", "goal_function", "class_name", "golden_file", "unit_test_file"]
     value: Annotated[str, StringConstraints(max_length=300)]
@@ -36,13 +36,13 @@ class Correction(StrictInfo):
 
 
 class TaskOverlay(StrictInfo):
-    """What we add to one task.
+    """The additions to one task.
 
-    ``goal_function`` is what the probe calls, so that it is not applied to another task; ``tests`` says for people what
-    the cases vary and what is compared. ``note`` is added to the instruction where that, the docstring and the paper
-    leave open or contradict what the cases need. ``upstream_cannot_run`` says why upstream's own unit test cannot run
-    in a box, where its files alone do not show it. ``upstream_path`` are folders of the repository whose packages that
-    test expects to be installed.
+    ``goal_function`` is the function that the probe calls, so that it is not applied to another task. ``tests``
+    describes what the test cases vary and what is compared. ``note`` is added to the instruction if the instruction,
+    the docstring and the paper leave open or contradict what the test cases need. ``upstream_cannot_run`` is the reason
+    why upstream's own unit test cannot run in a box, if its files alone do not show it. ``upstream_path`` are folders
+    of the repository whose packages that test expects to be installed.
     """
 
     index: Annotated[int, Field(ge=1, le=999)]
@@ -58,21 +58,21 @@ class TaskOverlay(StrictInfo):
     @model_validator(mode="before")
     @classmethod
     def _name_cases(cls, value: Any) -> Any:
-        """The files have fixed names, so the check names none."""
+        """Add the name of the file with the test cases, which is fixed, to the check."""
         if isinstance(value, dict) and isinstance(value.get("check"), dict):
             return {**value, "check": {"cases_file": f"cases_{value.get('index')}.py", **value["check"]}}
         return value
 
 
 class Lines(StrictInfo):
-    """The lines of a file from ``first`` to ``last``, and their digest, so that other ones are never taken for them."""
+    """The lines of a file from ``first`` to ``last``, with their digest, so that no other lines are cut."""
 
     first: Annotated[int, Field(ge=1)]
     last: Annotated[int, Field(ge=1)]
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
     def cut(self, content: bytes) -> bytes | None:
-        """``content`` without them; None where it has other ones there. How lines end does not matter."""
+        """Return ``content`` without these lines, or None if its lines are others. Line endings do not matter."""
         lines = content.splitlines(keepends=True)
         ours = b"".join(line.rstrip(b"\r\n") + b"\n" for line in lines[self.first - 1 : self.last])
         if hashlib.sha256(ours).hexdigest() != self.sha256:
@@ -81,20 +81,20 @@ class Lines(StrictInfo):
 
 
 class LeftOut(StrictInfo):
-    """A file of the masked repository, or ``lines`` of it, that gives an answer away, and how."""
+    """A file of the masked repository, or ``lines`` of it, that gives an answer away; ``reason`` explains how."""
 
     file: Annotated[str, StringConstraints(min_length=1, max_length=300)]
     lines: Lines | None = None
     reason: _Sentence
 
     def as_data(self) -> dict[str, Any]:
-        """What a task's page says of it, as plain data."""
+        """Return plain data for the task's page."""
         lines = {"lines": [self.lines.first, self.lines.last]} if self.lines else {}
         return {"file": self.file, "reason": self.reason, **lines}
 
 
 class PaperOverlay(StrictInfo):
-    """What we add to the tasks of one paper, and what we leave out of its repository."""
+    """The additions to the tasks of one paper, and what is left out of its repository."""
 
     tasks: list[TaskOverlay]
     leave_out: list[LeftOut] = []
@@ -102,17 +102,17 @@ class PaperOverlay(StrictInfo):
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """The overlay of one task, and the probe's two files."""
+    """The overlay of one task, with the probe's two files."""
 
     task: TaskOverlay
     cases: Path
     run: Path
     corrections: tuple[dict[str, str], ...] = ()
-    """Those that changed something: ``key``, ``was``, ``value``, ``reason``."""
+    """The corrections that changed something: ``key``, ``was``, ``value``, ``reason``."""
     left_out: tuple[LeftOut, ...] = ()
 
     def as_data(self, upstream_reasons: tuple[str, ...]) -> dict[str, Any]:
-        """What a task's page says of it, as plain data."""
+        """Return plain data for the task's page."""
         return {
             "tests": self.task.tests,
             "corrections": list(self.corrections),
@@ -130,14 +130,14 @@ class Overlays:
 
     @classmethod
     def of(cls, suite: str) -> Overlays:
-        """Those that are shipped for ``suite``; none for most suites."""
+        """Return the overlays shipped for ``suite``; most suites have none."""
         files = (OVERLAYS_FOLDER / suite).glob(f"*/{OVERLAY_FILE}")
         return cls({paper_slug(file.parent.name): file.parent for file in files})
 
     def applied(self, info: PaperInfo, problems: list[ImportProblem]) -> tuple[PaperInfo, dict[int, Overlay]]:
-        """The paper with what is ours in its tasks, and the overlays by the tasks' indices.
+        """Return the paper with the overlays applied to its tasks, and the overlays by task index.
 
-        One that is for another function than the task asks for, or for no task, is left out, with a remark.
+        An overlay for another function than the task's, or for no task, is left out and reported.
         """
         folder = self.folders.get(info.slug)
         if folder is None:
@@ -151,8 +151,8 @@ class Overlays:
             if task and merged and merged.goal_function == ours.goal_function:
                 tasks[ours.index], found[ours.index] = merged, _overlay(folder, paper, ours, task, merged)
                 continue
-            asked = f", and the task asks for {merged.goal_function!r}" if merged else ", and there is no such task"
-            message = f"the overlay of {info.slug}/{ours.index} is left out: it is for {ours.goal_function!r}{asked}"
+            why = f", but the task's is {merged.goal_function!r}" if merged else ", and there is no such task"
+            message = f"the overlay of {info.slug}/{ours.index} is left out: it is for {ours.goal_function!r}{why}"
             line = task.line if task else None
             problems.append(ImportProblem(f"{info.folder_name}/{INFO_FILE}", message, line, fatal=False))
         return info.model_copy(update={"implementations": list(tasks.values())}), found
@@ -162,7 +162,7 @@ NO_OVERLAYS: Final = Overlays()
 
 
 def read_overlay(folder: Path, problems: list[ImportProblem]) -> PaperOverlay:
-    """The overlay in ``folder``; they are the project's own, so an error of form refuses the whole import."""
+    """Read the overlay in ``folder``. Overlays are the project's own: an error of form refuses the whole import."""
     shown = f"overlays/{folder.parent.name}/{folder.name}/{OVERLAY_FILE}"
     file = InfoFile(folder, OVERLAY_FILE, shown=shown, problems=problems, whole=True)
     return file.validated(PaperOverlay, {}) or PaperOverlay(tasks=[])
@@ -179,7 +179,7 @@ def _overlay(folder: Path, paper: PaperOverlay, ours: TaskOverlay, before: TaskI
 
 
 def _merged(task: TaskInfo, overlay: TaskOverlay) -> TaskInfo:
-    """The task with the corrected facts, our environment and our check."""
+    """Return the task with the overlay's corrections, environment and check."""
     corrected: dict[str, str] = {each.key: each.value for each in overlay.corrections}
     if "category" in corrected:
         corrected["category_source"] = "ours"

@@ -1,4 +1,4 @@
-"""What a paper's folder holds, once its files have been looked at. No Django here."""
+"""Types for a paper's folder whose files have been checked. No Django here."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def is_pdf(path: Path) -> bool:
-    """Whether a paper's file is a PDF; else it is JSON."""
+    """Check whether a paper's file is a PDF; otherwise it is JSON."""
     with path.open("rb") as file:
         return file.read(5) == b"%PDF-"
 
 
 @dataclass(frozen=True, slots=True)
 class GradingFiles:
-    """The files of a sealed task that no candidate sees."""
+    """The files that grade a sealed task; no candidate sees them."""
 
     golden: bytes
     cases: bytes
@@ -30,7 +30,7 @@ class GradingFiles:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamFiles:
-    """What grades a task of the upstream protocol: the golden file, and the test's path in the repository."""
+    """The files that grade a task of the upstream protocol: the golden file, and the test's path in the repository."""
 
     golden: bytes
     unit_test_file: str
@@ -38,12 +38,12 @@ class UpstreamFiles:
 
 @dataclass(frozen=True, slots=True)
 class TaskFolder:
-    """One task and the state of its files. ``reasons`` say why it is not runnable; without any it is.
+    """One task and the state of its files. It is runnable unless there are ``reasons`` why not.
 
-    ``masked_source`` are the goal definition's lines as they stand in the masked repository (line ends as LF),
-    ``masked_line`` is the number of the first; ``grading`` is None where a file is missing or unusable.
-    ``unit_test_file`` is the path of upstream's test in the repository, empty for a sealed task of its authors'. With
-    an ``overlay`` it stands beside our probe, and ``upstream_reasons`` say why it cannot run.
+    ``masked_source`` are the goal definition's lines in the masked repository (line ends as LF), ``masked_line`` is the
+    number of the first; ``grading`` is None if a file is missing or unusable. ``unit_test_file`` is the path of
+    upstream's test in the repository, empty for a task that its authors sealed. With an ``overlay`` that test is kept
+    in addition to our probe, and ``upstream_reasons`` are the reasons why it cannot run.
     """
 
     info: TaskInfo
@@ -58,11 +58,11 @@ class TaskFolder:
 
 @dataclass(frozen=True, slots=True)
 class PaperFolder:
-    """One paper's folder. ``repository_files`` names what is imported of the masked repository below ``repository``.
+    """One paper's folder. ``repository_files`` are the files to import from the masked repository ``repository``.
 
-    ``cut_files`` holds those of them that are imported without some of their lines.
-    ``paper_file`` is the publication itself (PDF, or upstream's JSON) and None where there is none; ``dockerfile``
-    says how its environment is built.
+    ``cut_files`` are those of them that are imported without some of their lines, with their shortened content.
+    ``paper_file`` is the publication itself (PDF, or upstream's JSON), None if there is none; ``dockerfile`` builds its
+    environment.
     """
 
     info: PaperInfo

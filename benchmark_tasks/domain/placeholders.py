@@ -1,4 +1,4 @@
-"""What the task kit's example says where people must say something of their own. No Django here."""
+"""Placeholder values in the task kit's example, which every submitter must replace. No Django here."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ KIT_PLACEHOLDERS: Final = {
     "system": "The name of your system",
     "backbone": "the model behind it, with its date or version",
 }
-"""By key of ``submission.json``. A bundle that still holds one of these is refused."""
+"""Key of ``submission.json`` -> placeholder. A bundle that still contains one is refused."""

@@ -1,4 +1,4 @@
-"""What is wrong with a suite folder, in the words that its author reads. No Django here."""
+"""Problems of a suite folder, worded for its author. No Django here."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from benchmark_tasks.domain.folders import LFS_ADVICE
 from benchmark_tasks.domain.upstream_tests import MISSING_DATA, MORE_DATA
 
 
-def general(reason: str) -> str:
-    """``reason`` without the names of single files where there may be hundreds, so that it is said once for all."""
+def general_reason(reason: str) -> str:
+    """Return ``reason`` without file names if hundreds of files may have it, so that it can be reported once."""
     if LFS_ADVICE in reason or reason.endswith(MORE_DATA):
         return "files are Git LFS pointers; fetch them with 'git lfs pull' and import again"
     return "files that the unit test reads are missing" if reason.endswith(MISSING_DATA) else reason
@@ -17,10 +17,10 @@ def general(reason: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ImportProblem:
-    """One problem: the file (relative to the suite folder), what is wrong and what to do, and where if known.
+    """One problem: the file (relative to the suite folder), the error and its correction, and the position if known.
 
-    A ``fatal`` one leaves its paper out, or refuses the import where ``whole`` says so; any other leaves a task not
-    runnable, or is a remark. ``task`` is set where it is the reason why that task is not runnable.
+    A ``fatal`` problem leaves its paper out, or refuses the import if ``whole`` is set. Any other makes a task not
+    runnable, or is a remark. ``task`` is set if the problem is the reason why that task is not runnable.
     """
 
     file: str
@@ -32,13 +32,13 @@ class ImportProblem:
     task: str = ""
 
     def __str__(self) -> str:
-        """As compilers print it: ``file:line:column: message``."""
+        """Format as compilers do: ``file:line:column: message``."""
         place = "".join(f":{number}" for number in (self.line, self.column) if number is not None)
         return f"{self.file}{place}: {self.message}"
 
 
 class ImportRefusedError(Exception):
-    """The folder cannot be imported; nothing was. Carries every problem found, fatal or not."""
+    """Raised for a folder that cannot be imported; nothing was imported. Holds every problem found, fatal or not."""
 
     def __init__(self, problems: list[ImportProblem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems if problem.fatal))

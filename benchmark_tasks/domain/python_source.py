@@ -1,4 +1,4 @@
-"""Reading Python files that other people wrote, without running them: text, lines, syntax tree. No Django here."""
+"""Read untrusted Python files without running them: text, lines, syntax tree. No Django here."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _TAB: Final = 8
 
 MAX_DEFINITIONS: Final = 2_000
-"""Functions and classes that one file may define: Python's compiler takes quadratic time for them."""
+"""Most functions and classes in one file: Python's compiler takes quadratic time for them."""
 MAX_NODES: Final = 200_000
-"""Nodes that the syntax tree of one file may have; a megabyte of ordinary code has half as many."""
+"""Most nodes in the syntax tree of one file; a megabyte of ordinary code has half as many."""
 
 
 class SourceError(Exception):
-    """The text cannot be used; the message continues a sentence that begins with the file's name.
+    """Raised for a text that cannot be used. The message continues a sentence that begins with the file's name.
 
-    ``line`` starts at 1 and is None where it is not known.
+    ``line`` starts at 1 and is None if it is not known.
     """
 
     def __init__(self, message: str, *, line: int | None = None) -> None:
@@ -36,7 +36,7 @@ class SourceError(Exception):
         self.line = line
 
     def about(self, subject: str) -> str:
-        """The whole sentence: ``a.py, line 3, is not valid Python: invalid syntax.``"""
+        """Return the whole sentence: ``a.py, line 3, is not valid Python: invalid syntax.``"""
         return f"{subject}{f', line {self.line},' if self.line else ''} {self}."
 
 
@@ -44,7 +44,7 @@ class SourceError(Exception):
 class Source:
     """A Python file in UTF-8: ``mark`` is its byte order mark, if it has one, and ``text`` the rest.
 
-    ``lines`` are the lines as Python counts them (``\\n``, ``\\r\\n`` and ``\\r`` end a line), ends kept.
+    ``lines`` are the lines as Python counts them (``\\n``, ``\\r\\n`` and ``\\r`` end a line), with their ends.
     """
 
     mark: bytes
@@ -59,7 +59,7 @@ class Source:
 
 
 def read_source(content: bytes) -> Source:
-    """A file into which code can be put: UTF-8, since answers are kept so, and accepted by the compiler.
+    """Read a file into which an answer can be put: UTF-8, as answers are stored, and accepted by the compiler.
 
     Raises SourceError.
     """
@@ -77,11 +77,11 @@ def read_source(content: bytes) -> Source:
 
 
 def parse_source(content: bytes | str) -> ast.Module:
-    """The syntax tree of a file in any encoding that Python knows, within the limits above. Raises SourceError."""
+    """Parse a file in any encoding that Python knows, within the limits above. Raises SourceError."""
     if isinstance(content, bytes):
         _decode(content)
     with warnings.catch_warnings():
-        # Whatever this interpreter warns of (old escapes, `is` with a literal) is no fault of the file's.
+        # Warnings of this interpreter (old escapes, `is` with a literal) are not errors of the file.
         warnings.simplefilter("ignore")
         try:
             tree = ast.parse(content)
@@ -108,7 +108,7 @@ def _require_bounded(tree: ast.Module) -> None:
 
 
 def _decode(content: bytes) -> None:
-    """Find what Python would find when it runs the file: its parser passes over foreign bytes in comments."""
+    """Raise the decoding error that Python would raise when it runs the file; its parser ignores bytes in comments."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
         content.decode(encoding)
@@ -117,7 +117,7 @@ def _decode(content: bytes) -> None:
 
 
 def _compile(tree: ast.Module) -> None:
-    """Find what only the compiler refuses (``break`` outside a loop, an argument given twice)."""
+    """Raise the errors that only the compiler finds (``break`` outside a loop, an argument given twice)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -133,10 +133,10 @@ def _compile(tree: ast.Module) -> None:
 def same_code(
     first: ast.AST, second: ast.AST, *, docstrings: bool = True, but: tuple[ast.AST, ast.AST] | None = None
 ) -> bool:
-    """Whether two syntax trees are equal, whatever their positions in the text.
+    """Compare two syntax trees, ignoring positions in the text.
 
-    ``docstrings`` says whether docstrings count. The nodes ``but``, one of each tree, count as the same. Neither tree
-    is changed. ``ast.dump`` would recurse, and write numbers out: neither ends well with foreign code.
+    Docstrings count unless ``docstrings`` is false. The nodes ``but``, one of each tree, count as the same. Neither
+    tree is changed. ``ast.dump`` is not used: it recurses and writes out numbers, so untrusted code can exhaust it.
     """
     pending: list[tuple[object, object]] = [(first, second)]
     while pending:
@@ -164,12 +164,12 @@ def _field(node: ast.AST, name: str, docstrings: bool) -> object:
 
 
 def code_of(node: Definition) -> list[ast.stmt]:
-    """The statements of a definition without its docstring; ``pass`` where there is nothing else."""
+    """Return the statements of a definition without its docstring; ``pass`` if there is nothing else."""
     return node.body if ast.get_docstring(node, clean=False) is None else node.body[1:] or [ast.Pass()]
 
 
 def same_definition(one: str, other: str) -> bool:
-    """Whether two definitions have the same syntax tree but for docstrings; false where one of them does not parse."""
+    """Compare two definitions by their syntax trees without docstrings; false if one of them does not parse."""
     try:
         return same_code(definition_tree(one)[0], definition_tree(other)[0], docstrings=False)
     except SourceError:
@@ -177,11 +177,11 @@ def same_definition(one: str, other: str) -> bool:
 
 
 def definition_tree(definition: str) -> tuple[ast.Module, str]:
-    """The syntax tree of a definition, and the text in which its lines are numbered.
+    """Return the syntax tree of a definition, and the text that its line numbers refer to.
 
     Raises :class:`SourceError`.
     """
-    # A method keeps its class's indentation: a string in it may hold less, so it cannot be dedented.
+    # A method keeps its class's indentation: a string in it may have less, so it cannot be dedented.
     indented = definition[:1] in (" ", "\t")
     text = f"class _:\n{definition}" if indented else definition
     tree = parse_source(text)
@@ -191,7 +191,7 @@ def definition_tree(definition: str) -> tuple[ast.Module, str]:
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:
-    """``tree``, changed in place, without the docstrings of its functions and classes."""
+    """Remove the docstrings of functions and classes from ``tree``, in place, and return it."""
     for node in ast.walk(tree):
         if is_definition(node):
             node.body = code_of(node)
@@ -199,17 +199,17 @@ def without_docstrings(tree: ast.Module) -> ast.Module:
 
 
 def is_definition(node: ast.AST) -> TypeGuard[Definition]:
-    """Whether ``node`` is a function or class definition."""
+    """Check that ``node`` is a function or class definition."""
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 
 def split_lines(text: str) -> tuple[str, ...]:
-    """The lines of ``text`` as Python counts them, ends kept (``str.splitlines`` would split at form feeds too)."""
+    """Split ``text`` into lines as Python counts them, ends included (``str.splitlines`` also splits at form feeds)."""
     return tuple(_LINE.findall(text))
 
 
 def column(line: str) -> int:
-    """The column at which a line's code begins, counted as Python does (a tab goes to the next multiple of 8)."""
+    """Return the column at which a line's code begins, counted as Python does (tabs go to the next multiple of 8)."""
     position = 0
     for character in line:
         if character == " ":
@@ -224,19 +224,19 @@ def column(line: str) -> int:
 
 
 def first_line_of(lines: Sequence[str], statement: ast.stmt) -> int:
-    """The line (from 1) where ``statement`` begins, its decorators included."""
+    """Return the line (from 1) where ``statement`` begins, including its decorators."""
     decorators = statement.decorator_list if is_definition(statement) else []
     first_line = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
-    # A decorator's expression may stand below its "@", in brackets or when a backslash joins the lines.
+    # A decorator's expression may be below its "@", in brackets or when a backslash joins the lines.
     while decorators and first_line > 1 and not lines[first_line - 1].lstrip().startswith("@"):
         first_line -= 1
     return first_line
 
 
 def with_trailing_comments(lines: Sequence[str], node: Definition) -> int:
-    """The last line of the definition, including comments below it that are indented deeper than its ``def``.
+    """Return the definition's last line, including comments below it that are indented deeper than its ``def``.
 
-    A masked function often ends in such a comment (``# TODO``), which the syntax tree does not know.
+    A masked function often ends in such a comment (``# TODO``), which is not part of the syntax tree.
     """
     last_line = node.end_lineno or node.lineno
     outer = column(lines[node.lineno - 1])

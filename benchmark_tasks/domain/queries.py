@@ -1,4 +1,4 @@
-"""The catalogue as pages and other rooms read it."""
+"""Query the catalogue: suites, versions, task revisions and their definitions."""
 
 from __future__ import annotations
 
@@ -25,78 +25,78 @@ if TYPE_CHECKING:
 
 
 UNREADABLE: Final = (ContentMissingError, SourceError, OSError)
-"""What reading a definition raises where the task's files are gone, or do not hold the goal any more."""
+"""Exceptions of reading a definition if the task's files are missing or no longer contain the goal."""
 
 
-def titles_told_apart(suites: Iterable[Suite]) -> list[tuple[Suite, str]]:
-    """Suites with their titles; where a title occurs twice, its slug stands beside it."""
+def distinct_titles(suites: Iterable[Suite]) -> list[tuple[Suite, str]]:
+    """Pair suites with titles; the slug is added to titles that several suites have."""
     listed = list(suites)
     times = Counter(suite.title for suite in listed)
     return [(suite, suite.title if times[suite.title] == 1 else f"{suite.title} ({suite.slug})") for suite in listed]
 
 
 def categories_of(version: SuiteVersion) -> list[Category]:
-    """The categories in which a suite version has tasks, in the paper's order."""
+    """List the categories in which a suite version has tasks, in the paper's order."""
     revisions = version.revisions.filter(category=OuterRef("pk"))
     return list(Category.objects.filter(Exists(revisions)))
 
 
 def current_version(suite: Suite) -> SuiteVersion | None:
-    """The suite's newest version, with suite and seed epoch at hand; None before the first import."""
+    """Return the suite's newest version with suite and seed epoch loaded; None before the first import."""
     return SuiteVersion.objects.filter(suite=suite).select_related("suite", "seed_epoch").order_by("-number").first()
 
 
 def revisions_of(version: SuiteVersion) -> QuerySet[TaskRevision]:
-    """The version's task revisions in the benchmark's order, with task, paper and category at hand (one query)."""
+    """Return the version's task revisions in the benchmark's order, with task, paper and category (one query)."""
     return in_order(TaskRevision.objects.filter(suite_versions=version))
 
 
 def in_order(revisions: QuerySet[TaskRevision]) -> QuerySet[TaskRevision]:
-    """``revisions`` in the benchmark's order, with task, paper and category at hand."""
+    """Sort ``revisions`` in the benchmark's order, with task, paper and category loaded."""
     found = revisions.select_related("task__suite", "task__paper", "category")
     return found.order_by("task__paper__folder_name", "task__index")
 
 
 def digest_of(version: SuiteVersion) -> str:
-    """SHA-256 (hexadecimal) of what ``version`` asks and grades: the digests of its revisions (one query)."""
+    """Return the SHA-256 (hexadecimal) of the digests of a version's statements, code and grading (one query)."""
     facts = revisions_of(version).values_list("task__slug", "statement_hash", "repository_hash", "grading_hash")
     return hashlib.sha256(json.dumps(list(map(list, facts))).encode()).hexdigest()
 
 
 def runnable_revisions_of(version: SuiteVersion) -> list[TaskRevision]:
-    """Those revisions of the version that take answers."""
+    """List the version's revisions that accept answers."""
     return [revision for revision in revisions_of(version) if revision.runnable]
 
 
 def has_code(version: SuiteVersion) -> bool:
-    """Whether any task of the version takes answers; a suite of facts only accepts no submissions."""
+    """Check that any task of the version accepts answers; a suite of facts only accepts no submissions."""
     return bool(runnable_revisions_of(version))
 
 
 def why_closed(version: SuiteVersion) -> str:
-    """Why no submissions are taken on ``version`` now; empty where they are.
+    """Return the reason why ``version`` accepts no submissions now; empty if it does.
 
-    Tasks that are not audited yet take answers, which count once their audit has passed.
+    Tasks that are not audited yet accept answers, which count once the audit has passed.
     """
     revisions = list(version.revisions.all())
     slug = version.suite.slug
     if not any(revision.runnable for revision in revisions):
         return (
             f"The suite {slug!r} has no runnable task on this site, so it takes no submissions. "
-            "Its page says why, and what an operator can do."
+            "Its page shows why, and what an operator can do."
         )
     waiting = [each for each in revisions if each.runnable and each.audit_state == AuditState.UNAUDITED]
     obstacles = ", ".join(dict.fromkeys(each.audit["obstacle"] for each in waiting if each.audit.get("obstacle")))
     if obstacles:
         return (
             f"The tasks of {slug!r} cannot be audited, so it takes no submissions: {obstacles}. "
-            f"An operator has to mend that; then: manage.py audit_tasks --suite {slug}"
+            f"An operator has to correct that and then run: manage.py audit_tasks --suite {slug}"
         )
     return ""
 
 
 def goal_of(revision: TaskRevision) -> Goal:
-    """The masked definition of ``revision`` in the form that pure code takes."""
+    """Return the masked definition of ``revision`` as a :class:`Goal`, for code without Django."""
     return Goal(
         task=revision.task.slug,
         file=revision.goal_file,
@@ -106,18 +106,18 @@ def goal_of(revision: TaskRevision) -> Goal:
 
 
 def golden_definition(revision: TaskRevision) -> str:
-    """The golden source of the goal, decorators included, indented as in its file. For code that no box sees.
+    """Return the golden source of the goal with decorators, indented as in its file. Never for code that a box sees.
 
-    Raises what is :data:`UNREADABLE`.
+    Raises the exceptions in :data:`UNREADABLE`.
     """
     return find_goal(golden_file(revision).read_bytes(), goal_of(revision)).text
 
 
 def golden_file(revision: TaskRevision) -> Path:
-    """Where the golden goal file lies."""
+    """Return the path of the golden goal file."""
     return tree_path(revision.grading_hash) / "reference" / revision.goal_file
 
 
 def masked_definition(revision: TaskRevision) -> FoundGoal:
-    """The goal as it is masked, within its whole file. Raises what is :data:`UNREADABLE`."""
+    """Return the masked goal within its whole file. Raises the exceptions in :data:`UNREADABLE`."""
     return find_goal((tree_path(revision.repository_hash) / revision.goal_file).read_bytes(), goal_of(revision))

@@ -1,4 +1,4 @@
-"""The shape of a task's masked repository in four numbers, which predict passing in the paper's Table 5."""
+"""Measure a task's masked repository by four numbers, the predictors of passing in the paper's Table 5."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROOT: Final = PurePosixPath()
 
 
 class RepositoryMetrics(TypedDict):
-    """What docs/analysis.md defines, and where the paper's wording leaves a choice."""
+    """The four metrics. docs/analysis.md defines them, also where the paper's wording leaves a choice."""
 
     directory_depth: float
     branch_factor: float
@@ -27,11 +27,11 @@ class RepositoryMetrics(TypedDict):
 
 
 def repository_metrics(files: Mapping[str, Content], goal_file: str) -> RepositoryMetrics | None:
-    """The metrics of a repository, given by clean relative paths; None where it lacks the goal file. Raises OSError.
+    """Compute the metrics of a repository with clean relative paths; None if it lacks the goal file. Raises OSError.
 
-    Depth is the number of edges from the root, the mean over every file and folder below it. The branch factor is the
-    mean number of subfolders of folders that have any (0 where none has). The paper names an imbalance and does not
-    define it: here it is the standard deviation of the files' depths. The goal's length counts the lines of the masked
+    Depth is the number of edges from the root, averaged over every file and folder below it. The branch factor is the
+    mean number of subfolders of folders that have any (0 if none has). The paper names an imbalance but does not define
+    it: here it is the standard deviation of the files' depths. The goal's length is the number of lines of the masked
     goal file that are neither empty nor a comment.
     """
     goal = files.get(goal_file)
@@ -53,7 +53,7 @@ def repository_metrics(files: Mapping[str, Content], goal_file: str) -> Reposito
 
 
 def store_missing_metrics() -> int:
-    """Compute the metrics of revisions that were imported before there were any; say how many."""
+    """Compute the metrics of revisions imported before metrics existed; return how many."""
     done = 0
     for revision in TaskRevision.objects.filter(repository_metrics={}).exclude(repository_hash=""):
         try:

@@ -1,4 +1,4 @@
-"""Store papers and tasks as revisions, and revisions as a suite version. Same content, same revision."""
+"""Store papers and tasks as revisions, and revisions as a suite version. The same content is the same revision."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 NewPaper: TypeAlias = "tuple[Paper, list[TaskRevision]]"
-"""A paper and its tasks, none of them saved: each revision has an unsaved task, and category, of its own."""
+"""A paper and its tasks, unsaved: each revision has its own unsaved task and category."""
 
 _PAPER: Final = ("instance_id", "folder_name", "title", "address", "year", "repository_address", "repository_folder")
 _STATEMENT: Final = ("instruction", "goal_file", "goal_function", "class_name", "retrieval_context", "paper_hash")
@@ -28,14 +28,14 @@ _CONTENT: Final = (
     *("masked_source", "masked_line", "statement_hash", "repository_hash", "grading_hash", "dockerfile_hash"),
     "not_runnable_reasons",
 )
-"""What makes a revision another one."""
+"""Fields that identify a revision: a change of any of them makes a new one."""
 _ABOUT_THE_TEST: Final = ("equivalent_mutants", "overlay")
-"""What is said about the test is no content of the task: answers keep their version when it changes."""
+"""Fields that describe the test and are not content of the task: changing them makes no new revision."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteChanges:
-    """What storing a suite's content did, as task slugs; ``version`` is None if nothing changed."""
+    """Result of storing a suite's content, as task slugs; ``version`` is None if nothing changed."""
 
     version: SuiteVersion | None
     created: tuple[str, ...]
@@ -52,13 +52,13 @@ def store_papers(
     news: str = "",
     actor: Any = None,
 ) -> SuiteChanges:
-    """Give ``suite`` exactly these papers and tasks, and a new version if any task's content is not the current one's.
+    """Make ``papers`` the content of ``suite``; create a new version if it differs from the current one.
 
     Papers with the slugs ``kept`` stay as they are in the current version. ``news`` is the maintainers' own remark on
     the version. Sends ``suite_imported`` after commit for a new version.
     """
     with transaction.atomic():
-        # Two imports at once would number revisions and versions alike.
+        # Two concurrent imports would otherwise use the same numbers for revisions and versions.
         suite = Suite.objects.select_for_update().get(pk=suite.pk)
         categories = {category.slug: category for category in Category.objects.all()}
         current = current_version(suite)
@@ -87,7 +87,7 @@ def _store_paper(suite: Suite, paper: Paper) -> Paper:
 
 
 def _store_task(paper: Paper, content: TaskRevision, categories: dict[str, Category]) -> TaskRevision:
-    """The revision with this content: one that the task had before, or ``content`` itself as a new one."""
+    """Return the task's revision with this content, or save ``content`` as a new one."""
     index = content.task.index
     task, _ = Task.objects.update_or_create(
         suite=paper.suite, slug=f"{paper.slug}/{index}", defaults={"paper": paper, "index": index}
@@ -96,7 +96,7 @@ def _store_task(paper: Paper, content: TaskRevision, categories: dict[str, Categ
     # SHA-256 of what a system is given: instruction, goal, context and publication.
     statement = json.dumps([getattr(content, name) for name in _STATEMENT])
     content.statement_hash = hashlib.sha256(statement.encode()).hexdigest()
-    # A task that returns to what it once was returns to that revision, with all that was measured on it.
+    # A task whose content returns to an earlier one returns to that revision, with all results on it.
     for revision in task.revisions.select_related("category"):
         if all(getattr(revision, name) == getattr(content, name) for name in _CONTENT):
             if any(getattr(revision, name) != getattr(content, name) for name in _ABOUT_THE_TEST):

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 SEED_BYTES = 16
-"""Of fewer, somebody who has seen a private case could find the seed by trying all of them."""
+"""Fewer bytes would let somebody who has seen a private test case find its seed by trying all of them."""
 
 
 def private_seeds(epoch_key: str, task_slug: str, count: int, *, public_seeds: Collection[int] = ()) -> tuple[int, ...]:
-    """``count`` different whole numbers from 0 to 2**128 - 1, none of them public.
+    """Derive ``count`` different whole numbers from 0 to 2**128 - 1, none of them public.
 
-    They follow from the epoch's key and the task's slug alone, by HMAC-SHA256; without the key they look random.
+    They depend on the epoch's key and the task's slug alone, by HMAC-SHA256; without the key they look random.
     """
     found: list[int] = []
     for number in numbers():

@@ -1,4 +1,4 @@
-"""Get a suite's folder from where an operator has it: a folder, or the address of a git repository. No Django here."""
+"""Get a suite's folder from an operator's folder or from the address of a git repository. No Django here."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _GIT_SECONDS: Final = 3600
 
 
 class SourceUnavailableError(Exception):
-    """There is no suite where the operator says; with what was tried."""
+    """Raised if there is no suite at the given place. The message says what was tried."""
 
 
 def suite_source(source: str, *, folder: Path, keep: Path) -> Path:
-    """The folder of papers in ``source``, which is a folder as it is or a git repository's address.
+    """Return the folder of papers in ``source``, which is a folder or a git repository's address.
 
-    Of a repository the newest commit with papers is taken, which need not be the last one: LMR-BENCH's own removed its
-    data set. It is kept below ``keep``, and not fetched twice. Git LFS files stay pointers: sealed tests need none.
+    In a repository the newest commit with papers is used, which may not be the last one: LMR-BENCH's own repository
+    removed its data set. Its files are kept below ``keep``. Git LFS files stay pointers: sealed tests need none.
 
     Args:
         source: what the operator typed.
-        folder: the same as a path.
-        keep: where clones go.
+        folder: ``source`` as a path.
+        keep: where clones are stored.
 
     Raises:
-        SourceUnavailableError: there is neither such a folder nor such a repository, or no paper in it.
+        SourceUnavailableError: there is no such folder or repository, or it has no papers.
     """
     root = suite_root(folder)
     if has_papers(root):
@@ -45,7 +45,7 @@ def suite_source(source: str, *, folder: Path, keep: Path) -> Path:
 
 
 def _from_git(address: str, keep: Path) -> Path:
-    """The files of the newest commit that has papers, below ``keep/<commit>``."""
+    """Fetch the files of the newest commit with papers into ``keep/<commit>``."""
     clone = keep / "clone"
     shutil.rmtree(clone, ignore_errors=True)
     keep.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def _from_git(address: str, keep: Path) -> Path:
 
 
 def _newest_with_papers(clone: Path) -> str:
-    """The last commit, else the one before that which removed the last paper; empty where there never was one."""
+    """Return the last commit if it has papers, else the one before they were removed; empty if there were never any."""
     listed = _git("-C", str(clone), "ls-tree", "-r", "--name-only", "HEAD")
     if any(name.endswith(f"/{INFO_FILE}") for name in listed.splitlines()):
         return _git("-C", str(clone), "rev-parse", "HEAD").strip()
@@ -74,7 +74,7 @@ def _newest_with_papers(clone: Path) -> str:
 
 
 def _git(*arguments: str) -> str:
-    """Run git, without its questions and without Git LFS; return its output. Raises SourceUnavailableError."""
+    """Run git without prompts and without Git LFS; return its output. Raises SourceUnavailableError."""
     environment = os.environ | {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Read a folder of papers as a suite: what it holds, and everything that is wrong with it. No Django here."""
+"""Read a folder of papers as a suite, with every error in it. No Django here."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}", re.ASCII)
 
 @dataclass(slots=True)
 class SuiteFolder:
-    """A whole suite folder, and every problem found in it in the order of its files.
+    """A whole suite folder, with every problem found in it, in the order of its files.
 
-    ``left_out`` maps the slugs of papers that have errors of form to their folders.
+    ``left_out`` maps the slugs of papers with errors of form to their folders.
     """
 
     path: Path
@@ -35,23 +35,23 @@ class SuiteFolder:
     problems: list[ImportProblem] = field(default_factory=list)
 
     @property
-    def faulty(self) -> bool:
-        """Whether there is any error of form."""
+    def has_errors(self) -> bool:
+        """Whether there is an error of form."""
         return any(problem.fatal for problem in self.problems)
 
     @property
     def refused(self) -> bool:
-        """Whether nothing of it can be imported: an error concerns all of it, or leaves no paper."""
-        return any(problem.whole for problem in self.problems) or (self.faulty and not self.papers)
+        """Whether nothing can be imported: an error concerns the whole folder, or errors leave no paper."""
+        return any(problem.whole for problem in self.problems) or (self.has_errors and not self.papers)
 
 
 def has_papers(folder: Path) -> bool:
-    """Whether papers' folders lie directly below ``folder``."""
+    """Check that there are papers' folders directly below ``folder``."""
     return any(folder.glob(f"*/{INFO_FILE}"))
 
 
 def suite_root(folder: Path) -> Path:
-    """Where the papers' folders lie: below ``folder`` itself, or where upstream's repository has them in it."""
+    """Return the folder that contains the papers' folders: ``folder`` itself, or upstream's place in a repository."""
     places = [folder, *(folder / name for name in _UPSTREAM_PLACES)]
     return next(filter(has_papers, places), folder)
 
@@ -77,7 +77,7 @@ def read_suite(folder: Path, overlays: Overlays = NO_OVERLAYS) -> SuiteFolder:
         found = file.validated(SuiteInfo, {})
         if found is not None:
             suite.info = found
-            file.remark_unknown(found)
+            file.report_unknown_keys(found)
     owners: dict[str, str] = {}
     for name in names:
         try:
@@ -88,7 +88,7 @@ def read_suite(folder: Path, overlays: Overlays = NO_OVERLAYS) -> SuiteFolder:
             suite.left_out.setdefault(paper_slug(name), name)
     if not suite.papers and not suite.refused and INFO_FILE in names:
         message = "this is one paper's folder: give the folder above it"
-        # Instead of what was said of its own folders, which are none of papers.
+        # Replaces the remarks on its subfolders, which are not papers.
         suite.problems = [ImportProblem(folder.name or str(folder), message, whole=True)]
     elif not suite.papers and not suite.refused:
         message = f"holds no paper: each lies in a folder of its own with an {INFO_FILE}"
@@ -97,7 +97,7 @@ def read_suite(folder: Path, overlays: Overlays = NO_OVERLAYS) -> SuiteFolder:
 
 
 def _read_paper(root: Path, name: str, suite: SuiteFolder, owners: dict[str, str]) -> None:
-    """Add the paper in the folder ``name``, or the reasons why it is left out."""
+    """Add the paper in the folder ``name`` to ``suite``, or the reasons why it is left out."""
     problems = suite.problems
     if (root / name).is_symlink():
         problems.append(ImportProblem(_shown(name), "is a symbolic link to a folder; left out", fatal=False))

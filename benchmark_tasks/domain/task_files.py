@@ -1,4 +1,4 @@
-"""Whether the files that info.json names are there and usable. No Django here."""
+"""Check that the files named in info.json exist and are usable. No Django here."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_paper_folder(
 ) -> PaperFolder:
     """Check every file that ``info`` names; ``folder`` is resolved. Problems and reasons are added in file order.
 
-    The probes of ``overlays``, by the tasks' indices, take the place of upstream's tests.
+    The probes of ``overlays``, by task index, replace upstream's tests.
     """
     return _Reader(folder, info, problems, overlays).read()
 
@@ -60,7 +60,7 @@ class _Reader:
         self._problems = problems
         self._repository_reason = ""
         self._cut: dict[str, bytes] = {}
-        """Repository files of which an overlay leaves out lines, without these."""
+        """Content of the repository files from which an overlay removes lines, without these lines."""
         self._repository, self._listing = self._open_repository()
         self.pointers: Collection[str] = ()
         """Repository files that are Git LFS pointers."""
@@ -69,11 +69,11 @@ class _Reader:
 
     @property
     def repository_files(self) -> Collection[str]:
-        """The paths of what is imported of the masked repository."""
+        """The paths of the files to import from the masked repository."""
         return self._listing.sizes.keys()
 
     def read(self) -> PaperFolder:
-        """Everything; problems are reported on the way."""
+        """Read the whole folder and report its problems."""
         leaks = self._leaks()
         self._remark_pointers()
         tasks = []
@@ -94,19 +94,19 @@ class _Reader:
     def remark(
         self, relative: str, message: str, *, fatal: bool = False, line: int | None = None, task: str = ""
     ) -> None:
-        """Report a problem of a file below the paper's folder; a fatal one refuses the whole import."""
+        """Report a problem of a file below the paper's folder; a fatal problem refuses the whole import."""
         file = f"{self._info.folder_name}/{relative}"
         problem = ImportProblem(file, message, line, None, fatal, fatal, task)
         if problem not in self._problems:
             self._problems.append(problem)
 
     def read_file(self, relative: str) -> bytes:
-        """A file below the paper's folder. Raises UnusableFileError; a path that leads out refuses the import."""
+        """Read a file below the paper's folder. Raises UnusableFileError; a path that leads out refuses the import."""
         cut = {self.in_repository(name): content for name, content in self._cut.items()}
         return cut[relative] if relative in cut else self._inside(relative, read_regular, MAXIMUM_SOURCE_BYTES)
 
     def place_of(self, relative: str, *, limit: int = MAXIMUM_FILE_BYTES) -> Path:
-        """The place of such a file."""
+        """Return the path of a file below the paper's folder, with the checks of :meth:`read_file`."""
         return self._inside(relative, regular_file, limit)
 
     def _inside(self, relative: str, find: Callable[..., _Found], limit: int) -> _Found:
@@ -117,15 +117,15 @@ class _Reader:
             raise UnusableFileError("leads out of the folder") from error
 
     def in_repository(self, relative: str) -> str:
-        """A repository file's path below the paper's folder."""
+        """Return a repository file's path relative to the paper's folder."""
         return f"{self._info.repo_folder_name}/{relative}"
 
     def has_repository_file(self, relative: str) -> bool:
-        """Whether a file of this name is imported with the repository."""
+        """Check that a file of this name is imported with the repository."""
         return relative in self._listing.sizes
 
     def is_inside_repository(self, relative: str) -> bool:
-        """Whether a path below the paper's folder lies in the masked repository, which candidates see."""
+        """Check whether a path below the paper's folder is in the masked repository, which candidates see."""
         return relative.startswith(f"{self._info.repo_folder_name}/") if self._info.repo_folder_name else False
 
     def _open_repository(self) -> tuple[Path | None, Listing]:
@@ -158,10 +158,10 @@ class _Reader:
         return self._folder / name, listing
 
     def _leave_out(self, repository: Path, listing: Listing) -> None:
-        """Leave out what the overlays say; lines that are others than they mean stay, with a remark."""
+        """Leave out the files and lines that the overlays name; lines that differ from the overlay's are kept."""
         stayed = set()
         every = {each for overlay in self._overlays.values() for each in overlay.left_out}
-        # A file's last lines first, so that the numbers of those before them stay right.
+        # A file's last lines first, so that earlier line numbers stay valid.
         for each in sorted(every, key=lambda each: each.lines.first if each.lines else 0, reverse=True):
             cut = None
             if each.lines and each.file in listing.sizes:
@@ -179,7 +179,7 @@ class _Reader:
             self._overlays[index] = replace(one, left_out=tuple(each for each in one.left_out if each not in stayed))
 
     def _only_repository(self) -> str:
-        """The one folder that holds every goal file: upstream renames repositories and forgets to say so."""
+        """Return the only folder that has every goal file: upstream renames repositories without updating info.json."""
         if any(task.protocol != "upstream" and task.index not in self._overlays for task in self._info.implementations):
             return ""
         goals = [task.goal_file for task in self._info.implementations]
@@ -208,7 +208,7 @@ class _Reader:
             return None
 
     def _paper_file(self) -> Path | None:
-        """Upstream keeps the publication beside the repository or in it, as PDF or as JSON."""
+        """Find the publication, which upstream keeps beside the repository or in it, as PDF or as JSON."""
         places = [*PAPER_FILES, *(self.in_repository(name) for name in PAPER_FILES if self._repository)]
         for place in places:
             try:
@@ -225,7 +225,7 @@ class _Reader:
         return None
 
     def _leaks(self) -> str:
-        """Why candidates could read a golden file in the masked repository, or an empty text."""
+        """Return the reason if the masked repository contains a golden file, else an empty text."""
         if self._repository is None:
             return ""
         sizes = self._listing.sizes
@@ -234,7 +234,7 @@ class _Reader:
                 golden = self.read_file(task.golden_file) if task.golden_file else b""
             except UnusableFileError:
                 continue
-            # A golden file that equals the goal file itself has masked nothing: the task's own reason says so.
+            # A golden file that equals the goal file itself masks nothing: the task has a reason of its own for that.
             others = [name for name in sizes if name != task.goal_file and golden.strip()]
             for name in [name for name in others if sizes[name] == len(golden)]:
                 if (self._repository / name).read_bytes() == golden:
@@ -245,7 +245,7 @@ class _Reader:
 
 
 class _TaskReader:
-    """One task while its files are being checked: collects reasons, each also as a problem of its file."""
+    """One task while its files are checked: collects reasons, and reports each as a problem of its file."""
 
     def __init__(self, paper: _Reader, info: TaskInfo, overlay: Overlay | None) -> None:
         self._paper = paper
@@ -259,9 +259,9 @@ class _TaskReader:
     def read(self, paper_reason: str) -> TaskFolder:
         info = self._info
         if paper_reason:
-            self._blame("info.json", paper_reason, line=info.line)
+            self._add_reason("info.json", paper_reason, line=info.line)
         if not info.instruction:
-            self._blame("info.json", "info.json gives no instruction", line=info.line)
+            self._add_reason("info.json", "info.json gives no instruction", line=info.line)
         golden, solved = self._golden()
         if not paper_reason:
             self._masked(solved)
@@ -288,26 +288,28 @@ class _TaskReader:
             tuple(self._upstream_reasons),
         )
 
-    def _blame_unnamed(self, key: str) -> None:
-        self._blame("info.json", f"info.json names no {key}", line=self._info.line)
+    def _add_unnamed_key(self, key: str) -> None:
+        self._add_reason("info.json", f"info.json names no {key}", line=self._info.line)
 
-    def _blame(self, file: str, reason: str, *, line: int | None = None) -> None:
+    def _add_reason(self, file: str, reason: str, *, line: int | None = None) -> None:
         self._reasons.append(reason)
         slug = self._info.slug
         self._paper.remark(file, f"{slug} is not runnable: {reason}", line=line, task=slug)
 
     def _read(self, key: str, relative: str, *, hidden: bool = True) -> bytes | None:
-        """A named file's bytes, or None with a reason. ``hidden`` files must not lie where candidates see them."""
+        """Return a named file's bytes, or None with a reason. ``hidden`` files must be where candidates cannot read."""
         if not relative:
-            self._blame_unnamed(key)
+            self._add_unnamed_key(key)
             return None
         if hidden and self._paper.is_inside_repository(relative):
-            self._blame(relative, f"{key} {relative} lies inside the masked repository, where candidates can read it")
+            self._add_reason(
+                relative, f"{key} {relative} lies inside the masked repository, where candidates can read it"
+            )
             return None
         try:
             return self._paper.read_file(relative)
         except UnusableFileError as error:
-            self._blame(relative, f"{key} {relative} {error}")
+            self._add_reason(relative, f"{key} {relative} {error}")
             return None
 
     def _golden(self) -> tuple[bytes | None, FoundGoal | None]:
@@ -318,7 +320,7 @@ class _TaskReader:
     def _masked(self, solved: FoundGoal | None) -> None:
         info = self._info
         if not info.goal_function:
-            self._blame_unnamed("goal_function")
+            self._add_unnamed_key("goal_function")
             return
         path = self._paper.in_repository(info.goal_file)
         data = self._read("goal_file", path if info.goal_file else "", hidden=False)
@@ -326,31 +328,31 @@ class _TaskReader:
         if found is None:
             return
         if not self._paper.has_repository_file(info.goal_file):
-            self._blame(path, f"goal_file {path} lies in a folder that is not imported")
+            self._add_reason(path, f"goal_file {path} lies in a folder that is not imported")
             return
         self._masked_line = found.first_line
         self._masked_source = found.text.replace("\r\n", "\n").replace("\r", "\n")
         if solved is not None and same_code(found.node, solved.node):
-            self._blame(
+            self._add_reason(
                 path, f"{info.goal_function} is the same in the goal file and the golden file: nothing is masked"
             )
 
     def _goal_in(self, data: bytes, relative: str) -> FoundGoal | None:
-        """The goal in a file's bytes, or None with the reason why no answer could be placed there."""
+        """Find the goal in a file's bytes; None, with a reason, if no answer could be put there."""
         info = self._info
         try:
             return find_goal(data, Goal(info.slug, info.goal_file, info.goal_function, info.class_name))
         except SourceError as error:
-            self._blame(relative, f"{relative} {error}", line=error.line)
+            self._add_reason(relative, f"{relative} {error}", line=error.line)
             return None
 
     def _probe(self) -> tuple[bytes | None, bytes | None]:
-        """The sealed probe: ``cases`` in one file, ``run`` in another."""
+        """Read the sealed probe: ``cases`` in one file, ``run`` in another."""
         info = self._info
         if self._overlay:
             return self._overlay.cases.read_bytes(), self._overlay.run.read_bytes()
         if info.check is None:
-            self._blame("info.json", "the protocol is sealed but no check is declared", line=info.line)
+            self._add_reason("info.json", "the protocol is sealed but no check is declared", line=info.line)
         cases = self._read("cases_file", info.check.cases_file) if info.check else None
         run = self._read("unit_test_file", info.unit_test_file)
         if cases is not None and info.check is not None:
@@ -362,26 +364,26 @@ class _TaskReader:
     def _expect_function(self, data: bytes, name: str, relative: str) -> None:
         try:
             if not defines_function(data, name):
-                self._blame(relative, f"{relative} does not define the function {name!r}")
+                self._add_reason(relative, f"{relative} does not define the function {name!r}")
         except SourceError as error:
-            self._blame(relative, f"{relative} {error}", line=error.line)
+            self._add_reason(relative, f"{relative} {error}", line=error.line)
 
-    def _blame_test(self, file: str, reason: str, *, line: int | None = None) -> None:
-        """Beside a probe of ours, upstream's test may be missing: the task is run without it."""
+    def _add_test_reason(self, file: str, reason: str, *, line: int | None = None) -> None:
+        """Add a reason why upstream's test cannot run. A task with a probe of ours is runnable without that test."""
         if self._overlay:
             self._upstream_reasons.append(reason)
         else:
-            self._blame(file, reason, line=line)
+            self._add_reason(file, reason, line=line)
 
     def _upstream_test(self) -> str:
-        """The unit test's path in the repository, which is where upstream's tests run; empty with the reason why."""
+        """Return the path of upstream's unit test in the repository, where it runs; empty, with a reason, if unfit."""
         info, paper = self._info, self._paper
         path = choose_unit_test(info.unit_test_file, info.index, paper.repository_files)
         place = paper.in_repository(path or info.unit_test_file)
         if not path and not info.unit_test_file:
-            self._blame_test("info.json", "info.json names no unit_test_file", line=info.line)
+            self._add_test_reason("info.json", "info.json names no unit_test_file", line=info.line)
         elif not path:
-            self._blame_test(place, f"unit_test_file {info.unit_test_file} is missing")
+            self._add_test_reason(place, f"unit_test_file {info.unit_test_file} is missing")
         if not path:
             return ""
         if path != info.unit_test_file:
@@ -389,11 +391,11 @@ class _TaskReader:
         try:
             tree = parse_source(paper.read_file(place))
         except UnusableFileError as error:
-            self._blame_test(place, f"unit_test_file {path} {error}")
+            self._add_test_reason(place, f"unit_test_file {path} {error}")
             return ""
         except SourceError as error:
-            self._blame_test(place, f"unit_test_file {path} {error}", line=error.line)
+            self._add_test_reason(place, f"unit_test_file {path} {error}", line=error.line)
             return ""
         for reason in missing_data(path, tree, paper.repository_files, paper.pointers):
-            self._blame_test(place, reason)
+            self._add_test_reason(place, reason)
         return path

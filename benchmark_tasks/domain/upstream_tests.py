@@ -1,7 +1,6 @@
-"""Unit tests of the upstream protocol: which file it is, and whether the data that it names is there. No Django here.
+"""Find the unit test of the upstream protocol, and data that it needs and that is missing. No Django here.
 
-Upstream runs ``python unit_test/unit_test_1.py`` in the repository, so its tests lie there and name their data from
-there.
+Upstream runs ``python unit_test/unit_test_1.py`` in the repository, so tests are there and name data relative to it.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ _DATA: Final = frozenset({".pt", ".pth", ".pkl", ".pickle", ".npy", ".npz", ".sa
 _WRITERS: Final = frozenset(
     {"save", "save_file", "savez", "savez_compressed", "dump", "to_pickle", "to_parquet", "to_hdf", "write_bytes"}
 )
-_QUESTIONS: Final = frozenset({"exists", "isfile", "is_file"})
+_EXISTENCE_CHECKS: Final = frozenset({"exists", "isfile", "is_file"})
 _MOST_REASONS: Final = 10
-_MOST_PATTERNS: Final = 100  # each is compared with every file
+_MOST_PATTERNS: Final = 100  # each one is compared with every file
 
 
 def choose_unit_test(named: str, index: int, files: Collection[str]) -> str:
-    """The test's path in the repository, whose paths are ``files``; empty where there is none.
+    """Return the test's path among the repository's ``files``; empty if there is none.
 
-    It is ``named`` if that is there, else in the same folder ``unit_test_<index>.py`` or the only ``unit_test*.py``.
+    It is ``named`` if that exists, else ``unit_test_<index>.py`` or the only ``unit_test*.py`` in the same folder.
     """
     if named in files:
         return named
@@ -46,9 +45,9 @@ def choose_unit_test(named: str, index: int, files: Collection[str]) -> str:
 
 
 def missing_data(test_file: str, tree: ast.Module, files: Collection[str], pointers: Collection[str]) -> list[str]:
-    """Reasons why the test cannot run: files that are Git LFS pointers or missing. Paths are the repository's.
+    """List reasons why the test cannot run: files that are Git LFS pointers or missing, by repository path.
 
-    Those are pointers in the test's own folder, pointers to Python files, and whatever the test's texts name.
+    Checked are pointers in the test's own folder, pointers to Python files, and all files that the test's texts name.
     """
     folder = str(PurePosixPath(test_file).parent)
     unfetched = {path for path in pointers if path.startswith(f"{folder}/") or path.endswith(".py")}
@@ -68,9 +67,9 @@ def missing_data(test_file: str, tree: ast.Module, files: Collection[str], point
 
 
 class _Names:
-    """The relative paths that a test's texts may be, as patterns where parts are computed.
+    """The relative paths that a test's texts may name, as patterns if parts are computed.
 
-    ``optional`` are those that need not be there: the test writes them, or asks whether they exist.
+    ``optional`` are those that need not exist: the test writes them, or checks whether they exist.
     """
 
     def __init__(self, tree: ast.Module) -> None:
@@ -90,9 +89,9 @@ class _Names:
 
 
 def _as_path(node: ast.AST) -> set[str]:
-    """The text of a constant as a clean path, computed parts as ``*``; nothing where it cannot be one.
+    """Return the text of a constant as a clean path, with ``*`` for computed parts; empty if it cannot be a path.
 
-    It may begin with ``..``: many a test names its data from its own folder.
+    It may begin with ``..``: many tests name their data relative to their own folder.
     """
     parts = node.values if isinstance(node, ast.JoinedStr) else [node]
     text = "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in parts)
@@ -108,20 +107,20 @@ def _as_path(node: ast.AST) -> set[str]:
 
 
 def _optional(tree: ast.Module) -> Iterator[str]:
-    """Paths, and names of variables with paths, that the test writes itself or can do without."""
+    """Yield paths, and names of variables with paths, that the test writes itself or does not require."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
             modes = [a.value for a in arguments[1:] if isinstance(a, ast.Constant) and isinstance(a.value, str)]
             writes = name in _WRITERS or (name == "open" and any(set(mode) & set("wax") for mode in modes))
-            if writes or name in _QUESTIONS:
+            if writes or name in _EXISTENCE_CHECKS:
                 for argument in arguments:
                     yield from _as_path(argument) or {_dotted(argument)}
 
 
 def _dotted(node: ast.AST) -> str:
-    """``self.path`` for an attribute or a name; empty for any other expression."""
+    """Return ``self.path`` for an attribute or a name; empty for any other expression."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -130,7 +129,7 @@ def _dotted(node: ast.AST) -> str:
 
 
 class _Files:
-    """A repository's paths, found by what a text may mean with them."""
+    """A repository's paths, to be found by a text that may name them."""
 
     def __init__(self, files: Collection[str]) -> None:
         self._files = frozenset(files)
@@ -139,7 +138,7 @@ class _Files:
             self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
 
     def named(self, text: str, folder: str) -> list[str]:
-        """Counted from the root, else from the test's ``folder``, else from any folder: scripts join their paths."""
+        """Find ``text`` relative to the root, else to the test's ``folder``, else to any folder: scripts join paths."""
         for path in (text, normpath(f"{folder}/{text}")):
             if path in self._files:
                 return [path]

@@ -1,4 +1,4 @@
-"""Zip archives whose bytes depend on nothing but what is in them: equal content has equal digests."""
+"""Write zip archives whose bytes depend on their content only: equal content has equal digests."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
-"""The time that every member carries: the oldest that the format knows."""
+"""The time of every member: the oldest that the format can store."""
 _REGULAR_FILE: Final = 0o100644 << 16
 _UNIX: Final = 3
 
 
 def member(name: str) -> zipfile.ZipInfo:
-    """A compressed member, readable by everybody, that says nothing of when and where it was written."""
+    """Describe a compressed member, readable by everyone, without the time and the system it was written on."""
     info = zipfile.ZipInfo(name, _EARLIEST)
     info.compress_type, info.create_system, info.external_attr = zipfile.ZIP_DEFLATED, _UNIX, _REGULAR_FILE
     return info
 
 
 def zipped(files: Mapping[str, str | bytes]) -> bytes:
-    """An archive of ``files`` (name -> content), in the order of names."""
+    """Return an archive of ``files`` (name -> content), in the order of names."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         for name, content in sorted(files.items()):

@@ -10,7 +10,7 @@ from typing import Final
 
 
 class UnknownCategoryError(ValueError):
-    """A category that is neither empty nor one of the nine, in any spelling known to us."""
+    """Raised for a category that is neither empty nor a known spelling of one of the nine."""
 
     def __init__(self, spelling: str) -> None:
         titles = "; ".join(category.title for category in CATEGORIES)
@@ -75,7 +75,7 @@ CATEGORIES: Final[tuple[CategoryFacts, ...]] = (
     ),
 )
 
-# How upstream's info.json files spell them where that is not the title of Table 4.
+# Spellings in upstream's info.json files that differ from the title in Table 4.
 _UPSTREAM_SPELLINGS: Final[dict[str, str]] = {
     "Training Objectives & Optimization Techniques": "training-objectives-optimization",
     "loss function": "training-objectives-optimization",
@@ -98,9 +98,9 @@ _SLUG_BY_SPELLING: Final[dict[str, str]] = (
 
 
 def normalise(spelling: str | None) -> str | None:
-    """The slug of the category that ``spelling`` names; None where the file names none (empty, or no such key).
+    """Return the slug of the category that ``spelling`` names; None for none (empty, or no such key in the file).
 
-    Slugs, the titles of Table 4 and upstream's spellings are known, whatever their case and spacing.
+    Accepts slugs, the titles of Table 4 and upstream's spellings, in any case and spacing.
     Raises UnknownCategoryError for anything else.
     """
     key = _key(spelling or "")

@@ -1,7 +1,7 @@
-"""LMR-BENCH's 23 papers and 28 tasks as facts: where they come from and what is masked, not upstream's code or text.
+"""Facts about LMR-BENCH's 23 papers and 28 tasks: sources and masked functions, without upstream's code or text.
 
-They are read from ``lmr_bench.json`` beside this file, which is ours and tested. No Django here.
-Source: upstream's info.json files, and which 28 functions its published results name.
+They are read from ``lmr_bench.json`` beside this file, which is our own and tested. No Django here.
+Source: upstream's info.json files, and the 28 functions in its published results.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NUMBERED_FOLDER: Final = re.compile(r"0*(?P<number>[1-9][0-9]{0,8})-(?P<name>.+
 class TaskFacts:
     """One masked function. ``slug`` is ``<paper slug>/<index>``, ``index`` counts from 1 within its paper.
 
-    ``category_source`` is ``ours`` where upstream leaves the category empty. ``class_name`` is empty for a
-    module-level function.
+    ``category_source`` is ``ours`` if upstream leaves the category empty. ``class_name`` is empty for a module-level
+    function.
     """
 
     slug: str
@@ -55,7 +55,7 @@ class PaperFacts:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkFacts:
-    """All papers in upstream's order, and the lookups that importers need."""
+    """All papers in upstream's order, with the lookups that importers need."""
 
     title: str
     paper_title: str
@@ -72,29 +72,29 @@ class BenchmarkFacts:
 
     @property
     def task_slugs(self) -> frozenset[str]:
-        """What the 28 tasks are called."""
+        """The slugs of the 28 tasks."""
         return frozenset(task.slug for task in self.tasks)
 
     def paper_of_folder(self, folder_name: str) -> PaperFacts | None:
-        """The paper of a folder called ``01-DPO`` or ``1-DPO``; None for folders outside the paper's 23.
+        """Return the paper of a folder named ``01-DPO`` or ``1-DPO``; None for folders outside the paper's 23.
 
-        Number and name must both agree: upstream's instance_id alone is not unique over its whole data set.
+        Number and name must both match: upstream's instance_id alone is not unique in its whole data set.
         """
         return next((p for p in self.papers if _folder_key(p.folder_name) == _folder_key(folder_name)), None)
 
     def paper_of_number(self, instance_id: int) -> PaperFacts | None:
-        """The paper with this id among the 23, within which ids are unique; None for any other."""
+        """Return the paper with this id among the 23, where ids are unique; None for any other."""
         return next((paper for paper in self.papers if paper.instance_id == instance_id), None)
 
 
 def paper_slug(folder_name: str) -> str:
-    """The slug of a paper's folder: without number prefix, lower-case (``01-DPO`` -> ``dpo``)."""
+    """Return the slug of a paper's folder: without number prefix, lower-case (``01-DPO`` -> ``dpo``)."""
     return _folder_key(folder_name)[1]
 
 
 @cache
 def lmr_bench() -> BenchmarkFacts:
-    """The shipped facts, read once."""
+    """Return the shipped facts, which are read once."""
     facts: dict[str, Any] = json.loads(SHIPPED_FILE.read_text(encoding="utf-8"))
     papers = tuple(
         PaperFacts(

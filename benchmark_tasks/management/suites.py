@@ -1,4 +1,4 @@
-"""Which suite a command's argument means."""
+"""Find the suite that a command's argument names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmark_tasks.models import Suite, SuiteVersion
 
 
 def suite_named(slug: str) -> Suite:
-    """The suite with this slug. Raises ``CommandError`` with the known ones."""
+    """Return the suite with this slug. Raises ``CommandError``, which lists the known ones."""
     found = Suite.objects.filter(slug=slug).first()
     if found is None:
         known = ", ".join(Suite.objects.values_list("slug", flat=True)) or "none; run manage.py load_catalogue first"
@@ -18,7 +18,7 @@ def suite_named(slug: str) -> Suite:
 
 
 def newest_version(slug: str) -> SuiteVersion:
-    """The newest version of the suite with this slug. Raises ``CommandError`` where there is none."""
+    """Return the newest version of the suite with this slug. Raises ``CommandError`` if there is none."""
     version = current_version(suite_named(slug))
     if version is None:
         raise CommandError(f"The suite {slug!r} has no version yet. Import its tasks with import_suite.")

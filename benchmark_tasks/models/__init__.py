@@ -1,4 +1,4 @@
-"""The catalogue's tables."""
+"""Database models of the catalogue."""
 
 from benchmark_tasks.models.catalogue import (
     Category,

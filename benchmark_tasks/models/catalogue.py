@@ -1,4 +1,4 @@
-"""The catalogue: suites, their versions, and the masked functions they ask for."""
+"""Store suites, their versions, and their tasks (masked functions) in the database."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from benchmark_tasks.enums import AuditState, CategorySource, Protocol
 
 _ARXIV: Final = re.compile(r"https?://arxiv\.org/(?:abs|pdf)/([0-9]{2})(0[1-9]|1[0-2])\.[0-9]{4,5}", re.ASCII)
 _UNKNOWN: Final = {
-    AuditState.UNAUDITED: "whether its test tells right from wrong is not known yet",
-    AuditState.FAILED: "its test does not tell right from wrong",
+    AuditState.UNAUDITED: "it is not known yet whether its test distinguishes right from wrong answers",
+    AuditState.FAILED: "its test does not distinguish right from wrong answers",
 }
 
 
 def new_epoch_key() -> str:
-    """Thirty-two secret bytes, as hexadecimal digits: the root of an epoch's private seeds."""
+    """Return thirty-two secret bytes as hexadecimal digits, from which an epoch's private seeds are derived."""
     return secrets.token_hex(32)
 
 
 class Category(models.Model):
-    """One of the paper's nine (Table 4), in one spelling."""
+    """One of the paper's nine categories (Table 4), in one spelling."""
 
     slug = models.SlugField(unique=True)
     title = models.CharField(max_length=80, unique=True)
@@ -40,9 +40,9 @@ class Category(models.Model):
 
 
 class Suite(models.Model):
-    """A benchmark: ``lmr-bench`` (upstream's) or ``lmr-mini`` (shipped), or an operator's own.
+    """A benchmark: ``lmr-bench`` (upstream's), ``lmr-mini`` (shipped), or an operator's own.
 
-    ``source`` says where it comes from: an address, or a sentence.
+    ``source`` is its origin: an address, or a sentence.
     """
 
     slug = models.SlugField(unique=True)
@@ -63,7 +63,7 @@ class Suite(models.Model):
 
 
 class SeedEpoch(models.Model):
-    """The secret from which a suite's private seeds are derived until the next epoch replaces it."""
+    """The secret from which a suite's private seeds are derived, until the next epoch replaces it."""
 
     suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="seed_epochs")
     number = models.PositiveIntegerField()
@@ -99,7 +99,7 @@ class Paper(models.Model):
 
     @property
     def first_public(self) -> str:
-        """When it was first public, as far as is known: ``2024-05`` by its arXiv number, else its year, or empty."""
+        """The earliest known publication date: ``2024-05`` by its arXiv number, else its year, or empty."""
         arxiv = _ARXIV.match(self.address)
         return f"20{arxiv[1]}-{arxiv[2]}" if arxiv else str(self.year or "")
 
@@ -124,14 +124,14 @@ class Task(models.Model):
 
 
 class TaskRevision(models.Model):
-    """Immutable content of a task. Three hashes say which kind of change made a new revision.
+    """Immutable content of a task. Three hashes show which kind of change made a new revision.
 
     ``statement_hash`` covers what a system is given, ``repository_hash`` the masked repository, ``grading_hash``
-    golden file, cases, runner and check. The files themselves lie in the content store under these hashes.
-    ``unit_test_file`` is the path in the repository of the unit test that the suite's authors wrote, empty where the
-    task is sealed by themselves; only such tasks have a Dockerfile. ``overlay`` says what an overlay of ours made of
-    the task (:meth:`benchmark_tasks.domain.overlays.Overlay.as_data`), empty without one.
-    ``equivalent_mutants`` lists ``{mutant, reason}``: changes of the golden function that change nothing one can see.
+    golden file, test cases, runner and check. The files themselves are in the content store under these hashes.
+    ``unit_test_file`` is the path in the repository of the unit test that the suite's authors wrote, empty if the
+    authors sealed the task themselves; only tasks with such a test have a Dockerfile. ``overlay`` describes our
+    overlay's changes of the task (:meth:`benchmark_tasks.domain.overlays.Overlay.as_data`), empty without one.
+    ``equivalent_mutants`` lists ``{mutant, reason}``: changes of the golden function that do not change its behaviour.
     ``repository_metrics`` is the repository's :class:`~benchmark_tasks.domain.repository_metrics.RepositoryMetrics`,
     empty without a repository.
     """
@@ -173,14 +173,15 @@ class TaskRevision(models.Model):
 
     @property
     def runnable(self) -> bool:
-        """Whether answers are taken: the files are all there, and the audit did not fail or stop."""
+        """Whether answers are accepted: all files are usable, and the audit did not fail or stop."""
         return not self.not_runnable_reasons and self.audit_state not in {AuditState.FAILED, AuditState.INCOMPLETE}
 
     @property
     def why_left_out(self) -> str:
-        """Why it is in the denominator of no percentage; empty where it is: it takes answers, and its audit passed.
+        """Why no percentage counts the task; empty if it counts: it accepts answers, and its audit passed.
 
-        The one rule that board, submission pages, pass@k and commands follow. Text before the colon is the kind.
+        This is the only such rule; board, submission pages, pass@k and commands use it. The text before the colon is
+        the kind of reason.
         """
         if self.not_runnable_reasons:
             first, *others = self.not_runnable_reasons
@@ -195,14 +196,14 @@ class TaskRevision(models.Model):
 
     @property
     def goal(self) -> str:
-        """The masked definition as people write it: ``Class.method`` or ``function``."""
+        """The name of the masked definition: ``Class.method`` or ``function``."""
         if self.class_name and self.class_name != self.goal_function:
             return f"{self.class_name}.{self.goal_function}"
         return self.goal_function
 
 
 class SuiteVersion(models.Model):
-    """A fixed set of task revisions and a seed epoch: what a score is a score on."""
+    """A fixed set of task revisions and a seed epoch; every score belongs to one."""
 
     suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

@@ -1,7 +1,7 @@
 """Compile the method notes of a suite: every ``<task>/paper.typ`` becomes the ``paper.pdf`` beside it.
 
-``python -m benchmark_tasks.suites.build_notes [SUITE_FOLDER] [--check]``. Each PDF carries a digest of the sources
-it was made from, so ``--check`` (and a test) can say which notes are older than their source. No Django here.
+``python -m benchmark_tasks.suites.build_notes [SUITE_FOLDER] [--check]``. Each PDF contains a digest of the sources
+it was made from, so ``--check`` (and a test) can find notes that are older than their source. No Django here.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _STAMP = re.compile(r"typst-sources-sha256:([0-9a-f]{64})")
 
 
 class NoteError(Exception):
-    """A note does not compile, does not fit one page, or is missing. The message names the file."""
+    """Raised if a note does not compile, does not fit one page, or is missing. The message names the file."""
 
 
 def sources_digest(source: Path) -> str:
-    """SHA-256 (hexadecimal) of a note's source and of the suite's template, in this order."""
+    """Return the SHA-256 (hexadecimal) of a note's source and of the suite's template, in this order."""
     digest = hashlib.sha256()
     for part in (source, source.parent.parent / TEMPLATE):
         content = part.read_bytes()
@@ -37,14 +37,14 @@ def sources_digest(source: Path) -> str:
 
 
 def stamped_digest(pdf: Path) -> str:
-    """The digest that :func:`build_note` wrote into ``pdf``; empty when there is none."""
+    """Return the digest that :func:`build_note` wrote into ``pdf``; empty if there is none."""
     with _open_pdf(pdf) as document:
         found = _STAMP.search((document.metadata or {}).get("keywords") or "")
     return found.group(1) if found else ""
 
 
 def page_texts(pdf: Path) -> list[str]:
-    """The text of every page of ``pdf``, in order."""
+    """Return the text of every page of ``pdf``, in order."""
     with _open_pdf(pdf) as document:
         return [page.get_text() for page in document]
 
@@ -65,7 +65,7 @@ def build_note(source: Path) -> Path:
             timestamp=0,
         )
     except typst.TypstError as error:
-        raise NoteError(f"{source}: Typst says: {error}") from error
+        raise NoteError(f"{source}: Typst reports: {error}") from error
     with _open_pdf(stream=content, filetype="pdf") as document:
         pages = document.page_count
     if pages != 1:
@@ -76,7 +76,7 @@ def build_note(source: Path) -> Path:
 
 
 def stale_notes(suite: Path) -> list[Path]:
-    """The notes of ``suite`` whose ``paper.pdf`` is missing or was made from other sources."""
+    """List the notes of ``suite`` whose ``paper.pdf`` is missing or was made from other sources."""
     return [
         source
         for source in sorted(suite.glob("*/paper.typ"))

@@ -9,7 +9,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django_filters.filters import CharFilter, ChoiceFilter, DateFilter
 from django_filters.filterset import FilterSet
 
-from benchmark_tasks.domain.queries import titles_told_apart
+from benchmark_tasks.domain.queries import distinct_titles
 from benchmark_tasks.models import Category, Suite, TaskRevision
 from evaluator.labels import Label
 from leaderboard.board.rows import visible_entries
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def suite_choices(suites: Iterable[Suite] | None = None) -> list[tuple[str, str]]:
     """Every suite, unless some are given, with titles of which no two are the same."""
-    told_apart = titles_told_apart(Suite.objects.all() if suites is None else suites)
+    told_apart = distinct_titles(Suite.objects.all() if suites is None else suites)
     return [(suite.slug, title) for suite, title in told_apart]
 
 

@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from benchmark_tasks.domain.queries import titles_told_apart
+from benchmark_tasks.domain.queries import distinct_titles
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from leaderboard.board.row import system_facts
 from leaderboard.evidence.generations import cuts_in_words, question_state
@@ -83,7 +83,7 @@ def sources(suite: Suite) -> list[tuple[str, str]]:
     return [*links, ("Tasks", suite.get_absolute_url())]
 
 
-register.filter("told_apart", titles_told_apart)
+register.filter("told_apart", distinct_titles)
 
 
 @register.filter

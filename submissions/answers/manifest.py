@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from benchmark_tasks.domain.foreign_json import JsonError, Wrong, given, read_json, wrongs
+from benchmark_tasks.domain.foreign_json import JsonError, JsonProblem, problems_of, read_json, without_nulls
 from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from submissions.answers.types import Manifest, Problem, hidden_character, refuse
 
@@ -108,7 +108,7 @@ def read_manifest(content: bytes, *, file: str = MANIFEST_FILE) -> tuple[Manifes
     The manifest is None if ``content`` is not a JSON object.
     """
     try:
-        value = given(read_json(content))
+        value = without_nulls(read_json(content))
     except JsonError as error:
         return None, [_unusable(error, file)]
     if not isinstance(value, dict):
@@ -125,19 +125,21 @@ def check_manifest(manifest: Manifest) -> tuple[Manifest, list[Problem]]:
 def read_usage(content: bytes, *, task: str, file: str) -> tuple[dict[str, float], list[Problem]]:
     """Parse ``usage.json`` and return its values with all problems."""
     try:
-        return Usage.model_validate(given(read_json(content))).declared(), []
+        return Usage.model_validate(without_nulls(read_json(content))).declared(), []
     except JsonError as error:
         return {}, [dataclasses.replace(_unusable(error, file), task=task)]
     except ValidationError as error:
-        return {}, [refuse(each.sentence, task=task, file=file) for each in wrongs(error, tuple(Usage.model_fields))]
+        return {}, [
+            refuse(each.sentence, task=task, file=file) for each in problems_of(error, tuple(Usage.model_fields))
+        ]
 
 
 def _manifest(value: dict[str, Any], file: str) -> tuple[Manifest, list[Problem]]:
-    found: list[Wrong] = []
+    found: list[JsonProblem] = []
     try:
         fields = _ManifestFile.model_validate(value)
     except ValidationError as error:
-        found = wrongs(error, tuple(_ManifestFile.model_fields))
+        found = problems_of(error, tuple(_ManifestFile.model_fields))
         wrong = {each.key for each in found}
         # Valid fields are still shown, and answers are still applied to the suite's tasks.
         fields = _ManifestFile.model_validate(_STAND_INS | {k: v for k, v in value.items() if k not in wrong})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from benchmark_tasks.domain.foreign_json import JsonError, given, read_json, wrongs
+from benchmark_tasks.domain.foreign_json import JsonError, problems_of, read_json, without_nulls
 from submissions.answers.archives import ArchiveLimits, readable
 from submissions.answers.manifest import Usage
 from submissions.answers.types import (
@@ -168,9 +168,9 @@ def _prediction(value: object) -> Prediction:
         if key not in known and close and close[0] not in value:
             raise ValueError(f"Unknown key {key[:60]!r}; did you mean {close[0]!r}?")
     try:
-        row = Prediction.model_validate(given(value))
+        row = Prediction.model_validate(without_nulls(value))
     except ValidationError as error:
-        raise ValueError(" ".join(each.sentence for each in wrongs(error, tuple(Usage.model_fields)))) from None
+        raise ValueError(" ".join(each.sentence for each in problems_of(error, tuple(Usage.model_fields)))) from None
     if not any(key in value for key in _ANSWERS) or (row.model_patch is not None and row.function is not None):
         raise ValueError(_ONE_OF_BOTH)
     return row

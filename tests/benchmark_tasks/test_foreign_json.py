@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from benchmark_tasks.domain.foreign_json import JsonError, places, read_json, wrongs
+from benchmark_tasks.domain.foreign_json import JsonError, places, problems_of, read_json
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ class Sample(BaseModel):
 def test_what_pydantic_finds_is_said_in_our_words(value: object, message: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Sample.model_validate(value)
-    assert [wrong.message for wrong in wrongs(caught.value, list(Sample.model_fields))] == [message]
+    assert [wrong.message for wrong in problems_of(caught.value, list(Sample.model_fields))] == [message]
 
 
 VALUES = st.recursive(

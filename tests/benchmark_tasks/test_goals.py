@@ -90,7 +90,7 @@ def test_text_is_exact() -> None:
         (
             "try:\n  import q\nexcept ImportError:\n  def f(): pass\nelse:\n  def f(): return 1\n",
             goal(),
-            "defines 'f' several times under conditions (lines 4, 6), so it cannot be told which one is meant",
+            "defines 'f' several times under conditions (lines 4, 6), so it is not clear which one is meant",
         ),
     ],
 )

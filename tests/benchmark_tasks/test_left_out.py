@@ -10,7 +10,10 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 
 WEAK: LeftOut = {"task": "a/1", "why": "weak test: it caught only 1 of 2 seeded bugs"}
-UNAUDITED: LeftOut = {"task": "b/1", "why": "not audited: whether its test tells right from wrong is not known yet"}
+UNAUDITED: LeftOut = {
+    "task": "b/1",
+    "why": "not audited: it is not known yet whether its test distinguishes right from wrong answers",
+}
 
 
 def test_how_many_are_left_out_is_said_by_kind() -> None:
@@ -35,7 +38,11 @@ def test_each_reason_stands_once_with_its_tasks() -> None:
         (AuditState.PASSED, {}, ""),
         (AuditState.WEAK, {}, "weak test"),
         (AuditState.WEAK, {"reasons": [], "weakness": "weak test: it caught 1 of 2"}, "weak test: it caught 1 of 2"),
-        (AuditState.UNAUDITED, {}, "not audited: whether its test tells right from wrong is not known yet"),
+        (
+            AuditState.UNAUDITED,
+            {},
+            "not audited: it is not known yet whether its test distinguishes right from wrong answers",
+        ),
         (AuditState.UNAUDITED, {"obstacle": "no sandbox works"}, "not audited: no sandbox works"),
         (AuditState.FAILED, {"reasons": ["the stub passes", "and more"]}, "failed its audit: the stub passes"),
         (AuditState.INCOMPLETE, {"reasons": ["'torch' is missing"]}, "environment incomplete: 'torch' is missing"),

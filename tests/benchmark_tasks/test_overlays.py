@@ -237,7 +237,7 @@ class TestReading:
     @pytest.mark.parametrize(
         ("changes", "why"),
         [
-            ({"goal_function": "mean"}, "simpo/1 is left out: it is for 'mean', and the task asks for 'total'"),
+            ({"goal_function": "mean"}, "simpo/1 is left out: it is for 'mean', but the task's is 'total'"),
             ({"index": 2}, "simpo/2 is left out: it is for 'total', and there is no such task"),
         ],
     )

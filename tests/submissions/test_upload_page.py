@@ -105,7 +105,10 @@ def test_a_change_of_the_suite_repeats_the_check(as_alice: Client, small: SuiteV
     assert "It waits for a worker to check it." in response.content.decode()
     checked_by_worker()
     page = as_alice.get(address).content.decode()
-    assert "This task accepts no answers (failed its audit: its test does not tell right from wrong)" in page
+    assert (
+        "This task accepts no answers (failed its audit: its test does not distinguish right from wrong answers)"
+        in page
+    )
     assert "<p>1 of 1 answer applies; 1 task takes no answers.</p>" in page
     assert as_alice.post(address)["Location"] == Submission.objects.get().get_absolute_url()
     assert list(

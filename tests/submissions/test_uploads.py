@@ -134,7 +134,7 @@ def test_a_suite_that_cannot_be_audited_is_refused_with_the_reason(tmp_path: Pat
     assert severity == "refuse"
     assert message == (
         f"The tasks of 'small' cannot be audited, so it takes no submissions: {why}. "
-        "An operator has to mend that; then: manage.py audit_tasks --suite small"
+        "An operator has to correct that and then run: manage.py audit_tasks --suite small"
     )
 
 

@@ -1,4 +1,4 @@
-"""``manage.py import_suite PATH --slug SLUG``: put a suite folder into the catalogue."""
+"""``manage.py import_suite PATH --slug SLUG``: import a suite folder into the catalogue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand
 
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.domain.kit import KitUnavailableError, build_kit
-from benchmark_tasks.domain.problems import ImportRefusedError, general
+from benchmark_tasks.domain.problems import ImportRefusedError, general_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from benchmark_tasks.domain.importing import ImportReport
     from benchmark_tasks.domain.problems import ImportProblem
 
-_NAMED = 5
+_MOST_NAMED = 5
 
 CHANGES = ("created", "changed", "unchanged", "removed")
 
 
 class Command(BaseCommand):
-    """Exit status 0: imported, or nothing to do. 1: refused, nothing was imported."""
+    """Import a suite folder. Exit status 0: imported, or nothing to do; 1: refused, nothing was imported."""
 
     help = "Import a suite folder (docs/authoring-tasks.md). Same content changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The folder, the suite's slug and title, how much may go wrong, and the form of the report."""
+        """Add the folder, the suite's slug and title, strictness, and the form of the report."""
         parser.add_argument("path", type=Path, help="the folder that holds one folder per paper")
         parser.add_argument("--slug", required=True, help="the suite's slug, such as lmr-bench")
         parser.add_argument(
-            "--title", default="", help="the suite's title; default: as before, or what suite.json says"
+            "--title", default="", help="the suite's title; default: as before, or the one in suite.json"
         )
-        parser.add_argument("--dry-run", action="store_true", help="say what an import would do, and store nothing")
+        parser.add_argument("--dry-run", action="store_true", help="report what an import would do, and store nothing")
         parser.add_argument(
             "--strict", action="store_true", help="import nothing if any paper's info.json has an error of form"
         )
@@ -53,7 +53,7 @@ class Command(BaseCommand):
     def handle(
         self, *, path: Path, slug: str, title: str, dry_run: bool, strict: bool, json: bool, **options: Any
     ) -> None:
-        """Print errors as ``file:line:column: reason``, remarks and reasons by kind; with ``-v 2`` all of them."""
+        """Import; print errors as ``file:line:column: reason``, remarks and reasons by kind (``-v 2``: each one)."""
         try:
             report = import_suite(
                 folder=path,
@@ -93,7 +93,7 @@ class Command(BaseCommand):
             self.stdout.write(line)
 
     def _prepare_kit(self, report: ImportReport, *, quiet: bool) -> None:
-        """Make the archive now: a big one would keep its first visitor waiting."""
+        """Build the archive now: with a large one, the first visitor would have to wait."""
         if report.version is None:
             return
         try:
@@ -108,26 +108,26 @@ class Command(BaseCommand):
 
 
 def _remarks(problems: Iterable[ImportProblem]) -> Iterator[str]:
-    """Errors as they are, remarks once with the files they are about; why tasks are not runnable stands with these."""
+    """Yield errors one by one, and each remark once with its files; reasons of tasks are reported with the tasks."""
     files: dict[str, list[str]] = defaultdict(list)
     for problem in problems:
         if problem.fatal:
             yield str(problem)
         elif not problem.task:
-            files[general(problem.message)].append(str(replace(problem, message="")).removesuffix(": "))
+            files[general_reason(problem.message)].append(str(replace(problem, message="")).removesuffix(": "))
     for message, named in files.items():
-        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        yield f"{', '.join(named[:_NAMED])}{more}: {message}"
+        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        yield f"{', '.join(named[:_MOST_NAMED])}{more}: {message}"
 
 
 def _summary(report: ImportReport) -> Iterator[str]:
-    """The runnable tasks, and each reason why others are not once, with the tasks that have it."""
+    """Yield the runnable tasks, and each reason why others are not once, with the tasks that have it."""
     runnable = [slug for slug in report.tasks if slug not in report.not_runnable]
     if runnable:
         yield f"  runnable: {', '.join(runnable)}"
     tasks: dict[str, list[str]] = defaultdict(list)
     for slug, reasons in report.not_runnable.items():
-        for reason in dict.fromkeys(map(general, reasons)):
+        for reason in dict.fromkeys(map(general_reason, reasons)):
             tasks[reason].append(slug)
     for reason, slugs in tasks.items():
         yield f"  not runnable: {reason}: {', '.join(slugs)}"
@@ -136,7 +136,7 @@ def _summary(report: ImportReport) -> Iterator[str]:
 
 
 def _lines(report: ImportReport) -> Iterator[str]:
-    """Slug, change and state of every task; the reasons are among the problems."""
+    """Yield slug, change and state of every task; the reasons are among the problems."""
     changes = {slug: name for name in CHANGES for slug in getattr(report, name)}
     width = max(map(len, changes), default=0)
     for slug in (*report.tasks, *report.removed):
@@ -149,7 +149,7 @@ def _counts(report: ImportReport) -> list[str]:
     changes = ", ".join(f"{len(getattr(report, name))} {name}" for name in CHANGES)
     lines = [f"Tasks: {total}; {total - failing} runnable, {failing} not runnable; {changes}"]
     if report.left_out:
-        advice = "Correct the errors above and run this again; what the suite had of them before stays."
+        advice = "Correct the errors above and run this again; their tasks in the suite stay as before."
         lines.append(f"Left out: {', '.join(report.left_out)}. {advice}")
     return lines
 

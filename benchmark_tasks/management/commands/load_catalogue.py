@@ -1,4 +1,4 @@
-"""``manage.py load_catalogue``: categories, upstream's suite as facts, and the shipped suite."""
+"""``manage.py load_catalogue``: load categories, facts about upstream's suite, and the shipped suite."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    """Runs at every start; the second time it finds nothing to do."""
+    """Load the catalogue. Runs at every start; repeating it changes nothing."""
 
     help = "Load the catalogue that LMR-Board ships. Never replaces an operator's own import."
 
     def handle(self, **_: Any) -> None:
-        """One line for each suite."""
+        """Load the catalogue and print one line for each suite."""
         try:
             report = load_catalogue()
         except ImportRefusedError as refusal:

@@ -11,8 +11,8 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.left_out import tasks_left_out
-from benchmark_tasks.domain.problems import general
-from benchmark_tasks.domain.queries import current_version, revisions_of, titles_told_apart
+from benchmark_tasks.domain.problems import general_reason
+from benchmark_tasks.domain.queries import current_version, distinct_titles, revisions_of
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite, TaskRevision
 from evaluator.generation.prompt_tasks import why_unreadable
@@ -39,7 +39,7 @@ def suites(request: HttpRequest) -> HttpResponse:
     """List all suites."""
     listed = [
         {"suite": suite, "title": title, "version": suite.versions.first(), "tasks": suite.tasks.count()}
-        for suite, title in titles_told_apart(Suite.objects.all())
+        for suite, title in distinct_titles(Suite.objects.all())
     ]
     return render(request, "leaderboard/suites.html", {"listed": listed})
 
@@ -132,7 +132,7 @@ def _reasons(revisions: Iterable[TaskRevision]) -> list[tuple[str, int]]:
         reason
         for revision in revisions
         if not revision.runnable
-        for reason in {general(each) for each in revision.not_runnable_reasons or [revision.why_left_out]}
+        for reason in {general_reason(each) for each in revision.not_runnable_reasons or [revision.why_left_out]}
     )
     return reasons.most_common()
 

@@ -38,7 +38,9 @@ def test_a_suite_tells_what_counts(small: SuiteVersion) -> None:
     told = Program().get("/suites/small")
     assert [each["version"] for each in told["versions"]] == [1]
     assert (told["counted"], told["why_closed"]) == (1, "")
-    assert told["left_out"] == [{"task": "alpha/2", "why": "failed its audit: its test does not tell right from wrong"}]
+    assert told["left_out"] == [
+        {"task": "alpha/2", "why": "failed its audit: its test does not distinguish right from wrong answers"}
+    ]
     assert Program().problem("GET", "/suites/small?version=2")["status"] == 404
     assert Program().problem("GET", "/suites/small?version=x")["status"] == 422
 

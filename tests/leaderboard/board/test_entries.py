@@ -158,8 +158,11 @@ def test_weak_unaudited_and_failed_tests_are_left_out_and_why_is_said() -> None:
     names = list(version.revisions.order_by("pk").values_list("task__slug", flat=True))
     assert entry.left_out == [
         {"task": names[1], "why": "weak test: it caught only 1 of 2 seeded bugs"},
-        {"task": names[2], "why": "not audited: whether its test tells right from wrong is not known yet"},
-        {"task": names[3], "why": "failed its audit: its test does not tell right from wrong"},
+        {
+            "task": names[2],
+            "why": "not audited: it is not known yet whether its test distinguishes right from wrong answers",
+        },
+        {"task": names[3], "why": "failed its audit: its test does not distinguish right from wrong answers"},
     ]
     # Every second task is in the second category, and none of those counts.
     assert [each.category.slug for each in entry.metrics.filter(category__isnull=False)] == [CATEGORIES[0].slug]
