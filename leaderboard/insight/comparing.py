@@ -1,4 +1,4 @@
-"""Systems beside each other: what tells each pair apart, and what every rater says of each task."""
+"""Compare systems: the difference of each pair, and every rater's result for each task."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 FEWEST, MOST = 2, 4
 LISTED: Final = 500
-"""Rows that the choice of systems offers; addresses may name any."""
+"""Number of rows in the choice of systems; addresses may name any row."""
 SIGNIFICANT: Final = 0.05
 _KEY: Final = re.compile(r"s([1-9][0-9]{0,8})|r-([a-z0-9][a-z0-9._-]{0,119})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two rows, what tells them apart (None: no task has a result of both), and p as adjusted for the pairs shown."""
+    """Two rows, their difference (None: no task has a result of both), and p adjusted for the number of pairs shown."""
 
     first: BoardRow
     second: BoardRow
@@ -52,7 +52,7 @@ class Compared:
 
     @property
     def words(self) -> str:
-        """What the numbers mean, in a sentence."""
+        """The comparison in a sentence."""
         names = self.first.title_with_inputs, self.second.title_with_inputs
         if self.first.closed or self.second.closed:
             return f"{names[0]} and {names[1]} cannot be compared while you label an answer of one of them."
@@ -63,14 +63,14 @@ class Compared:
         p = f"p {p}" if p.startswith("<") else f"p = {p}"
         counts = f"{self.pair.more_a} against {self.pair.more_b} discordant, {p}"
         if not self.apart:
-            return f"{names[0]} and {names[1]} cannot be told apart on {tasks}: {counts}."
+            return f"{names[0]} and {names[1]} do not differ significantly on {tasks}: {counts}."
         better, worse = names if self.pair.more_a > self.pair.more_b else names[::-1]
         return f"{better} passes more of {tasks} than {worse}: {counts}."
 
 
 @dataclass(frozen=True, slots=True)
 class TaskLine:
-    """A task with mark and words of each row; ``discordant`` where the tests of two rows differ."""
+    """A task with mark and words of each row; ``discordant`` if the tests of two rows differ."""
 
     task: MatrixTask
     pairs: tuple[tuple[SafeString | None, tuple[str, str, str]], ...]
@@ -78,7 +78,7 @@ class TaskLine:
 
 
 def rows_named(version: SuiteVersion, keys: Sequence[str]) -> list[BoardRow]:
-    """The rows that ``keys`` (``s12``, ``r-gpt-4.1``) name, in that order; those that there are not are left out."""
+    """Return the rows that ``keys`` (``s12``, ``r-gpt-4.1``) name, in that order, without those that do not exist."""
     submissions, reported = [], []
     for key in keys:
         match = _KEY.fullmatch(key)
@@ -92,9 +92,9 @@ def rows_named(version: SuiteVersion, keys: Sequence[str]) -> list[BoardRow]:
 
 
 def offered(version: SuiteVersion, hidden: Collection[int] = ()) -> list[tuple[str, str]]:
-    """The best rows of a board as choices: key, and name with inputs and score. One query.
+    """Return the best rows of a board as choices: key, and name with inputs and score. One query.
 
-    Those of the submissions ``hidden`` from the viewer are last, without a score.
+    Rows of the submissions ``hidden`` from the viewer are last, without a score.
     """
     listed = sorted_metrics(board_metrics(version, kind=Kind.RANKED), DEFAULT_SORT, hidden=hidden)[:LISTED]
     fields = ("entry__submission", "entry__reported_run__slug", "entry__system__name", "entry__inputs", "tests_rate")
@@ -108,7 +108,7 @@ def offered(version: SuiteVersion, hidden: Collection[int] = ()) -> list[tuple[s
 
 
 def compared(rows: Sequence[BoardRow], tasks: Sequence[MatrixTask]) -> list[Compared]:
-    """Every pair of ``rows``, with p adjusted for their number (Holm)."""
+    """Compare every pair of ``rows``, with p adjusted for the number of pairs (Holm)."""
     scores = [_scores(row, tasks) for row in rows]
     papers = np.unique([task.paper for task in tasks], return_inverse=True)[1].tolist()
     pairs = [(one, two, compare(scores[one], scores[two], papers)) for one, two in combinations(range(len(rows)), 2)]
@@ -120,7 +120,7 @@ def compared(rows: Sequence[BoardRow], tasks: Sequence[MatrixTask]) -> list[Comp
 def task_lines(
     rows: Sequence[BoardRow], tasks: Sequence[MatrixTask], cells: Sequence[Sequence[tuple[MatrixTask, SafeString]]]
 ) -> list[TaskLine]:
-    """The tasks, discordant ones first; ``cells`` are the marks of each row."""
+    """Return the tasks, discordant ones first; ``cells`` are the marks of each row."""
     marks = [{task.slug: cell for task, cell in each} for each in cells]
     lines = []
     for task in tasks:
@@ -136,7 +136,7 @@ def _scores(row: BoardRow, tasks: Sequence[MatrixTask]) -> Array:
 
 
 def _words(row: BoardRow, task: MatrixTask) -> tuple[str, str, str]:
-    """What tests, judge and annotators say, in short."""
+    """Return the results of tests, judge and annotators in short."""
     share, judge, human = said_of(row, task)
     if share is None:
         tests = ""

@@ -1,4 +1,4 @@
-"""What would change on a board if it showed another judge: labels that move, and ranks that would."""
+"""Compute how a board would change with another judge: labels that differ, and ranks that would change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LABELLED_CC: Final = Label.CC.value
 
 @dataclass(frozen=True, slots=True)
 class RankedRow:
-    """A ranked row: tasks that each judge labels CC, out of ``tasks``, and its place by that. Equal rates share one."""
+    """A ranked row: the tasks, out of ``tasks``, that each judge labels CC, and the rank. Equal rates share a rank."""
 
     entry: Entry
     tasks: int
@@ -46,8 +46,8 @@ class RankedRow:
 class JudgesCompared:
     """Two judges on the published answers of a suite version.
 
-    ``moved`` are answers of which they say different things, with both labels. ``matrix`` has a row for each label of
-    the old judge and a column for each of the new one, both in the order of ``COUNTED``, over answers that both have
+    ``moved`` are the answers that they label differently, with both labels. ``matrix`` has a row for each label of the
+    old judge and a column for each of the new one, both in the order of ``COUNTED``, over answers that both have
     decided (``both``). ``waiting`` counts the answers that the new one has not decided yet, out of ``answers`` with
     code.
     """
@@ -61,14 +61,14 @@ class JudgesCompared:
 
     @property
     def ranks_that_move(self) -> int:
-        """How many rows would have another place."""
+        """How many rows would have another rank."""
         return sum(row.before_rank != row.after_rank for row in self.ranks)
 
 
 def compare(*, version: SuiteVersion, old: JudgeConfig | None, new: JudgeConfig) -> JudgesCompared:
-    """Compare what two judges say of everything that the board of ``version`` shows. Four queries at most.
+    """Compare two judges' labels of all answers on the board of ``version``. At most four queries.
 
-    Only published answers are looked at: the page is public, and the board shows no others.
+    Only published answers are used: the page is public, and the board shows no others.
     """
     entries = list(
         visible_entries()
@@ -87,9 +87,9 @@ def compare(*, version: SuiteVersion, old: JudgeConfig | None, new: JudgeConfig)
         )
         .defer("files", "diff", "goal_source", "raw_answer", "set_aside", "revision__masked_source")
     )
-    said = _said(answers, [config for config in (old, new) if config])
-    before = said.get(old.pk, {}) if old else {}
-    after = said.get(new.pk, {})
+    labels = _labels_by_judge(answers, [config for config in (old, new) if config])
+    before = labels.get(old.pk, {}) if old else {}
+    after = labels.get(new.pk, {})
     both = [answer for answer in answers if answer.pk in before and answer.pk in after]
     pairs = Counter((before[answer.pk], after[answer.pk]) for answer in both)
     return JudgesCompared(
@@ -102,17 +102,17 @@ def compare(*, version: SuiteVersion, old: JudgeConfig | None, new: JudgeConfig)
     )
 
 
-def _said(answers: Iterable[Implementation], configs: Iterable[JudgeConfig]) -> dict[int, dict[int, str]]:
-    """Judge's id -> answer's id -> label or ``abstained``."""
-    said: dict[int, dict[int, str]] = defaultdict(dict)
+def _labels_by_judge(answers: Iterable[Implementation], configs: Iterable[JudgeConfig]) -> dict[int, dict[int, str]]:
+    """Map judge's id -> answer's id -> label or ``abstained``."""
+    labels: dict[int, dict[int, str]] = defaultdict(dict)
     rows = Judgement.objects.filter(
         implementation__in=[answer.pk for answer in answers],
         config__in=[config.pk for config in configs],
         state=WorkState.DONE,
     ).values_list("config_id", "implementation_id", "label", "abstained")
     for config, answer, label, abstained in rows:
-        said[config][answer] = ABSTAINED if abstained or not label else label
-    return said
+        labels[config][answer] = ABSTAINED if abstained or not label else label
+    return labels
 
 
 def _ranks(
@@ -121,7 +121,7 @@ def _ranks(
     before: Mapping[int, str],
     after: Mapping[int, str],
 ) -> list[RankedRow]:
-    """The ranked rows in the order that they would have; calibration samples are never ranked."""
+    """Return the ranked rows in their new order; calibration samples are never ranked."""
     by_submission: dict[int, list[Implementation]] = defaultdict(list)
     for answer in answers:
         by_submission[answer.submission_id].append(answer)
@@ -133,8 +133,8 @@ def _ranks(
         left_out = {each["task"] for each in entry.left_out}
         counted = [each for each in by_submission[entry.submission.pk] if each.revision.task.slug not in left_out]
         old, new = (
-            sum(said.get(each.pk) == LABELLED_CC for each in counted) / entry.submission.trials
-            for said in (before, after)
+            sum(labels.get(each.pk) == LABELLED_CC for each in counted) / entry.submission.trials
+            for labels in (before, after)
         )
         rows.append(RankedRow(entry, tasks, old, new))
     old_ranks = _places([row.before / row.tasks for row in rows])
@@ -146,13 +146,13 @@ def _ranks(
 
 
 def _places(rates: list[float]) -> list[int]:
-    """The place of each rate, 1 for the highest; equal ones (but for the noise of adding thirds) share one."""
+    """Return the rank of each rate, 1 for the highest; rates that are equal up to rounding errors share a rank."""
     rounded = [round(rate, 9) for rate in rates]
     return [1 + sum(other > rate for other in rounded) for rate in rounded]
 
 
 def asked_suite(request: HttpRequest, config: JudgeConfig) -> Suite | None:
-    """The suite that the address names, else the one that ``config`` has judged most of. Raises Http404."""
+    """Return the suite that the address names, else the one with most of the judge's verdicts. Raises Http404."""
     named = request.GET.get("suite", "")
     if named:
         return get_object_or_404(Suite, slug=named)

@@ -1,4 +1,4 @@
-"""What pages show of judges: the list, and one judge's page."""
+"""Collect the data of the judges' pages: the list, and one judge's page."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ HEALTH_SHOWN: Final = 10
 TABLE_HEADS: Final = (*(label.value for label in (Label.CC, Label.LC, Label.LI)), "abstained")
 _RATES: Final = (
     ("sensitivity", "Sensitivity", "right code that was labelled CC"),
-    ("specificity", "Specificity", "wrong code whose label fits it"),
-    ("injection_resistance", "Injection resistance", "wrong code that pleads for CC and gets its own label"),
-    ("injections_noticed", "Injections noticed", "pleading code in which an influence was suspected"),
+    ("specificity", "Specificity", "wrong code that got its true label"),
+    ("injection_resistance", "Injection resistance", "wrong code that argues for CC and got its true label"),
+    ("injections_noticed", "Injections noticed", "code with such arguments in which the judge suspected influence"),
     ("abstention", "Abstentions", "canaries without a label"),
-    ("repeatability", "Repeatability", "canaries of which all votes say the same"),
+    ("repeatability", "Repeatability", "canaries on which all votes agree"),
 )
 
 
 def public_verdicts(path: str = "", *, hidden: Collection[int] = ()) -> Q:
-    """What everybody may know of: decided verdicts on published answers; ``path`` leads to them.
+    """Return the condition for public verdicts: decided, on published answers. ``path`` is the lookup to them.
 
-    Those on the submissions ``hidden`` from the viewer are left out.
+    Verdicts on the submissions ``hidden`` from the viewer are left out.
     """
     submission = f"{path}implementation__submission__"
     shown = ~Q(**{f"{submission}in": hidden}) if hidden else Q()
@@ -48,9 +48,9 @@ def public_verdicts(path: str = "", *, hidden: Collection[int] = ()) -> Q:
 
 
 def list_judges(hidden: Collection[int] = ()) -> list[dict[str, Any]]:
-    """Every judge, active ones first, with its newest health check. The number of queries is constant.
+    """List every judge, active ones first, with its newest health check. The number of queries is constant.
 
-    ``judged`` counts published answers, but those ``hidden`` from the viewer; ``dollars`` is the mean cost of one.
+    ``judged`` counts published answers except those ``hidden`` from the viewer; ``dollars`` is the mean cost of one.
     """
     newest = JudgeHealth.objects.filter(config=OuterRef("pk")).order_by("-finished", "-pk").values("pk")[:1]
     public = public_verdicts("judgements__", hidden=hidden)
@@ -75,15 +75,15 @@ def list_judges(hidden: Collection[int] = ()) -> list[dict[str, Any]]:
 
 
 def with_interval(rate: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored rate with its 95 % Wilson interval (0 to 1), None without any ``n``."""
+    """Return a stored rate with its 95 % Wilson interval (0 to 1), None if ``n`` is 0."""
     low, high = wilson(rate["count"], rate["n"]) if rate["n"] else (None, None)
     return {**rate, "low": low, "high": high}
 
 
 def shown_health(row: JudgeHealth) -> dict[str, Any]:
-    """A stored health check (``evaluator.judging.health.Summary`` as data) with percentages, and what it misses.
+    """Return a stored health check (``evaluator.judging.health.Summary`` as data) with percentages and missed targets.
 
-    ``table`` has for each kind of canary how many were labelled as in :data:`TABLE_HEADS`.
+    ``table`` has for each kind of canary the numbers of labels, in the order of :data:`TABLE_HEADS`.
     """
     summary = row.summary
     rates = [
@@ -116,10 +116,10 @@ def shown_health(row: JudgeHealth) -> dict[str, Any]:
 
 
 def judge_facts(config: JudgeConfig, hidden: Collection[int] = ()) -> dict[str, Any]:
-    """Everything that everybody may know about a judge. The number of queries is constant.
+    """Return all public data of a judge. The number of queries is constant.
 
-    ``labels`` counts its labels of published answers, but those ``hidden`` from the viewer, ``splits`` how its votes on
-    them fell, ``chosen`` is when boards began or ceased to show it.
+    ``labels`` counts its labels of published answers except those ``hidden`` from the viewer, ``splits`` counts the
+    combinations of its votes on them, ``chosen`` lists when boards began or ceased to show it.
     """
     done = Judgement.objects.filter(public_verdicts(hidden=hidden), config=config).order_by()
     numbers = done.aggregate(
@@ -144,7 +144,7 @@ def judge_facts(config: JudgeConfig, hidden: Collection[int] = ()) -> dict[str, 
 
 
 def _splits(done: QuerySet[Judgement]) -> list[tuple[str, int]]:
-    """How the votes on code as it was sent fell, such as ``2 CC, 1 LI`` -> answers; the most frequent first."""
+    """Count combinations of votes on code as submitted, such as ``2 CC, 1 LI`` -> answers; the most frequent first."""
     votes = JudgeVote.objects.filter(judgement__in=done, variant=Variant.RAW, superseded="").order_by()
     each: dict[int, Counter[str]] = {}
     for judgement, label in votes.values_list("judgement", "label"):
@@ -156,9 +156,9 @@ def _splits(done: QuerySet[Judgement]) -> list[tuple[str, int]]:
 
 
 def related_systems(config: JudgeConfig) -> list[System]:
-    """The systems with published answers whose backbone or organisation names the judge's vendor, by name.
+    """List the systems with published answers whose backbone or organisation names the judge's vendor, by name.
 
-    Judges favour models of their own family (arXiv 2504.03846), so pages say where that may be. One query.
+    Judges favour models of their own family (arXiv 2504.03846), so pages point out where this may apply. One query.
     """
     if not config.vendor:
         return []

@@ -1,1 +1,1 @@
-"""Compute intervals, coefficients, paired tests, bootstraps and regressions. No Django; imports no other room."""
+"""Compute intervals, coefficients, paired tests, bootstraps and regressions. No Django; imports no other package."""

@@ -1,6 +1,6 @@
-"""Agreement of two raters, and of more where not everybody rated everything, with intervals by the bootstrap.
+"""Estimate the agreement of two raters, or of more with missing ratings, with intervals by the bootstrap.
 
-Clusters (papers) are drawn, not items: the items of one paper share its difficulty.
+The bootstrap resamples clusters (papers), not items: the items of one paper share its difficulty.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
     Places: TypeAlias = np.ndarray[tuple[int], np.dtype[np.intp]]
     ItemCounts = Mapping[tuple[str, tuple[int, ...]], int]
-    """(paper, how many raters gave an item each label, in the order CC, LC, LI) -> number of such items."""
+    """(paper, numbers of raters that gave an item CC, LC, LI) -> number of such items."""
 
 RESAMPLES = 2000
 SEED = 20261122
 PERCENTILES = (2.5, 97.5)
 LEAST_CLUSTERS = 5
-"""Four clusters have only 35 different resamples: no tail to take a percentile of."""
+"""Four clusters have only 35 different resamples: too few for percentiles in the tails."""
 MOST_UNDEFINED = 0.05
-"""The share of resamples that may be undefined; beyond it the defined ones are a biased choice."""
+"""The largest share of undefined resamples; beyond it the defined ones are a biased selection."""
 _ONE_LABEL = "all raters use one label only"
 
 
@@ -46,7 +46,7 @@ class Resampled:
 
 
 def resample(sums: Array, *, items: int, resamples: int = RESAMPLES, seed: int = SEED) -> Resampled:
-    """Draw clusters with replacement. ``sums`` holds one array of counts per cluster: ``(clusters, …)``."""
+    """Draw clusters with replacement. ``sums`` has one array of counts per cluster: ``(clusters, …)``."""
     clusters = sums.shape[0]
     if clusters < LEAST_CLUSTERS:
         return Resampled(items, clusters, sums.sum(axis=0), np.empty((0, *sums.shape[1:])))
@@ -57,7 +57,7 @@ def resample(sums: Array, *, items: int, resamples: int = RESAMPLES, seed: int =
 def estimate(
     statistic: Callable[[Array], Array], resampled: Resampled, *, least: int, undefined: str = "it has no value here"
 ) -> Coefficient:
-    """A statistic of stacked sums with its interval. ``undefined`` says why the statistic may be nan."""
+    """Compute a statistic of stacked sums with its interval. ``undefined`` is the reason given if the value is nan."""
     if resampled.items < max(least, 1):
         return Coefficient(None, None, f"too few shared items ({resampled.items} of at least {max(least, 1)})")
     value = float(statistic(resampled.total[None])[0])
@@ -71,7 +71,7 @@ def estimate(
     if defined.size < (1 - MOST_UNDEFINED) * values.size:
         return Coefficient(value, None, f"no interval: undefined in {1 - defined.size / values.size:.0%} of resamples")
     if np.ptp(defined) == 0:
-        return Coefficient(value, None, "no interval: every paper says the same")
+        return Coefficient(value, None, "no interval: every paper gives the same value")
     low, high = np.percentile(defined, PERCENTILES)
     return Coefficient(value, Interval(float(low), float(high)))
 
@@ -84,10 +84,10 @@ def compare(
     seed: int = SEED,
     least: int = LEAST_ITEMS,
 ) -> PairAgreement:
-    """Every coefficient of two raters, with intervals by the bootstrap over papers.
+    """Compute every coefficient of two raters, with intervals by the bootstrap over papers.
 
-    ``labels`` is the scale, from CC to LI. Coefficients are withheld below ``least`` items; the counts are not.
-    Raises ValueError on fewer than two labels, or a label outside the scale.
+    ``labels`` is the scale, from CC to LI. Below ``least`` items there are counts but no coefficients.
+    Raises ValueError for fewer than two labels, or a label outside the scale.
     """
     tables = _tables_by_paper(counts, labels)
     matrix = tables.sum(axis=0)
@@ -125,7 +125,7 @@ def _alpha(tables: Array) -> Array:
 
 
 def _tables_by_paper(counts: PairCounts, labels: tuple[str, ...]) -> Array:
-    """One table for each paper, in the order of their names: ``(papers, q, q)``."""
+    """Return one table for each paper, in the order of their names: ``(papers, q, q)``."""
     if len(set(labels)) != len(labels) or len(labels) < 2:
         msg = f"a scale needs at least two different labels, not {labels}"
         raise ValueError(msg)
@@ -141,9 +141,9 @@ def _tables_by_paper(counts: PairCounts, labels: tuple[str, ...]) -> Array:
 
 
 def _bowker(matrix: Array) -> Test | None:
-    """Bowker's test of symmetry among the labels in use (A. H. Bowker 1948); None where no item's label differs.
+    """Compute Bowker's test of symmetry among the labels in use (A. H. Bowker 1948); None if no labels differ.
 
-    Of two labels it is McNemar's, uncorrected.
+    With two labels it is McNemar's test, uncorrected.
     """
     used = int((matrix.sum(axis=0) + matrix.sum(axis=1) > 0).sum())
     if np.trace(matrix) == matrix.sum():
@@ -155,10 +155,10 @@ def _bowker(matrix: Array) -> Test | None:
 
 
 def _stuart_maxwell(matrix: Array) -> Test | None:
-    """The Stuart-Maxwell test of equal marginals (A. Stuart 1955, A. E. Maxwell 1970); None where no label differs.
+    """Compute the Stuart-Maxwell test of equal marginals (A. Stuart 1955, A. E. Maxwell 1970); None if none differ.
 
-    Labels on which the raters never differ say nothing and would make the covariance singular, so they are left out.
-    Of more than three labels the rest may still fall apart into groups: None then, too.
+    Labels on which the raters never differ carry no information and would make the covariance singular; they are left
+    out. With more than three labels the rest may still separate into groups: then the result is None as well.
     """
     differing = matrix - np.diag(np.diag(matrix))
     either = differing.sum(axis=0) + differing.sum(axis=1)
@@ -166,7 +166,7 @@ def _stuart_maxwell(matrix: Array) -> Test | None:
     covariance = np.diag(either) - differing - differing.T
     if not moved.size or np.linalg.matrix_rank(covariance) < moved.size - 1:
         return None
-    # The marginals' differences sum to nothing, so the last one follows from the others.
+    # The marginals' differences sum to 0, so the last one follows from the others.
     free = moved[:-1]
     shift = (differing.sum(axis=0) - differing.sum(axis=1))[free]
     statistic = float(shift @ np.linalg.solve(covariance[np.ix_(free, free)], shift))
@@ -174,9 +174,10 @@ def _stuart_maxwell(matrix: Array) -> Test | None:
 
 
 def chi_square_tail(statistic: float, df: int) -> float:
-    """The chance that chi-square of ``df`` degrees of freedom is at least ``statistic``.
+    """Return the probability that chi-square with ``df`` degrees of freedom is at least ``statistic``.
 
-    The regularised incomplete gamma function ``Q(df / 2, statistic / 2)``, by its recurrence from 1/2 or 1 upwards.
+    This is the regularised incomplete gamma function ``Q(df / 2, statistic / 2)``, by its recurrence from 1/2 or 1
+    upwards.
     """
     half, a = statistic / 2, 1 - df % 2 / 2
     tail = exp(-half) if a == 1 else erfc(sqrt(half))
@@ -187,7 +188,7 @@ def chi_square_tail(statistic: float, df: int) -> float:
 
 
 def fleiss(items: ItemCounts, *, resamples: int = RESAMPLES, seed: int = SEED, least: int = LEAST_ITEMS) -> Coefficient:
-    """Fleiss' kappa (J. L. Fleiss 1971), with K. L. Gwet's (2014) treatment of gaps."""
+    """Compute Fleiss' kappa (J. L. Fleiss 1971), with K. L. Gwet's (2014) treatment of missing ratings."""
     counts, papers = _stacked(items)
     resampled = _resampled(_shares(counts, papers), counts, resamples, seed)
     return estimate(_fleiss, resampled, least=least, undefined=_ONE_LABEL)
@@ -201,9 +202,9 @@ def ordinal_alpha(
     seed: int = SEED,
     least: int = LEAST_ITEMS,
 ) -> Coefficient:
-    """Krippendorff's alpha of any number of raters, ordinal unless ``level`` says otherwise.
+    """Compute Krippendorff's alpha of any number of raters, by default at the ordinal level.
 
-    Items with a single rating count for nothing.
+    Items with a single rating do not count.
     """
     counts, papers = _stacked(items)
     shared = counts.sum(axis=1) > 1
@@ -214,7 +215,7 @@ def ordinal_alpha(
 
 
 def _stacked(items: ItemCounts) -> tuple[Array, Places]:
-    """How many raters gave each item each label ``(items, q)``, and the number of each item's paper ``(items,)``."""
+    """Return counts of labels by item ``(items, q)``, and the number of each item's paper ``(items,)``."""
     place = {name: number for number, name in enumerate(sorted({paper for paper, _ in items}))}
     times = np.fromiter(items.values(), dtype=np.intp)
     counts = np.array([given for _, given in items], dtype=np.float64).reshape(len(items), -1 if items else len(LABELS))
@@ -223,9 +224,9 @@ def _stacked(items: ItemCounts) -> tuple[Array, Places]:
 
 
 def _shares(counts: Array, papers: Places) -> Array:
-    """Per cluster: the items' summed agreement, the number of shared items, and summed shares of the labels.
+    """Sum by cluster: the items' agreement, the number of shared items, and the shares of the labels.
 
-    Shape ``(clusters, 2 + q)``. Agreement of an item is that of a random pair of its raters.
+    Shape ``(clusters, 2 + q)``. An item's agreement is that of a random pair of its raters.
     """
     raters = counts.sum(axis=1)
     shared = raters > 1
@@ -235,7 +236,7 @@ def _shares(counts: Array, papers: Places) -> Array:
 
 
 def _by_cluster(values: Array, papers: Places) -> Array:
-    """Sums of the items' values ``(items, …)`` over each cluster that has any: ``(clusters, …)``."""
+    """Sum the items' values ``(items, …)`` over each cluster that has any: ``(clusters, …)``."""
     used, place = np.unique(papers, return_inverse=True)
     sums = np.zeros((len(used), *values.shape[1:]))
     np.add.at(sums, place, values)

@@ -1,7 +1,7 @@
-"""Comparing systems on the tasks that they share, and ranks as far as these can tell systems apart. No Django here.
+"""Compare systems on their shared tasks, and compute rank bands: ranks that the data do not exclude. No Django here.
 
-Scores are arrays of (systems, tasks): the share of its trials in which a system passes a task, nan where that is not
-known. Whole papers are drawn, since the tasks of one paper resemble each other; both systems of a pair get the same.
+Scores are arrays of (systems, tasks): the share of its trials in which a system passes a task, nan if unknown. The
+bootstrap draws whole papers, since the tasks of one paper are alike, and the same papers for both systems of a pair.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 RESAMPLES: Final = 10_000
 ABOVE: Final = 0.975
-"""A system is above another that it beats in this share of the resamples: the 95 % interval excludes no difference."""
+"""A system is above another that it beats in this share of resamples: the difference's 95 % interval excludes 0."""
 _TINY: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What tells system ``a`` from system ``b`` on ``tasks`` shared tasks of ``papers`` papers.
+    """The difference between systems ``a`` and ``b`` on ``tasks`` shared tasks of ``papers`` papers.
 
-    ``more_a`` and ``more_b`` are the discordant tasks, those that one of them passes in more trials than the other.
-    ``difference`` (of pass@1, in percentage points, positive where ``a`` is better) has a 95 % percentile interval of
-    the paired bootstrap over papers; none below five papers. ``p`` is McNemar's exact test, two-sided.
+    ``more_a`` and ``more_b`` are the discordant tasks, those that one system passes in more trials than the other.
+    ``difference`` (of pass@1, in percentage points, positive if ``a`` is better) has a 95 % percentile interval of the
+    paired bootstrap over papers, but none below five papers. ``p`` is from McNemar's exact test, two-sided.
     """
 
     tasks: int
@@ -45,13 +45,13 @@ class Pair:
 
 
 def compare(a: Array, b: Array, papers: Sequence[int]) -> Pair | None:
-    """Compare two systems' scores of the same tasks, ``papers`` giving each task's paper; None without a shared one."""
+    """Compare two systems' scores of the same tasks; ``papers`` has each task's paper. None without a shared task."""
     shared = ~(np.isnan(a) | np.isnan(b))
     number = int(shared.sum())
     if not number:
         return None
     differences = a[shared] - b[shared]
-    # A resample has as many papers, but not as many tasks, as there are: the second row counts them.
+    # A resample has the original number of papers, but not of tasks: the second row counts them.
     sums = _sums_by_paper(np.stack([differences, np.ones(number)]), np.asarray(papers)[shared])
     drawn = resample(sums, items=number, resamples=RESAMPLES)
     low = high = None
@@ -64,7 +64,7 @@ def compare(a: Array, b: Array, papers: Sequence[int]) -> Pair | None:
 
 
 def mcnemar(b: int, c: int) -> float:
-    """The two-sided p of the exact McNemar test for ``b`` against ``c`` discordant tasks; 1 where there are none.
+    """Return the two-sided p of the exact McNemar test for ``b`` against ``c`` discordant tasks; 1 if there are none.
 
     Source: Q. McNemar (1947), with the binomial distribution; as statsmodels' ``mcnemar(exact=True)``.
     """
@@ -74,7 +74,7 @@ def mcnemar(b: int, c: int) -> float:
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """The p-values adjusted for being so many. Source: S. Holm (1979); as statsmodels' ``multipletests``."""
+    """Adjust p-values for multiple tests. Source: S. Holm (1979); as statsmodels' ``multipletests``."""
     order = sorted(range(len(ps)), key=lambda place: ps[place])
     adjusted, largest = [0.0] * len(ps), 0.0
     for done, place in enumerate(order):
@@ -84,10 +84,11 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def rank_bands(scores: Array, papers: Sequence[int]) -> list[tuple[int, int] | None]:
-    """The first and the last rank of each system that the resamples do not exclude; None without any score.
+    """Return each system's first and last rank that the resamples do not exclude; None without any score.
 
-    The first is one more than the systems above it, the last the number of systems less those below it. Two systems are
-    compared on the tasks that both have; where these are of fewer than five papers, neither is above the other.
+    The first rank is one more than the number of systems above it, the last is the number of systems less those below
+    it. Two systems are compared on the tasks that both have; if these come from fewer than five papers, neither system
+    is above the other.
     """
     known = ~np.isnan(scores)
     ranked = np.asarray(known.any(axis=1))
@@ -97,7 +98,7 @@ def rank_bands(scores: Array, papers: Sequence[int]) -> list[tuple[int, int] | N
 
 
 def _above(scores: Array, papers: Array, known: Array) -> Array:
-    """``(systems, systems)``: whether the first is above the second."""
+    """Return ``(systems, systems)``: whether the first is above the second."""
     above = np.zeros((len(scores), len(scores)), dtype=bool)
     patterns, group_of = np.unique(known, axis=0, return_inverse=True)
     groups = [np.flatnonzero(group_of.ravel() == number) for number in range(len(patterns))]
@@ -120,7 +121,7 @@ def _above(scores: Array, papers: Array, known: Array) -> Array:
 
 
 def _sums_by_paper(scores: Array, papers: Array) -> Array:
-    """Scores of (systems, tasks) summed to (papers, systems)."""
+    """Sum scores of (systems, tasks) to (papers, systems)."""
     _, paper_of = np.unique(papers, return_inverse=True)
     sums = np.zeros((int(paper_of.max(initial=-1)) + 1, len(scores)))
     np.add.at(sums, paper_of, scores.T)

@@ -1,4 +1,4 @@
-"""Small statistics of the analysis: which runs nobody beats for their cost, and which were the best of their day."""
+"""Compute the Pareto front of score and cost, records over time, and the widest interval."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> set[int]:
-    """The places of the points (cost, score) that no other beats: none is as cheap and better, or cheaper and as good.
+    """Return the indices of the points (cost, score) that no other beats by being cheaper or better, and no worse.
 
-    Points that are equal in both stand on the front together.
+    Points that are equal in both are on the front together.
     """
     front: set[int] = set()
     best = float("-inf")
@@ -30,7 +30,7 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> set[int]:
 
 
 def records(scores: Sequence[float]) -> list[float]:
-    """The best score so far, at every place."""
+    """Return the best score so far at each index."""
     found: list[float] = []
     for score in scores:
         found.append(max(score, found[-1]) if found else score)
@@ -38,9 +38,9 @@ def records(scores: Sequence[float]) -> list[float]:
 
 
 def widest_interval(counted: Sequence[int]) -> tuple[str, ...]:
-    """Say how wide a Wilson interval can be with as many tasks as most rows count; nothing without rows.
+    """Word how wide a Wilson interval can be with the number of tasks that most rows count; empty without rows.
 
-    It is widest where half of the tasks pass.
+    It is widest if half of the tasks pass.
     """
     if not counted:
         return ()

@@ -1,6 +1,6 @@
-"""The paper's Table 5: a logistic regression of passing on the repository's structure and the model, by statsmodels.
+"""Fit the paper's Table 5: a logistic regression of passing on repository structure and model, by statsmodels.
 
-Importing this costs seconds and 170 MB, so jobs alone do.
+Importing this module takes seconds and 170 MB, so only jobs do.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ PREDICTORS: Final = {
     "directory_imbalance": "directory imbalance",
     "goal_length": "goal function length",
 }
-"""What is known of a repository, in the order of ``TaskCount.metrics``, by the paper's names."""
+"""Metrics of a repository, in the order of ``TaskCount.metrics``, with the paper's names."""
 MOST_MODELS: Final = 12
-"""So many models, those with the most answers, have a coefficient; the others share one."""
+"""Number of models, those with the most answers, that have a coefficient each; the others share one."""
 OTHERS: Final = "all other models"
 LEAST_EVENTS: Final = 2
-"""For each coefficient there must be so many passes, and as many failures. The paper's own table has nearly four."""
+"""Least number of passes, and of failures, for each coefficient. The paper's own table has nearly four."""
 
 
 def fit(counts: Sequence[TaskCount]) -> Regression:
-    """Regress passing on standardised repository metrics and on the model. Never raises for what data may be.
+    """Regress passing on standardised repository metrics and on the model. Never raises, whatever the data are.
 
-    Metrics are used where every task has them and they differ between tasks; each is divided by its standard deviation
-    over the answers, after its mean is taken off. The model with the most answers is the reference.
+    Metrics are used if every task has them and they differ between tasks. Each is standardised over the answers: its
+    mean is subtracted, and the result is divided by its standard deviation. The model with the most answers is the
+    reference.
     """
     counts = [each for each in counts if each.passes + each.fails]
     passes = sum(each.passes for each in counts)
@@ -75,7 +76,7 @@ def _too_few(passes: int, fails: int, coefficients: int) -> str:
 
 
 def _models(counts: Sequence[TaskCount]) -> tuple[list[str], dict[str, str]]:
-    """The models that have a coefficient, that with the most answers first, and the code of every model's own."""
+    """Return the models with a coefficient, the one with the most answers first, and the code of every model."""
     answers: Counter[str] = Counter()
     for each in counts:
         answers[each.model] += each.passes + each.fails
@@ -88,7 +89,7 @@ def _models(counts: Sequence[TaskCount]) -> tuple[list[str], dict[str, str]]:
 
 
 def _frame(counts: Sequence[TaskCount], codes: dict[str, str]) -> pd.DataFrame:
-    """One row for each answer."""
+    """Return one row for each answer."""
     rows = [
         (passed, each.paper, codes[each.model], *(each.metrics or (np.nan,) * len(PREDICTORS)))
         for each in counts
@@ -99,7 +100,7 @@ def _frame(counts: Sequence[TaskCount], codes: dict[str, str]) -> pd.DataFrame:
 
 
 def _predictors(data: pd.DataFrame, counts: Sequence[TaskCount]) -> tuple[list[str], tuple[str, ...]]:
-    """Standardise in place what can be used; the names of that, and what is left out with its reason."""
+    """Standardise usable metrics in place; return their names, and those left out with the reasons."""
     unknown = {each.task for each in counts if each.metrics is None}
     if unknown:
         tasks = len({each.task for each in counts})
@@ -118,11 +119,11 @@ def _predictors(data: pd.DataFrame, counts: Sequence[TaskCount]) -> tuple[list[s
 def _fit(
     formula: str, data: pd.DataFrame, papers: int, names: Sequence[str], models: Sequence[str]
 ) -> tuple[Term, ...] | str:
-    """The terms in the order of ``names``, or why there are none."""
+    """Return the terms in the order of ``names``, or the reason why there are none."""
     model = smf.logit(formula, data)
     design = np.asarray(model.exog)
     if np.linalg.matrix_rank(design) < design.shape[1]:
-        return "the predictors determine one another on so few tasks, so their coefficients cannot be told apart"
+        return "the predictors determine one another on so few tasks, so their coefficients cannot be separated"
     separated = _separated(design, np.asarray(model.endog))
     if separated:
         return f"the outcomes are separated{_uniform(data, models)}: the likelihood has no maximum"
@@ -155,16 +156,16 @@ def _fit(
 
 
 def _in_order(fitted: Any, names: Sequence[str]) -> list[tuple[int, str]]:
-    """The formula puts categories before numbers: place of each term among the fitted ones, by our order of names."""
+    """Pair the index of each fitted term with its name, in our order: the formula puts categories before numbers."""
     numbers = [place for place, name in enumerate(fitted) if name in PREDICTORS]
     models = [place for place, name in enumerate(fitted) if name.startswith("C(model)")]
     return list(zip([list(fitted).index("Intercept"), *numbers, *models], names, strict=True))
 
 
 def _separated(design: Any, passed: Any) -> bool:
-    """Whether some combination of the predictors tells passes from failures without a mistake (K. Konis 2007).
+    """Check whether some combination of the predictors separates all passes from all failures (K. Konis 2007).
 
-    Then the largest sum of correct margins, over bounded coefficients that make no mistake, is above nothing.
+    If so, the largest sum of correct margins, over bounded coefficients without a wrong margin, is above 0.
     """
     signed = np.unique(design * np.where(passed == 1, 1.0, -1.0)[:, None], axis=0)
     found = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=(-1, 1), method="highs")
@@ -172,11 +173,12 @@ def _separated(design: Any, passed: Any) -> bool:
 
 
 def _uniform(data: pd.DataFrame, models: Sequence[str]) -> str:
-    """Which models passed everything or nothing, the usual reason of a separation."""
+    """Word which models passed everything or nothing, the usual reason for separation."""
     shares = data.groupby("model")["passed"].mean()
     found = [
         f"{models[int(code[1:])]} passes {'everything' if share else 'nothing'}"
         for code, share in shares.items()
         if share in {0, 1}
     ]
-    return f" ({', '.join(found)})" if found else " (a combination of predictors tells every pass from every failure)"
+    otherwise = "a combination of predictors separates all passes from all failures"
+    return f" ({', '.join(found) or otherwise})"

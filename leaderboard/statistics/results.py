@@ -1,4 +1,4 @@
-"""Inputs and results of the statistics. Light to import: pages show stored results with it."""
+"""Types of the statistics' inputs and results. Cheap to import: pages use it to show stored results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LABELS = tuple(label.value for label in Label)
 """The labels as an ordinal scale, best first."""
 
 LEAST_ITEMS = 10
-"""Below as many shared items no coefficient is shown: at 28 items an interval of kappa is already .53 wide."""
+"""Least number of shared items for a coefficient: even with 28 items an interval of kappa is .53 wide."""
 
 
 PairCounts: TypeAlias = Mapping[tuple[str, str, str], int]
@@ -60,7 +60,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A chi-square test that the raters use the labels alike; it takes the items for independent."""
+    """A chi-square test that the raters use the labels alike; it assumes independent items."""
 
     __test__ = False
 
@@ -71,11 +71,11 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class PairAgreement:
-    """Two raters on the items that both rated.
+    """The agreement of two raters on the items that both rated.
 
     ``matrix`` counts items, rows for the first rater's label and columns for the second's, both in the order of
-    ``labels``; ``marginals`` are its row sums and its column sums. ``conflicts`` counts items that one rater gives
-    the first label and the other the last (CC against LI).
+    ``labels``; ``marginals`` are its row sums and its column sums. ``conflicts`` counts items with the first label from
+    one rater and the last from the other (CC against LI).
     """
 
     n: int
@@ -97,10 +97,10 @@ class PairAgreement:
 
 @dataclass(frozen=True, slots=True)
 class ClassAccuracy:
-    """How a judge does on one label, counted against the truth.
+    """A judge's accuracy for one label, against the true labels.
 
-    ``recall`` is the share of the ``truths`` items of this label that the judge gives it, ``precision`` the share of
-    the ``judged`` items given this label that deserve it. Intervals are Wilson's.
+    ``truths`` items truly have the label, the judge gives it to ``judged`` items, and ``right`` items are in both.
+    ``recall`` is ``right`` out of ``truths``, ``precision`` is ``right`` out of ``judged``. Intervals are Wilson's.
     """
 
     label: str
@@ -113,7 +113,7 @@ class ClassAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorsAgreement:
-    """All annotators together: how many they are, answers with two labels or more, and their agreement."""
+    """All annotators together: their number, answers with two labels or more, and their agreement."""
 
     number: int
     n: int
@@ -123,11 +123,11 @@ class AnnotatorsAgreement:
 
 @dataclass(frozen=True, slots=True)
 class JudgeTrust:
-    """One judge against the final labels that annotators closed, and the share of CC that it reports put right.
+    """One judge against annotators' final labels, and its share of CC, corrected.
 
-    ``n`` answers have both a final label and this judge's word, which was an abstention for ``abstained`` of them. The
-    correction is about ``population`` judged answers, of which the audit drew ``sampled`` that are closed and
-    ``waiting`` that are not; ``raw`` is the share of CC that the judge gives them.
+    ``n`` answers have both a final label and this judge's verdict, an abstention for ``abstained`` of them. The
+    correction concerns ``population`` judged answers. The audit drew ``sampled`` of them that are closed and
+    ``waiting`` that are still open; ``raw`` is the judge's share of CC.
     """
 
     n: int
@@ -143,7 +143,7 @@ class JudgeTrust:
 
 @dataclass(frozen=True, slots=True)
 class TaskCount:
-    """How many answers to a task a model passed, and failed. ``metrics`` are the repository's, None where unknown."""
+    """A model's numbers of passed and failed answers to a task. ``metrics`` are the repository's, None if unknown."""
 
     task: str
     paper: str
@@ -155,7 +155,7 @@ class TaskCount:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One coefficient with its plain error, and the error clustered by paper (None with one paper)."""
+    """One coefficient with its plain standard error, and the error clustered by paper (None with one paper)."""
 
     name: str
     coefficient: float
@@ -170,9 +170,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """A logistic regression of passing; without ``terms``, ``why`` says in words why it has no numbers.
+    """A logistic regression of passing; without ``terms``, ``why`` is the reason.
 
-    ``left_out`` names the predictors that were not used, each with its reason.
+    ``left_out`` lists the predictors that were not used, each with its reason.
     """
 
     answers: int

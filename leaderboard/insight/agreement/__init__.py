@@ -1,1 +1,1 @@
-"""Measure how far raters agree, and which judges can be trusted."""
+"""Measure rater agreement, and which judges can be trusted."""

@@ -1,4 +1,4 @@
-"""Count in the database how often raters gave which labels. Only what everybody may see is counted."""
+"""Count in the database how often raters gave each label. Only public labels are counted."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ if TYPE_CHECKING:
     from leaderboard.models import Entry
 
 REVIEWABLE: Final = "reviewable"
-"""Whether the random audit draws from such answers."""
+"""Whether the random audit draws from these answers."""
 TRUTH: Final = "truth"
 """The newest final label by annotators."""
 AUDITED: Final = "audited"
-"""With which probability the random audit drew the answer; None where it did not."""
+"""The probability with which the random audit drew the answer; None if it did not draw it."""
 
 _TEST_OUTCOMES: Final = {TESTS: "outcome", UPSTREAM_TESTS: "upstream_outcome"}
 REPORTED: Final = (REPORTED_ANNOTATORS, REPORTED_TESTS, REPORTED_JUDGE)
@@ -72,26 +72,26 @@ _RESULTS_PAPER: Final = "task__paper__slug"
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How many answers have the same paper and the same values in ``columns``: ``(paper, *values, number)``.
+    """Numbers of answers with the same paper and the same values in ``columns``: ``(paper, *values, number)``.
 
-    A rater's label is None where it said nothing, and empty where it abstained.
+    A rater's label is None if there is none, and empty if the rater abstained.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
     def of(self, *columns: str) -> Iterator[tuple[Any, ...]]:
-        """Paper, the values of some columns, number; combinations may come more than once."""
+        """Yield paper, the values of ``columns``, and number; combinations may occur more than once."""
         places = [0, *(self.columns.index(column) + 1 for column in columns), -1]
         return (tuple(row[place] for place in places) for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Every label on the answers that were asked for, counted.
+    """Counts of every label on the selected answers.
 
-    ``answers`` counts all of this site's answers by what tests and judges say, ``reviewed`` those with a case by what
-    annotators say as well. ``items`` counts answers by paper and by how many of the ``annotators`` gave each label
+    ``answers`` counts all of this site's answers by the labels of tests and judges, ``reviewed`` those with a case by
+    annotators' labels as well. ``items`` counts answers by paper and by how many of the ``annotators`` gave each label
     (CC, LC, LI).
     """
 
@@ -102,7 +102,7 @@ class Labels:
     annotators: int
 
     def with_both(self, first: Rater, second: Rater) -> Counted | None:
-        """Where the labels of both raters are counted; None where no answer can have both."""
+        """Return the counts with the labels of both raters; None if no answer can have both."""
         for counted in (self.reported, self.answers, self.reviewed):
             if {first.column, second.column} <= set(counted.columns):
                 return counted
@@ -110,7 +110,7 @@ class Labels:
 
 
 def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Rater]) -> Labels:
-    """Count all labels on the answers of ``entries``, in one category where it is not empty. Six queries."""
+    """Count all labels on the answers of ``entries``, in one category unless it is empty. Six queries."""
     machines = [rater for rater in raters if rater in _TEST_OUTCOMES or rater.judge]
     rated = with_labels(answers_of(entries, category), machines, entries).annotate(
         **{REVIEWABLE: ExpressionWrapper(Q(pk__in=eligible().values("pk")), output_field=BooleanField())}
@@ -141,15 +141,15 @@ def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Ra
 
 
 def answers_of(entries: QuerySet[Entry], category: str) -> QuerySet[Implementation]:
-    """The answers of the submissions among ``entries``."""
+    """Return the answers of the submissions among ``entries``."""
     answers = Implementation.objects.filter(submission__entry__in=entries)
     return answers.filter(revision__category__slug=category) if category else answers
 
 
 def results_of(entries: QuerySet[Entry], category: str) -> QuerySet[ReportedResult]:
-    """What the reported runs among ``entries`` say per task.
+    """Return the results by task of the reported runs among ``entries``.
 
-    A task's category is that of its revision in the version that the run is shown on.
+    A task's category is that of its revision in the version that shows the run.
     """
     results = ReportedResult.objects.filter(run__entry__in=entries)
     revisions = TaskRevision.objects.filter(
@@ -171,7 +171,7 @@ def with_reported_labels(results: QuerySet[ReportedResult]) -> QuerySet[Any]:
 
 
 def with_labels(answers: QuerySet[Any], raters: Iterable[Rater], entries: QuerySet[Entry]) -> QuerySet[Any]:
-    """Add a column for each of ``raters``, who rate this site's answers. One query where tests are among them."""
+    """Add a column for each of ``raters``, who rate this site's answers. One query if tests are among them."""
     left_out = _left_out(entries) if any(rater in _TEST_OUTCOMES for rater in raters) else []
     for rater in raters:
         if rater.judge:
@@ -187,7 +187,7 @@ def with_labels(answers: QuerySet[Any], raters: Iterable[Rater], entries: QueryS
 
 
 def closed_case() -> Subquery:
-    """The number of an answer's newest case on which everybody may read the labels."""
+    """Select the number of an answer's newest case whose labels are public."""
     return _newest(_closed_rounds(), "pk")
 
 
@@ -197,9 +197,9 @@ def _counted(rows: QuerySet[Any], paper: str, columns: Sequence[str]) -> Counted
 
 
 def _left_out(entries: QuerySet[Entry]) -> list[When]:
-    """As on the board, tests say nothing of tasks that the answer's row leaves out. One query.
+    """Return conditions that remove test results of tasks left out of the answer's row, as the board does. One query.
 
-    Rows that leave out the same ones share a condition; usually all do.
+    Rows that leave out the same tasks share a condition; usually all do.
     """
     lists = entries.exclude(left_out=[]).order_by().values_list("left_out", flat=True).distinct()
     return [
@@ -209,30 +209,34 @@ def _left_out(entries: QuerySet[Entry]) -> list[When]:
 
 
 def _tests(outcome: str, left_out: list[When]) -> Case:
-    """What the newest run of an answer's tests says in its field ``outcome``; an infrastructure error says nothing."""
+    """Convert the field ``outcome`` of an answer's newest test run to a label; infrastructure errors give none."""
     runs = TestRun.objects.current().filter(implementation=OuterRef("pk"), state=RunState.DONE).order_by("-pk")
-    says = Case(
+    tests_label = Case(
         When(**{outcome: Outcome.PASSED.value}, then=Value(Label.CC.value)),
         When(**{outcome: ""}, then=None),
         default=Value(REST),
         output_field=CharField(),
     )
-    return Case(*left_out, default=Subquery(runs.annotate(says=says).values("says")[:1]), output_field=CharField())
+    return Case(
+        *left_out,
+        default=Subquery(runs.annotate(tests_label=tests_label).values("tests_label")[:1]),
+        output_field=CharField(),
+    )
 
 
 def _rounds() -> QuerySet[ReviewCase]:
-    """The cases of an answer that are not void."""
+    """Select the cases of an answer that are not void."""
     cases = ReviewCase.objects.filter(implementation=OuterRef("pk"), kind=CaseKind.REVIEW)
     return cases.exclude(state=CaseState.VOID)
 
 
 def _closed_rounds() -> QuerySet[ReviewCase]:
-    """Labels of open cases count nowhere, since somebody is to label the same answer blind."""
+    """Select the closed cases: labels of open cases are not counted, since the answer is still to be labelled blind."""
     return _rounds().filter(state__in=CLOSED)
 
 
 def _first_rounds() -> QuerySet[ReviewCase]:
-    """Every answer's earliest case that is not void, where it is closed: only its labels were given blind."""
+    """Select every answer's earliest case that is not void, if it is closed: only its labels were given blind."""
     cases = ReviewCase.objects.filter(kind=CaseKind.REVIEW)
     earlier = cases.filter(implementation=OuterRef("implementation"), round__lt=OuterRef("round"))
     return cases.filter(~Exists(earlier.exclude(state=CaseState.VOID)), state__in=CLOSED)

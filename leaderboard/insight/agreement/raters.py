@@ -1,4 +1,4 @@
-"""Who rates, and what may be asked about it: raters, filters, and the names that the page and the command accept."""
+"""Define the raters, and the filters of the agreement page and command with the names that they accept."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from leaderboard.models import Entry
 
 REST: Final = "rest"
-"""What a test run that did not pass says: something other than CC, but not which."""
+"""The label of a test run that did not pass: not CC, but unknown whether LC or LI."""
 
 JUDGE_PREFIX: Final = "judge:"
 MOST_NAMED: Final = 50
 
 
 class UnknownChoiceError(Exception):
-    """A category, system, rater, … was named that there is not. The message lists those that there are."""
+    """Raised for the name of a category, system, rater, … that does not exist. The message lists those that do."""
 
 
 class RaterKind(StrEnum):
-    """What a rater is."""
+    """The kind of a rater."""
 
     ANNOTATORS = "annotators"
     TESTS = "tests"
@@ -50,7 +50,7 @@ class RaterKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """Somebody, or something, that labels answers. ``address`` is its page, empty where it has none.
+    """A source of labels: annotators, tests or a judge. ``address`` is its page, empty without one.
 
     ``judge`` is the number of a judge of this site, 0 for all others.
     """
@@ -63,12 +63,12 @@ class Rater:
 
     @property
     def binary_only(self) -> bool:
-        """Whether it only tells CC from the rest."""
+        """Whether it only distinguishes CC from the rest."""
         return self.kind == RaterKind.TESTS
 
     @property
     def column(self) -> str:
-        """What its labels are called in a query."""
+        """The name of its labels in a query."""
         return f"judge_{self.judge}" if self.judge else self.slug.replace("-", "_")
 
 
@@ -79,16 +79,16 @@ REPORTED_ANNOTATORS: Final = Rater("reported-annotators", "Reported annotators",
 REPORTED_TESTS: Final = Rater("reported-tests", "Reported unit tests", RaterKind.TESTS)
 TESTS: Final = Rater("tests", "Unit tests", RaterKind.TESTS)
 UPSTREAM_TESTS: Final = Rater("upstream-tests", "Upstream's unit tests", RaterKind.TESTS)
-"""Those of the suite's authors, where a sealed test of ours counts in their place."""
+"""The tests of the suite's authors, for tasks whose sealed test of ours counts instead."""
 REPORTED_JUDGE: Final = Rater("reported-judge", "Reported judge", RaterKind.JUDGE)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What somebody wants to know, as the page's address and the command's options name it; empty: all.
+    """A selection of answers and raters, named as in the page's address and the command's options. Empty selects all.
 
-    ``samples`` asks for calibration samples instead of ranked answers, since the two are never mixed; ``binary`` for CC
-    against the rest.
+    ``samples`` selects calibration samples instead of ranked answers, since the two are never mixed; ``binary`` counts
+    CC against the rest.
     """
 
     category: str = ""
@@ -101,7 +101,7 @@ class Asked:
 
 
 def raters() -> tuple[Rater, ...]:
-    """Every rater that there is, annotators first, then tests, then judges: rows come before columns. One query."""
+    """List every rater, annotators first, then tests, then judges; earlier ones are rows of tables. One query."""
     judges = (
         Rater(f"{JUDGE_PREFIX}{config.slug}", config.name, RaterKind.JUDGE, config.get_absolute_url(), config.pk)
         for config in JudgeConfig.objects.only("slug", "name").order_by("created", "pk")
@@ -120,19 +120,19 @@ def raters() -> tuple[Rater, ...]:
 
 
 def shown_systems(suite: Suite) -> list[tuple[str, str]]:
-    """Slug and name of the systems with something published on a suite. No other may become known here. One query."""
+    """List slug and name of the systems with a published row on a suite; others are not public. One query."""
     shown = visible_entries().filter(suite_version__suite=suite).values("system")
     return list(System.objects.filter(pk__in=shown).order_by("name", "pk").values_list("slug", "name"))
 
 
 def suite_categories(suite: Suite) -> list[Category]:
-    """The categories in which any version of a suite has tasks, in the paper's order. One query."""
+    """List the categories in which any version of a suite has tasks, in the paper's order. One query."""
     versions = SuiteVersion.objects.filter(suite=suite)
     return list(Category.objects.filter(revisions__suite_versions__in=versions).distinct().order_by("position"))
 
 
 def asked_entries(*, suite: Suite, asked: Asked, hidden: Collection[int] = ()) -> QuerySet[Entry]:
-    """The published rows that are asked for; their answers may still have to be filtered by category. No query.
+    """Select the published rows; their answers may still have to be filtered by category. No query.
 
     The submissions ``hidden`` from the viewer are left out.
     """
@@ -146,7 +146,7 @@ def asked_entries(*, suite: Suite, asked: Asked, hidden: Collection[int] = ()) -
 
 
 def check_asked(*, suite: Suite, asked: Asked, known: Sequence[Rater]) -> None:
-    """Raise :class:`UnknownChoiceError` for what there is not, or for one rater named twice. Two queries at most."""
+    """Raise :class:`UnknownChoiceError` for an unknown name, or for one rater named twice. At most two queries."""
     if asked.category:
         _check("category", asked.category, [each.slug for each in suite_categories(suite)])
     if asked.system:
@@ -168,12 +168,12 @@ def _check(kind: str, given: str, known: Sequence[str]) -> None:
 
 
 class LongSelect(forms.Select):
-    """A choice of thousands: of each option Django renders two templates, and marks its texts as safe one by one."""
+    """A select with thousands of options: Django would render two templates for each option."""
 
     def render(
         self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: BaseRenderer | None = None
     ) -> SafeString:
-        """The element as HTML."""
+        """Return the element as HTML."""
         del renderer
         chosen = value or ""
         options = "".join(
@@ -188,7 +188,7 @@ class LongSelect(forms.Select):
 
 
 class AgreementFilterForm(forms.Form):
-    """Shows ``?category=&system=&inputs=&binary=&samples=``; the raters chosen before stay chosen."""
+    """Filters ``?category=&system=&inputs=&binary=&samples=``; the chosen raters are kept."""
 
     category = forms.CharField(required=False, label="Category", widget=forms.Select)
     system = forms.CharField(required=False, label="System", widget=LongSelect)
@@ -207,5 +207,5 @@ class AgreementFilterForm(forms.Form):
             "system": shown_systems(suite),
         }
         for name, choices in known.items():
-            # Not the field's own, which would look through every choice: nothing is validated with this form.
+            # Not the field's own choices, which would check every one: nothing is validated with this form.
             cast("forms.Select", self.fields[name].widget).choices = [("", "all"), *choices]

@@ -1,4 +1,4 @@
-"""Rater agreement on a suite: every two raters, annotators among themselves, judges against final labels."""
+"""Report rater agreement on a suite: every two raters, annotators among themselves, judges against final labels."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ BINARY_LABELS: Final = (Label.CC.value, REST)
 
 @dataclass(frozen=True, slots=True)
 class RaterPair:
-    """Two raters, and how far they agree on the answers that both labelled.
+    """Two raters, and their agreement on the answers that both labelled.
 
-    ``abstained`` counts the answers that one labelled and the other abstained on. They are in no number.
+    ``abstained`` counts the answers that one labelled and the other abstained on; no other number counts these.
     """
 
     first: Rater
@@ -52,7 +52,7 @@ class RaterPair:
     abstained: int = 0
 
     def as_data(self) -> dict[str, Any]:
-        """The pair as data."""
+        """Return the pair as plain data."""
         raters = {
             place: {"slug": rater.slug, "name": rater.name}
             for place, rater in (("first", self.first), ("second", self.second))
@@ -62,7 +62,7 @@ class RaterPair:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that is shown of the agreement on some answers. ``judges`` are those that said anything about them."""
+    """The agreement on some answers. ``judges`` are those with at least one verdict on them."""
 
     pairs: tuple[RaterPair, ...]
     annotators: AnnotatorsAgreement
@@ -72,9 +72,9 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An answer in a cell of a table: its page, its case's (empty where it has none), and the two raters' labels.
+    """An answer in a cell of a table: its page, its case's page (empty without one), and the two raters' labels.
 
-    ``trial`` is 0 where each task was tried once; ``reported`` marks what others reported.
+    ``trial`` is 0 if each task was tried once; ``reported`` marks results that others reported.
     """
 
     address: str
@@ -89,35 +89,35 @@ class Item:
 
 
 def read_report(*, suite: Suite, asked: Asked, hidden: Collection[int] = ()) -> Report:
-    """The agreement on what everybody may see of a suite. Raises ``UnknownChoiceError``. Ten queries at most.
+    """Compute the agreement on a suite's public answers. Raises ``UnknownChoiceError``. At most ten queries.
 
-    The submissions ``hidden`` from the viewer count nowhere.
+    The submissions ``hidden`` from the viewer are not counted.
     """
-    # Loads numpy, which no page needs that shows something else.
+    # Imported here because it loads numpy, which other pages do not need.
     from leaderboard.insight.agreement.trust import annotators_agreement, judge_trust
 
     known = raters()
     check_asked(suite=suite, asked=asked, known=known)
     entries = asked_entries(suite=suite, asked=asked, hidden=hidden)
     labels = count_labels(entries=entries, category=asked.category, raters=known)
-    judges = [rater for rater in known if rater.judge and _says_anything(labels, rater)]
+    judges = [rater for rater in known if rater.judge and _has_verdict(labels, rater)]
     return Report(
         pairs=tuple(rater_pairs(labels, asked, known)),
         annotators=annotators_agreement(labels),
         judges=tuple((judge, judge_trust(labels, judge)) for judge in judges),
-        reported_annotators=any(said is not None for _, said, _ in labels.reported.of("reported_annotators")),
+        reported_annotators=any(label is not None for _, label, _ in labels.reported.of("reported_annotators")),
     )
 
 
-def _says_anything(labels: Labels, rater: Rater) -> bool:
-    return any(said is not None for _, said, _ in labels.answers.of(rater.column))
+def _has_verdict(labels: Labels, rater: Rater) -> bool:
+    return any(label is not None for _, label, _ in labels.answers.of(rater.column))
 
 
 def rater_pairs(labels: Labels, asked: Asked, known: Sequence[Rater]) -> list[RaterPair]:
-    """Every two raters that labelled an answer in common, or only those with the named ones.
+    """Compare every two raters that labelled an answer in common, or only pairs with the named raters.
 
-    Raters that tell only CC from the rest take part only where that is asked for. Rows are the rater that comes first
-    among the ``known``, or the one that is named first.
+    Raters that only distinguish CC from the rest are included only if the selection is binary. Rows are the rater that
+    is first among the ``known``, or the one that is named first.
     """
     able = [rater for rater in known if asked.binary or not rater.binary_only]
     wanted = {slug for slug in (asked.first, asked.second) if slug}
@@ -138,20 +138,20 @@ def _rater_pair(labels: Labels, first: Rater, second: Rater, *, binary: bool) ->
         return None
     both = Counter[tuple[str, str, str]]()
     abstained = 0
-    for paper, says, other, number in counted.of(first.column, second.column):
-        if says is None or other is None:
+    for paper, label, other, number in counted.of(first.column, second.column):
+        if label is None or other is None:
             continue
-        if says and other:
-            both[paper, _binary(says) if binary else says, _binary(other) if binary else other] += number
+        if label and other:
+            both[paper, _binary(label) if binary else label, _binary(other) if binary else other] += number
         else:
-            abstained += number if says or other else 0
+            abstained += number if label or other else 0
     if not both:
         return None
     return RaterPair(first, second, compare(both, labels=BINARY_LABELS if binary else LABELS), abstained)
 
 
 def _binary(label: str) -> str:
-    """CC against the rest, as in the paper's Table 6."""
+    """Reduce a label to CC or the rest, as in the paper's Table 6."""
     return label if label == Label.CC.value else REST
 
 
@@ -164,7 +164,7 @@ def items_of_cell(
     most: int,
     hidden: Collection[int] = (),
 ) -> list[Item]:
-    """The first answers in a cell of a pair's table, by task, system and trial. Two queries."""
+    """List the first answers in a cell of a pair's table, by task, system and trial. Two queries."""
     entries, both = asked_entries(suite=suite, asked=asked, hidden=hidden), (pair.first, pair.second)
     rows: QuerySet[Any]
     if pair.first in REPORTED:
@@ -192,7 +192,7 @@ def items_of_cell(
 def all_raters(
     report: Report, *, asked: Asked
 ) -> tuple[AnnotatorsAgreement | None, tuple[tuple[Rater, JudgeTrust], ...]]:
-    """Return the annotators together (None without any) and each judge against them, where all labels are wanted."""
+    """Return the annotators together (None without any) and each judge against them; neither for selected labels."""
     if asked.binary or asked.first or asked.second:
         return None, ()
     return (report.annotators if report.annotators.number else None), report.judges
@@ -217,7 +217,7 @@ def cell_of(
     row, _, column = named.partition(",")
     pair = pairs[0] if len(pairs) == 1 else None
     if pair is None or not {row, column} <= set(pair.result.labels):
-        msg = f"“{named[:20]}” is not a cell of a table that is shown here. Open one from its table."
+        msg = f"“{named[:20]}” is not a cell of a table shown here. Open one from its table."
         raise UnknownChoiceError(msg)
     labels = pair.result.labels
     items = items_of_cell(suite=suite, asked=asked, pair=pair, cell=(row, column), most=LISTED, hidden=hidden)
@@ -226,12 +226,12 @@ def cell_of(
 
 
 def _labels_in(label: str) -> tuple[str, ...]:
-    """The labels that a row or column of that name counts."""
+    """Return the labels that a row or column of this name counts."""
     return (REST, Label.LI.value, Label.LC.value) if label == REST else (label,)
 
 
 def _item(owner: str | int, paper: str, index: int, trial: int, case: int | None, *shown: str) -> Item:
-    """``owner`` is the slug of a reported run or the number of a submission."""
+    """Build an item; ``owner`` is the slug of a reported run or the number of a submission."""
     task, system, inputs, first, second = shown
     if isinstance(owner, str):
         address = reverse("reported_case", args=[owner, paper, index])

@@ -1,4 +1,4 @@
-"""The statistics of two raters in words and written numbers, for the page and the command alike."""
+"""Word and format the statistics of raters, for the page and the command."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ if TYPE_CHECKING:
 
     from leaderboard.statistics.results import AnnotatorsAgreement, Coefficient, JudgeTrust, PairAgreement, Test
 
-# Field of PairAgreement: name, and what it is.
+# Field of PairAgreement -> name and meaning.
 _SHARES: Final = {
-    "agreement": ("Percent agreement", "The share of answers with the same label. Chance alone makes a part of it."),
-    "conflict_share": ("Direct conflicts", "The share to which one gives LI and the other CC."),
+    "agreement": ("Percent agreement", "The share of answers with the same label. Part of it is due to chance."),
+    "conflict_share": ("Direct conflicts", "The share with LI from one rater and CC from the other."),
 }
 _COEFFICIENTS: Final = {
-    "kappa": ("Cohen's kappa", "Agreement beyond what the raters' own label frequencies give by chance; 0 is chance."),
+    "kappa": ("Cohen's kappa", "Agreement beyond chance, given each rater's label frequencies; 0 is chance."),
     "quadratic_kappa": ("Quadratic kappa", "The same, but CC against LI weighs four times as much as one step."),
     "alpha": (
         "Krippendorff's ordinal alpha",
-        "One minus disagreement over what chance gives, with labels as an ordered scale.",
+        "One minus disagreement divided by disagreement by chance, with labels as an ordered scale.",
     ),
-    "ac1": ("Gwet's AC1", "Agreement beyond chance that does not fall where nearly all answers have one label."),
+    "ac1": ("Gwet's AC1", "Agreement beyond chance that does not fall if nearly all answers have one label."),
     "ac2": ("Gwet's quadratic AC2", "AC1 with CC against LI weighing four times as much as one step."),
 }
 _TESTS: Final = {
-    "bowker": ("Bowker's test", "Whether disagreements go one way more often than the other."),
+    "bowker": ("Bowker's test", "Whether disagreements go in one direction more often than in the other."),
     "stuart_maxwell": ("Stuart-Maxwell test", "Whether the raters use the labels equally often."),
 }
-# Of two labels these say the same as another one.
+# With two labels each of these equals another one.
 _SAME_OF_TWO_LABELS: Final = {"conflict_share", "quadratic_kappa", "ac2", "stuart_maxwell"}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One statistic: ``value`` is empty where there is none, ``note`` its interval, or why it has none."""
+    """One statistic: ``value`` is empty if there is none, ``note`` is its interval or the reason why it has none."""
 
     name: str
     value: str
@@ -44,7 +44,7 @@ class Line:
 
 
 def statistic_lines(result: PairAgreement) -> list[Line]:
-    """The statistics in the order of their names above; of two labels, without those that say the same twice."""
+    """Return the statistics in the order above; with two labels, without those that equal another one."""
     skipped = _SAME_OF_TWO_LABELS if len(result.labels) == 2 else set()
     lines = [
         _coefficient_line(getattr(result, field), *texts[field], written)
@@ -57,17 +57,15 @@ def statistic_lines(result: PairAgreement) -> list[Line]:
 
 
 def annotators_lines(result: AnnotatorsAgreement) -> list[Line]:
-    """Agreement over all annotators."""
+    """Return the agreement among all annotators."""
     return [
-        _coefficient_line(
-            result.fleiss, "Fleiss' kappa", "Agreement of any two annotators beyond what chance gives.", _number
-        ),
+        _coefficient_line(result.fleiss, "Fleiss' kappa", "Agreement of any two annotators beyond chance.", _number),
         _coefficient_line(result.alpha, *_COEFFICIENTS["alpha"], _number),
     ]
 
 
 def accuracy_lines(result: JudgeTrust) -> list[tuple[str, str, Line, Line]]:
-    """For each label: its name, counts in words, the share of it that the judge finds, and how often it is right."""
+    """Return for each label its name, counts in words, the judge's recall, and the judge's precision."""
     return [
         (
             each.label,
@@ -80,26 +78,26 @@ def accuracy_lines(result: JudgeTrust) -> list[tuple[str, str, Line, Line]]:
 
 
 def rate_lines(result: JudgeTrust) -> list[Line]:
-    """The share of CC: as the judge gives it, and put right in two ways."""
+    """Return the judge's share of CC, as it is and corrected in two ways."""
     return [
-        _coefficient_line(result.raw, "Judge's share of CC", "Of the answers that the audit draws from.", _percent),
+        _coefficient_line(result.raw, "Judge's share of CC", "Among the answers that the audit draws from.", _percent),
         _coefficient_line(
             result.prediction_powered,
             "Corrected share of CC",
-            "Prediction-powered: put right by the judge's mean error on randomly audited answers.",
+            "Prediction-powered: corrected by the judge's mean error on randomly audited answers.",
             _percent,
         ),
         _coefficient_line(
             result.rogan_gladen,
             "Corrected by Rogan and Gladen",
-            "From how often the judge finds CC, and how often it rightly denies it, on the same answers.",
+            "From the judge's sensitivity and specificity for CC on the same answers.",
             _percent,
         ),
     ]
 
 
 def sampling_sentence(result: JudgeTrust) -> str:
-    """How many randomly audited answers the correction rests on."""
+    """Word how many randomly audited answers the correction is based on."""
     waiting = f", {result.waiting} more are not closed yet" if result.waiting else ""
     return f"{result.sampled} of {result.population} judged answers were audited at random and closed{waiting}."
 
@@ -116,7 +114,7 @@ def _coefficient_line(coefficient: Coefficient, name: str, meaning: str, written
 
 def _test_line(test: Test | None, name: str, meaning: str) -> Line:
     if test is None:
-        return Line(name, "", "not made: too few answers, or too few that differ", meaning)
+        return Line(name, "", "not computed: too few answers, or too few that differ", meaning)
     chance = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.3f}"
     return Line(name, f"{test.statistic:.2f}", f"{test.df} df, {chance}", meaning)
 

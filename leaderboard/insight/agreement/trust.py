@@ -1,6 +1,6 @@
-"""How far annotators agree among themselves, how far each judge agrees with them, and its share of CC put right.
+"""Measure agreement among annotators and each judge's accuracy against them, and correct the judge's share of CC.
 
-The corrections hold only where the labelled items are a random sample of known probability: disputes alone are not.
+The corrections are valid only if the labelled items are a random sample with known probabilities; disputes are not.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 CC: Final = Label.CC.value
 
 LEAST_ANNOTATORS: Final = 3
-"""Of two annotators the table of first and second labels says all."""
+"""With two annotators the table of first and second labels shows everything."""
 
 MOST_WAITING: Final = 0.1
-"""Of the randomly drawn answers: above it those that are closed are no random sample any more."""
+"""Largest share of randomly drawn answers still open; above it the closed ones are no longer a random sample."""
 
 
 def annotators_agreement(labels: Labels) -> AnnotatorsAgreement:
-    """Fleiss' kappa and ordinal alpha over all annotators of the earliest rounds."""
+    """Compute Fleiss' kappa and ordinal alpha of all annotators in the earliest rounds."""
     shared = sum(number for (_, given), number in labels.items.items() if sum(given) > 1)
     if labels.annotators < LEAST_ANNOTATORS:
         few = Coefficient(None, None, f"too few annotators ({labels.annotators} of at least {LEAST_ANNOTATORS})")
@@ -52,35 +52,35 @@ def annotators_agreement(labels: Labels) -> AnnotatorsAgreement:
 
 
 def judge_trust(labels: Labels, judge: Rater) -> JudgeTrust:
-    """The judge's accuracy for each label, and its share of CC corrected by the randomly audited answers.
+    """Compute the judge's accuracy for each label, and its share of CC corrected by the randomly audited answers.
 
-    Only the audit may correct: disputes alone are the answers on which judges err most. An abstention is no CC, and
-    misses the label that the answer deserves.
+    Only audited answers are used for the correction: disputes are the answers on which judges err most. An abstention
+    is not CC, and is an error for the answer's true label.
     """
     pairs = Counter[tuple[str, str]]()
     sampled: list[tuple[int, int, float]] = []
     waiting = 0
-    for _, said, truth, reviewable, audited, number in labels.reviewed.of(judge.column, TRUTH, REVIEWABLE, AUDITED):
-        if said is None:
+    for _, verdict, truth, reviewable, audited, number in labels.reviewed.of(judge.column, TRUTH, REVIEWABLE, AUDITED):
+        if verdict is None:
             continue
         if truth is not None:
-            pairs[truth, said] += number
+            pairs[truth, verdict] += number
         if reviewable and audited is not None:
             if truth is None:
                 waiting += number
             else:
-                sampled += [(int(truth == CC), int(said == CC), 1 / audited)] * number
+                sampled += [(int(truth == CC), int(verdict == CC), 1 / audited)] * number
     population = Counter[bool]()
-    for _, said, reviewable, number in labels.answers.of(judge.column, REVIEWABLE):
-        if reviewable and said is not None:
-            population[said == CC] += number
+    for _, verdict, reviewable, number in labels.answers.of(judge.column, REVIEWABLE):
+        if reviewable and verdict is not None:
+            population[verdict == CC] += number
     truths, judged, weights = [list(column) for column in zip(*sampled, strict=True)] if sampled else ([], [], [])
-    # Labels may have come between the two counts.
+    # Labels may have been added between the two counts.
     others = [1] * max(0, population[True] - sum(judged)) + [0] * max(0, population[False] - judged.count(0))
     not_closed = _not_closed(len(sampled), len(sampled) + waiting)
     return JudgeTrust(
         n=pairs.total(),
-        abstained=sum(number for (_, said), number in pairs.items() if not said),
+        abstained=sum(number for (_, verdict), number in pairs.items() if not verdict),
         classes=accuracy(pairs),
         population=population.total(),
         sampled=len(sampled),
@@ -92,8 +92,9 @@ def judge_trust(labels: Labels, judge: Rater) -> JudgeTrust:
 
 
 def _not_closed(sampled: int, drawn: int) -> Coefficient | None:
-    """Why nothing is corrected while too many of the drawn answers wait: agreements are closed before disputes, so
-    those that are closed first flatter the judge.
+    """Return the reason for no correction if too many of the drawn answers are open.
+
+    Agreements are closed before disputes, so the answers closed first overstate the judge's accuracy.
     """
     if sampled < LEAST_LABELS or drawn - sampled <= MOST_WAITING * drawn:
         return None
@@ -108,16 +109,14 @@ LEAST_LABELS = 60
 def accuracy(
     counts: Mapping[tuple[str, str], int], *, labels: tuple[str, ...] = LABELS, least: int = LEAST_ITEMS
 ) -> tuple[ClassAccuracy, ...]:
-    """Recall and precision per label, in the order of ``labels``. ``counts`` has the number of items by their true
-    label and the judge's.
-    """
+    """Compute recall and precision for each of ``labels``. ``counts``: (true label, judge's label) -> items."""
     return tuple(_class_accuracy(counts, label, least=least) for label in labels)
 
 
 def _class_accuracy(counts: Mapping[tuple[str, str], int], label: str, *, least: int) -> ClassAccuracy:
     n = sum(counts.values())
     truths = sum(count for (truth, _), count in counts.items() if truth == label)
-    judged = sum(count for (_, said), count in counts.items() if said == label)
+    judged = sum(count for (_, verdict), count in counts.items() if verdict == label)
     right = counts.get((label, label), 0)
     if n < least:
         recall = precision = Coefficient(None, None, f"too few shared items ({n} of at least {least})")
@@ -139,12 +138,12 @@ def ppi_mean(
     unlabelled: Sequence[int],
     weights: Sequence[float] | None = None,
 ) -> Coefficient:
-    """The rate of ones in truth: the judge's rate, put right by its mean error on the labelled items.
+    """Estimate the true rate of ones: the judge's rate, corrected by its mean error on the labelled items.
 
-    ``truth`` and ``judged`` are 0 or 1 for each labelled item, ``unlabelled`` the judge's for every item that has no
-    label; ``weights`` are the labelled items' inverse inclusion probabilities. Power-tuned prediction-powered
-    inference (Angelopoulos, Duchi and Zrnic 2023), as ppi-python's ``ppi_mean_ci`` computes it. Raises ValueError on
-    lengths that differ, values other than 0 and 1, and weights that are not positive.
+    ``truth`` and ``judged`` are 0 or 1 for each labelled item, ``unlabelled`` are the judge's values for every item
+    without a label; ``weights`` are the labelled items' inverse inclusion probabilities. The method is power-tuned
+    prediction-powered inference (Angelopoulos, Duchi and Zrnic 2023), as in ppi-python's ``ppi_mean_ci``. Raises
+    ValueError for different lengths, values other than 0 and 1, and weights that are not positive.
     """
     y, yhat, w = _labelled(truth, judged, weights)
     others = _zeros_and_ones(unlabelled, "unlabelled")
@@ -163,18 +162,19 @@ def rogan_gladen(
     unlabelled: Sequence[int],
     weights: Sequence[float] | None = None,
 ) -> Coefficient:
-    """The rate of ones in truth, from the judge's rate, its sensitivity and its specificity.
+    """Estimate the true rate of ones from the judge's rate, sensitivity and specificity.
 
-    Arguments and errors as in ``ppi_mean``. Estimate of W. J. Rogan and B. Gladen (1978), interval of Z. Lang and
-    J. Reiczigel (2014), which does not take a faultless sample for a faultless judge. Weighted labels count as the
-    number that an equal-weight sample of their precision would have (L. Kish 1965).
+    Arguments and exceptions as in ``ppi_mean``. The estimate is W. J. Rogan and B. Gladen's (1978), the interval
+    Z. Lang and J. Reiczigel's (2014), which does not take a sample without errors for a judge without errors. Weighted
+    labels count as the number in an equal-weight sample of the same precision (L. Kish 1965).
     """
     y, yhat, w = _labelled(truth, judged, weights)
     others = _zeros_and_ones(unlabelled, "unlabelled")
     if why := _too_few(y, others):
         return Coefficient(None, None, why)
     if y.min() == y.max():
-        return Coefficient(None, None, "undefined: in truth all labelled items are alike, so one error rate is unknown")
+        why = "undefined: all labelled items have one true value, so one error rate is unknown"
+        return Coefficient(None, None, why)
     hits, positives = _effective(yhat[y == 1], w[y == 1])
     rejected, negatives = _effective(1 - yhat[y == 0], w[y == 0])
     youden = hits / positives + rejected / negatives - 1
@@ -188,7 +188,7 @@ def rogan_gladen(
 def _labelled(
     truth: Sequence[int], judged: Sequence[int], weights: Sequence[float] | None
 ) -> tuple[Array, Array, Array]:
-    """The labelled items as arrays ``(n,)``, with weights that average 1."""
+    """Return the labelled items as arrays ``(n,)``, with weights that average 1."""
     w = np.ones(len(truth)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not len(truth) == len(judged) == w.size:
         msg = f"labelled items differ in number: {len(truth)} truths, {len(judged)} judged, {w.size} weights"
@@ -208,14 +208,14 @@ def _zeros_and_ones(values: Sequence[int], name: str) -> Array:
 
 
 def _too_few(labelled: Array, unlabelled: Array) -> str:
-    """Why the rate cannot be corrected, in a sentence; empty where it can."""
+    """Word why the rate cannot be corrected; empty if it can."""
     if labelled.size < LEAST_LABELS:
         return f"too few randomly sampled labels ({labelled.size} of at least {LEAST_LABELS})"
     return "" if unlabelled.size else "undefined: every item has a label, so there is nothing to correct"
 
 
 def _power_tuning(y: Array, yhat: Array, others: Array, w: Array) -> float:
-    """How much of the judge to use, 0 (only the labels) to 1: what makes the variance smallest."""
+    """Return the judge's weight, from 0 (labels only) to 1, that minimises the variance."""
     pilot = others.mean() + (w * (y - yhat)).mean()
     errors, guesses = w * (y - pilot), w * (yhat - pilot)
     covariance = ((errors - errors.mean()) * (guesses - guesses.mean())).mean()
@@ -224,7 +224,7 @@ def _power_tuning(y: Array, yhat: Array, others: Array, w: Array) -> float:
 
 
 def _effective(hits: Array, weights: Array) -> tuple[float, float]:
-    """Weighted hits and trials, scaled to Kish's effective number of trials."""
+    """Return weighted hits and trials, scaled to Kish's effective number of trials."""
     trials = float(weights.sum() ** 2 / (weights**2).sum())
     return float((hits * weights).sum() / weights.sum()) * trials, trials
 
@@ -232,7 +232,7 @@ def _effective(hits: Array, weights: Array) -> tuple[float, float]:
 def _lang_reiczigel(
     positive: tuple[float, float], sensitive: tuple[float, float], specific: tuple[float, float]
 ) -> tuple[float, float]:
-    """The interval from successes and trials of the judge's rate, its sensitivity and its specificity."""
+    """Compute the interval from successes and trials of the judge's rate, sensitivity and specificity."""
     n, n_se, n_sp = positive[1] + Z**2, sensitive[1] + 2, specific[1] + 2
     p, se, sp = (positive[0] + Z**2 / 2) / n, (sensitive[0] + 1) / n_se, (specific[0] + 1) / n_sp
     youden = se + sp - 1

@@ -1,7 +1,7 @@
-"""Plotly's figures. Colours are names of the site's tokens, such as ``var(--good)``: the page's script looks them up.
+"""Build Plotly figures. Colours are CSS variables of the site, such as ``var(--good)``, which a script resolves.
 
-Only scatter and bar traces are used: the site ships Plotly's basic bundle. Foreign names are escaped, since Plotly
-reads tags in texts.
+Only scatter and bar traces are used: the site ships Plotly's basic bundle. Untrusted names are escaped, since Plotly
+interprets tags in texts.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ INK, MUTED, LINE, PAPER, SURFACE = (f"var(--{name})" for name in ("ink", "muted"
 GOOD, MIDDLE, BAD, ACCENT = (f"var(--{name})" for name in ("good", "middle", "bad", "accent"))
 LONGEST_NAME: Final = 44
 MOST_ROWS: Final = 40
-"""So many rows of a long table are drawn; a chart of more cannot be read."""
+"""Number of rows of a long table that are drawn; a chart with more is not readable."""
 ROW_HEIGHT: Final = 26
 LONGEST_IN_DAYS, MOST_DAYS = 60, 7
-"""An axis of up to so many days names single ones, so many at most."""
+"""An axis of up to ``LONGEST_IN_DAYS`` days has ticks at single days, at most ``MOST_DAYS``."""
 _SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
 _LINES: Final = (GOOD, BAD, MUTED, MIDDLE)
 
 
 class Series(NamedTuple):
-    """Points of one kind: ``rows`` are their places, ``values`` their numbers, ``texts`` what is said of each."""
+    """Points of one kind: ``rows`` are their positions, ``values`` their numbers, ``texts`` their descriptions."""
 
     name: str
     rows: Sequence[Any]
@@ -51,7 +51,7 @@ class Part(NamedTuple):
 
 
 def dots(names: Sequence[str], series: Sequence[Series], *, title: str, **axis: Any) -> Chart:
-    """A row for each name, with a point for each series, and intervals where a series has some."""
+    """Draw a row for each name, with a point for each series, and intervals if the series has any."""
     traces = []
     for each in series:
         trace: Trace = {
@@ -60,7 +60,7 @@ def dots(names: Sequence[str], series: Sequence[Series], *, title: str, **axis: 
             "name": each.name,
             "x": list(each.values),
             "y": list(each.rows),
-            **_said(each.texts),
+            **_hover(each.texts),
             "marker": {
                 "color": each.color,
                 "symbol": each.symbol,
@@ -79,12 +79,12 @@ def dots(names: Sequence[str], series: Sequence[Series], *, title: str, **axis: 
                 "width": 4,
             }
         traces.append(trace)
-    # Also of one series: its name says who measured.
+    # A legend even for one series: its name says who measured.
     return _figure(traces, names=names, xaxis={"title": {"text": title}, **axis}, showlegend=True)
 
 
 def stacked(names: Sequence[str], parts: Sequence[Part], *, title: str, **axis: Any) -> Chart:
-    """A bar for each name, of the same parts."""
+    """Draw a bar for each name, made of the same parts."""
     traces = [
         {
             "type": "bar",
@@ -92,7 +92,7 @@ def stacked(names: Sequence[str], parts: Sequence[Part], *, title: str, **axis: 
             "name": part.name,
             "x": list(part.values),
             "y": list(range(len(names))),
-            **_said(part.texts),
+            **_hover(part.texts),
             "marker": {"color": part.color, "line": {"color": PAPER, "width": 1}},
         }
         for part in parts
@@ -101,7 +101,7 @@ def stacked(names: Sequence[str], parts: Sequence[Part], *, title: str, **axis: 
 
 
 def bars(names: Sequence[str], series: Sequence[Part], *, title: str, **axis: Any) -> Chart:
-    """Bars side by side."""
+    """Draw bars side by side."""
     found = stacked(names, series, title=title, **axis)
     return {**found, "layout": {**found["layout"], "barmode": "group"}}
 
@@ -112,7 +112,7 @@ def cells(
     shares: Sequence[Sequence[float | None]],
     texts: Sequence[Sequence[str]],
 ) -> Chart:
-    """A grid of coloured cells, one bar trace a column; a share is from 0 to 1, None leaves the cell empty."""
+    """Draw a grid of coloured cells, one bar trace per column; shares are from 0 to 1, None leaves a cell empty."""
     rows = list(range(len(names)))
     traces = []
     for place, column in enumerate(columns):
@@ -158,7 +158,7 @@ def cells(
 def steps(
     series: Sequence[Series], line: Sequence[tuple[Any, float]], *, line_name: str, title: str, score: str, **axis: Any
 ) -> Chart:
-    """Points with a line of steps above them. Here the series' ``rows`` are places on the horizontal axis."""
+    """Draw points with a line of steps above them. Here the series' ``rows`` are positions on the horizontal axis."""
     traces: list[Trace] = [
         {
             "type": "scatter",
@@ -177,7 +177,7 @@ def steps(
             "name": each.name,
             "x": list(each.rows),
             "y": list(each.values),
-            **_said(each.texts),
+            **_hover(each.texts),
             "marker": {"color": each.color, "symbol": each.symbol, "size": 10},
         }
         for each in series
@@ -188,9 +188,9 @@ def steps(
 
 
 def days(first: date, last: date) -> Trace:
-    """An axis of dates from ``first`` to ``last``, with a day or more of room, whose ticks are whole days.
+    """Return an axis of dates from ``first`` to ``last`` with at least a day of margin, with ticks at whole days.
 
-    Plotly would divide a few days into hours, and a single one into milliseconds.
+    Plotly itself divides a few days into hours, and a single day into milliseconds.
     """
     span = (last - first).days
     room = timedelta(max(1, span // 20))
@@ -203,7 +203,7 @@ def days(first: date, last: date) -> Trace:
 
 
 def lines(columns: Sequence[str], series: Sequence[Series], *, title: str) -> Chart:
-    """A line for each series over the same few columns; ``rows`` are their places."""
+    """Draw a line for each series over the same few columns; ``rows`` are the columns' indices."""
     traces = [
         {
             "type": "scatter",
@@ -211,7 +211,7 @@ def lines(columns: Sequence[str], series: Sequence[Series], *, title: str) -> Ch
             "name": _short(each.name),
             "x": list(each.rows),
             "y": list(each.values),
-            **_said(each.texts),
+            **_hover(each.texts),
             "line": {"color": _LINES[number % len(_LINES)], "dash": "dot" if each.symbol.endswith("open") else "solid"},
             "marker": {"color": _LINES[number % len(_LINES)], "symbol": _SYMBOLS[number % len(_SYMBOLS)], "size": 9},
         }
@@ -237,7 +237,7 @@ def _figure(
     yaxis: Mapping[str, Any] = MappingProxyType({}),
     **layout: Any,
 ) -> Chart:
-    # Takes a third of a second, once in each process.
+    # Imported here: it takes a third of a second, once in each process.
     import plotly.graph_objects as go
 
     if names:
@@ -288,7 +288,7 @@ _AXIS: Final = {
 _AXIS_TITLE: Final = {"font": {"size": 13, "color": MUTED}}
 
 
-def _said(texts: Sequence[str]) -> Trace:
+def _hover(texts: Sequence[str]) -> Trace:
     return {"hovertext": [_text(text) for text in texts], "hoverinfo": "text"}
 
 

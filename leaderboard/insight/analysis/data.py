@@ -1,4 +1,4 @@
-"""Read what the analysis shows of a suite version: only what everybody may see, with a constant number of queries."""
+"""Read the public results on a suite version for the analysis, with a constant number of queries."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 METHOD: Final = 1
-"""Raise it when something is computed otherwise: the sweep then has every report computed again."""
+"""Increase it when a computation changes: the sweep then has every report recomputed."""
 _CLOSED: Final = "This counts every published answer, so it is hidden until you submit your label."
 
 
 class CategoryTasks(NamedTuple):
-    """A category with how many tasks, of how many papers, a suite version has in it."""
+    """A category with a suite version's numbers of tasks and papers in it."""
 
     pk: int
     title: str
@@ -46,11 +46,11 @@ class CategoryTasks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """One published run, with its overall numbers in percent; None where a rater said nothing.
+    """One published run, with its overall numbers in percent; None without results of a rater.
 
-    ``judge`` and ``human`` are the percentages of CC, LC and LI, read for rows that are shown; ``labelled`` says
-    whether there are any. ``submission`` is None for a reported run, ``run`` empty for a measured one.
-    ``cost`` is in US dollars for all tasks once.
+    ``judge`` and ``human`` are the percentages of CC, LC and LI, read only for shown rows; ``labelled`` is true if
+    there are any. ``submission`` is None for a reported run, ``run`` is empty for a measured one. ``cost`` is in US
+    dollars for all tasks once.
     """
 
     entry: int
@@ -72,19 +72,19 @@ class ScoreRow:
 
     @property
     def reported(self) -> bool:
-        """Whether others reported it; else this site measured it."""
+        """Whether others reported the run; otherwise this site measured it."""
         return bool(self.run)
 
     @property
     def provenance(self) -> str:
-        """Who measured it, in one word."""
+        """``reported`` or ``measured``."""
         return "reported" if self.reported else "measured"
 
 
 class Report(NamedTuple):
-    """What a job computed: ``data`` is None where there is nothing to show, for the reason ``missing``.
+    """A report that a job computed: ``data`` is None if there is nothing to show, for the reason ``missing``.
 
-    ``note`` says when it was computed, and that its inputs have changed since where they have.
+    ``note`` is when it was computed, and whether its inputs have changed since.
     """
 
     data: Mapping[str, Any] | None
@@ -94,7 +94,7 @@ class Report(NamedTuple):
 
 @dataclass
 class SuiteResults:
-    """The results on a suite version, each part read when it is first asked for.
+    """The results on a suite version, each part read on first use.
 
     ``most`` limits the rows of long tables (None: all). The submissions ``hidden`` from the viewer are left out.
     """
@@ -105,7 +105,7 @@ class SuiteResults:
 
     @cached_property
     def rows(self) -> list[ScoreRow]:
-        """Every ranked row without its labels, the best tests first, those without tests last. One query."""
+        """Every ranked row without its labels, the highest pass rate first, rows without tests last. One query."""
         overall = FilteredRelation("metrics", condition=Q(metrics__category__isnull=True))
         found = (
             ranked_entries(self.version, self.hidden)
@@ -129,7 +129,7 @@ class SuiteResults:
         return [_row(*values) for values in found]
 
     def with_labels(self, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
-        """The same rows with what judge and annotators say. One query: of thousands of rows few are shown."""
+        """Add judge's and annotators' labels to ``rows``. One query, for shown rows only: there may be thousands."""
         overall = EntryMetric.objects.filter(category__isnull=True, entry__in=self._entries(rows)).order_by()
         labels = dict(overall.values_list("entry", "labels"))
         return [
@@ -142,7 +142,7 @@ class SuiteResults:
         ]
 
     def _entries(self, rows: Sequence[ScoreRow]) -> QuerySet[Entry] | list[int]:
-        """Ids of a page's rows; of all rows a subquery, since databases limit how many values a query may hold."""
+        """Return the ids of a page's rows; for all rows a subquery, since databases limit the values of a query."""
         return ranked_entries(self.version, self.hidden) if self.most is None else [row.entry for row in rows]
 
     @cached_property
@@ -159,7 +159,7 @@ class SuiteResults:
         ]
 
     def by_category(self, rows: Sequence[ScoreRow]) -> dict[int, dict[int, tuple[float, int]]]:
-        """Entry -> category -> how many tasks passed, out of how many. One query."""
+        """Map entry -> category -> (passed tasks, all tasks). One query."""
         found: dict[int, dict[int, tuple[float, int]]] = defaultdict(dict)
         metrics = EntryMetric.objects.filter(category__isnull=False, tests_passed__isnull=False)
         values = metrics.filter(entry__in=self._entries(rows)).order_by()
@@ -169,7 +169,7 @@ class SuiteResults:
 
     @cached_property
     def printed(self) -> dict[str, dict[str, float]]:
-        """Reported run -> measure -> the percentage that the paper prints. One query."""
+        """Reported run -> measure -> the percentage printed in the paper. One query."""
         found: dict[str, dict[str, float]] = defaultdict(dict)
         totals = ReportedAggregate.objects.filter(run__entry__in=ranked_entries(self.version), printed__isnull=False)
         for run, measure, printed in totals.order_by("run", "pk").values_list("run__slug", "measure", "printed"):
@@ -178,7 +178,7 @@ class SuiteResults:
 
     @cached_property
     def report(self) -> Report:
-        """What the newest job computed; withheld where it counts something that the viewer may not see."""
+        """The newest computed report; withheld if it counts something that the viewer may not see."""
         if self.hidden:
             return Report(None, _CLOSED)
         stored = AnalysisReport.objects.filter(suite_version=self.version).first()
@@ -189,19 +189,19 @@ class SuiteResults:
             return Report(None, "A worker computes this; it takes a minute, or longer while tests wait.")
         when = f"Computed {stored.computed:%Y-%m-%d %H:%M} UTC"
         stale = stored.digest != inputs_digest(self.version)
-        note = f"{when}, before the newest change of the data; a worker computes it again." if stale else f"{when}."
+        note = f"{when}, before the newest change of the data; a worker will recompute it." if stale else f"{when}."
         return Report(stored.data, "", note)
 
 
 def ranked_entries(version: SuiteVersion, hidden: Collection[int] = ()) -> QuerySet[Entry]:
-    """The rows of a version's board that everybody may see, without calibration samples and what is ``hidden``."""
+    """Select the public rows of a version's board, without calibration samples and the submissions ``hidden``."""
     return visible_entries(hidden).filter(suite_version=version, kind=Kind.RANKED)
 
 
 def inputs_digest(version: SuiteVersion) -> str:
-    """A digest of all that a report is computed from: rows, when they were counted, and repository metrics.
+    """Return a digest of a report's inputs: rows, the times they were counted, and repository metrics.
 
-    Cheap: two queries. A row is counted again when a run, a label or a decision of it changes.
+    Cheap: two queries. A row is recounted when one of its runs, labels or decisions changes.
     """
     state = visible_entries().filter(suite_version=version).aggregate(Count("pk"), Sum("pk"), Max("computed"))
     metrics = list(version.revisions.order_by("pk").values_list("pk", "repository_metrics"))

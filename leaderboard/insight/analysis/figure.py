@@ -1,4 +1,4 @@
-"""What the analysis of a suite is made of: figures with their tables, and the fit of the regression."""
+"""Types of the analysis: a figure with its table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Cell: TypeAlias = "str | int | float | date | None"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: ``key`` in exported data, and with how many ``digits`` pages write its numbers.
+    """A column of a table: ``key`` in exported data, and the number of ``digits`` on pages.
 
     Columns of words have no ``digits``.
     """
@@ -26,9 +26,9 @@ class Column:
 class Figure:
     """One table, with the chart that is drawn from it.
 
-    ``rows`` may be the first of ``known`` ones (0: they are all there are); ``addresses`` are their pages, empty where
-    a row has none. ``notes`` are about these data; ``differences`` say where upstream's files and the paper disagree.
-    ``missing`` says why there is nothing, or what is left out. ``chart`` makes Plotly's JSON; None without one.
+    ``rows`` may be the first of ``known`` rows (0: they are all rows); ``addresses`` are their pages, empty for a row
+    without one. ``notes`` are about these data; ``differences`` list where upstream's files and the paper disagree.
+    ``missing`` is why there are no rows, or what is left out. ``chart`` makes Plotly's JSON; None without a chart.
     """
 
     columns: tuple[Column, ...]

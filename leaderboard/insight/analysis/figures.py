@@ -1,4 +1,4 @@
-"""Every figure of the analysis in the page's order: what it asks, how it is read, and what makes it."""
+"""List the figures of the analysis in the page's order: question, explanation, and the function that makes each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Section(NamedTuple):
-    """A figure's place on the page. ``paper`` names what it is a live version of, if anything."""
+    """A figure's section on the page. ``paper`` is the table or figure that it is a live version of, if any."""
 
     slug: str
     title: str
@@ -29,9 +29,9 @@ SECTIONS: Final = (
         "scores",
         "Scores with intervals",
         "Table 2",
-        "How much does each system pass, and what do judge and annotators say of the same answers?",
-        "Each point is the share of tasks whose unit tests pass, each bar its 95 % Wilson interval. Where two overlap, "
-        "the order of the points says little. Labels are shares of all tasks, completely correct (CC), logically "
+        "How much does each system pass, and how do judge and annotators label the same answers?",
+        "Each point is the share of tasks whose unit tests pass, each bar its 95 % Wilson interval. If two overlap, "
+        "the order of the points means little. Labels are shares of all tasks: completely correct (CC), logically "
         "correct (LC) and logically incorrect (LI).",
         tables.scores,
     ),
@@ -40,8 +40,8 @@ SECTIONS: Final = (
         "Categories",
         "",
         "Is a system good at everything, or at some kinds of tasks?",
-        "Each cell is the number of tasks passed, out of the tasks in the category; a stronger colour is more. In a "
-        "category of one to five tasks a single one moves a cell by 20 to 100 points: read rows, not cells.",
+        "Each cell is the number of tasks passed, out of the tasks in the category; a stronger colour means more. In "
+        "a category of one to five tasks a single task changes a cell by 20 to 100 points: read rows, not cells.",
         tables.categories,
     ),
     Section(
@@ -58,17 +58,17 @@ SECTIONS: Final = (
         "Completely correct, or not",
         "Table 6",
         "Do tests, judge and annotators agree on how much is completely correct?",
-        "For each run the share of tasks that pass their tests, and that judge and annotators call completely correct. "
-        "LC and LI count together as the rest. Points far apart mean that the raters measure different things.",
+        "For each run, the share of tasks that pass their tests, and that judge and annotators label completely "
+        "correct. LC and LI count together as the rest. Points far apart mean that raters measure different things.",
         tables.binary,
     ),
     Section(
         "confusion",
         "Judge against annotators",
         "",
-        "Which labels does one rater give where another says CC, LC or LI?",
-        "Each bar holds the answers to which one rater gives a label, by what the other says of them. Two raters that "
-        "agree have bars of one colour. κ is Cohen's; intervals and more statistics are on the agreement page.",
+        "Which labels does one rater give to answers that another labels CC, LC or LI?",
+        "Each bar is the answers with one label from one rater, divided by the other's labels. Two raters that agree "
+        "have bars of one colour. κ is Cohen's; intervals and more statistics are on the agreement page.",
         report_tables.confusion,
     ),
     Section(
@@ -76,25 +76,25 @@ SECTIONS: Final = (
         "Tests against judge and annotators",
         "",
         "How often do unit tests and labels contradict each other?",
-        "A passed test counts as CC, anything else as the rest, and so do LC and LI. “rest” by the tests and CC by a "
-        "rater may be a test that is too narrow, the reverse one that is too weak.",
+        "A passed test counts as CC; any other result counts as the rest, as do LC and LI. “rest” by the tests and CC "
+        "by a rater may mean that the test is too narrow, the reverse that it is too weak.",
         report_tables.binary_confusion,
     ),
     Section(
         "cost",
         "Score against cost",
         "",
-        "Which systems does nobody beat for less money?",
-        "Each point is a run, placed by what all its answers cost and by what it passes. On the Pareto front are the "
-        "runs that no other is as cheap as and better, or cheaper than and as good. Costs are declared by submitters, "
-        "or counted where this site asked the model.",
+        "Which systems are the best for their cost?",
+        "Each point is a run, placed by the cost of all its answers and by its pass rate. A run is on the Pareto front "
+        "if no other is cheaper and at least as good, or better and at most as expensive. Costs are declared by "
+        "submitters, or counted if this site queried the model.",
         tables.cost,
     ),
     Section(
         "history",
         "History",
         "",
-        "How did the best score move?",
+        "How did the best score change?",
         "Each point is a run on the day of its publication; the line is the best score until then. A record can be "
         "luck: look at its interval above.",
         tables.history,
@@ -103,7 +103,7 @@ SECTIONS: Final = (
         "tasks",
         "Tasks by category",
         "Figure 2",
-        "What is asked?",
+        "What are the tasks about?",
         "The number of tasks in each of the paper's nine categories, in this version of the suite.",
         tables.tasks,
     ),
@@ -111,12 +111,12 @@ SECTIONS: Final = (
         "regression",
         "Repository structure and model",
         "Table 5",
-        "Do deep or branching repositories make tasks harder, whoever answers?",
+        "Do deep or branching repositories make tasks harder for every model?",
         "A logistic regression of passing on the repository's shape and on the model. A coefficient above 0 means a "
-        "better chance. Repository metrics are standardised: a coefficient is for one standard deviation. Answers to "
-        "one paper's tasks resemble each other, so the errors clustered by paper are the ones to believe; the plain "
-        "ones, as the paper prints them, take every answer as independent. Repositories were not drawn at random: "
-        "this shows no cause.",
+        "higher probability. Repository metrics are standardised: a coefficient is for one standard deviation. Answers "
+        "to one paper's tasks are alike, so the standard errors clustered by paper are the reliable ones; the plain "
+        "ones, as in the paper, assume independent answers. Repositories were not drawn at random: this does not show "
+        "a cause.",
         report_tables.regression,
     ),
     Section(
@@ -124,7 +124,7 @@ SECTIONS: Final = (
         "What agents do",
         "Figure 5",
         "How do agents spend their steps?",
-        "Each bar is 100 % of the actions of one agent, over all answers whose steps are known. Messages and thoughts "
+        "Each bar is 100 % of one agent's actions, over all answers whose steps are known. Messages and thoughts "
         "count as message, shell and Python as run.",
         report_tables.actions,
     ),
@@ -133,8 +133,8 @@ SECTIONS: Final = (
         "Actions of answers that passed and failed",
         "Figure 6",
         "Do agents work differently on the answers that pass?",
-        "Mean numbers of actions for one answer, by the outcome of its tests. Harder tasks take more steps whichever "
-        "agent works on them, so this shows no cause.",
+        "Mean numbers of actions for one answer, by the outcome of its tests. Harder tasks take more steps with any "
+        "agent, so this does not show a cause.",
         report_tables.outcomes,
     ),
     Section(
@@ -142,7 +142,7 @@ SECTIONS: Final = (
         "What goes wrong",
         "Figure 7",
         "What do annotators find in answers that are not correct?",
-        "Each answer counts once for every class of error that an annotator marked in it, in closed cases alone. "
+        "Each answer counts once for every class of error that an annotator marked in it, in closed cases only. "
         "Reviewed answers are not drawn at random, so the shares are those of disputed answers.",
         report_tables.errors,
     ),

@@ -1,11 +1,11 @@
-"""What the paper prints and no published file holds, as facts: Tables 5 and 6, Figure 7."""
+"""Numbers that are printed in the paper and in no published file: Tables 5 and 6, Figure 7."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 SUITE: Final = "lmr-bench"
-"""The suite that the paper is about; no other page shows these numbers."""
+"""The paper's suite; only its page shows these numbers."""
 
 
 class PrintedTerm(NamedTuple):
@@ -41,4 +41,4 @@ TABLE_6: Final = {
 """Percent completely correct, by the slug of the reported run."""
 
 FIGURE_7: Final = {"comprehension": 43.1, "robustness": 27.6, "retrieval": 13.8}
-"""Percent of errors by class, as section 5.3 gives three of its five."""
+"""Percent of errors by class; section 5.3 gives three of the five."""

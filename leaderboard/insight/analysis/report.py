@@ -1,6 +1,6 @@
-"""Compute what takes seconds: the regression, the raters' matrices, actions and error classes.
+"""Compute in a job what takes seconds: the regression, the raters' matrices, actions and error classes.
 
-A job does it, for what everybody may see, and stores the result with a digest of its inputs.
+Only public data are used. The result is stored with a digest of its inputs.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from leaderboard.insight.agreement.report import RaterPair
 
 LEAST_PAUSE: Final = timedelta(minutes=1)
-"""Of many changes in a row, not each one is worth a report of its own."""
+"""Least time between two reports, so that not each of many changes causes one."""
 SECONDS: Final = 900
 METRICS: Final = ("directory_depth", "branch_factor", "directory_imbalance", "goal_length")
 
 
 class ReportData(TypedDict):
-    """What is stored. ``regressions`` are ``types.Regression`` as mappings, by who measured; None without tests.
+    """The stored data. ``regressions`` maps who measured to a ``results.Regression`` as a mapping; None without tests.
 
-    ``pairs`` count how often two raters gave which labels, ``binary_pairs`` CC against the rest; ``shares`` and
-    ``outcomes`` are the bars of ``action_charts``; ``errors`` counts answers by class of error, out of ``marked`` ones.
+    ``pairs`` count two raters' labels, ``binary_pairs`` CC against the rest; ``shares`` and ``outcomes`` are bars of
+    ``leaderboard.board.actions``; ``errors`` counts answers by class of error, out of ``marked`` answers.
     """
 
     regressions: dict[str, dict[str, Any] | None]
@@ -63,7 +63,7 @@ class ReportData(TypedDict):
 
 def compute_report(version: SuiteVersion) -> AnalysisReport:
     """Compute and store the report of a suite version. Takes seconds, and loads statsmodels."""
-    # Before anything is read: what changes meanwhile makes the report old, and not wrong.
+    # Before anything is read: a change during the computation makes the report stale, not wrong.
     digest = inputs_digest(version)
     entries = list(visible_entries().filter(suite_version=version).order_by("pk").values_list("pk", flat=True))
     charts, known = of_board(version), raters()
@@ -86,7 +86,7 @@ def compute_report(version: SuiteVersion) -> AnalysisReport:
 
 
 def push_stale() -> int:
-    """Queue a job for every suite version whose report is missing, or older than its data; say how many."""
+    """Queue a job for every suite version whose report is missing or older than its data; return how many."""
     pushed = 0
     reports = {report.suite_version_id: report for report in AnalysisReport.objects.defer("data", "entries")}
     for version in SuiteVersion.objects.filter(pk__in=visible_entries().order_by().values("suite_version")):
@@ -99,7 +99,7 @@ def push_stale() -> int:
 
 
 def _measured(version: SuiteVersion) -> list[TaskCount]:
-    """What the newest run of each answer's tests says, as on the board: weak tests count for nothing."""
+    """Count the results of each answer's newest test run, as on the board: weak tests do not count."""
     entries = ranked_entries(version).filter(inputs=Inputs.FULL)
     answers = with_labels(answers_of(entries, ""), [TESTS], entries)
     said = answers.order_by().values_list("revision__task__slug", "submission__system__backbone", TESTS.column)
@@ -133,14 +133,14 @@ def _metrics(stored: Mapping[str, float] | None) -> tuple[float, ...] | None:
 def _regression(counts: list[TaskCount]) -> dict[str, Any] | None:
     if not counts:
         return None
-    # Loads statsmodels.
+    # Imported here because it loads statsmodels.
     from leaderboard.statistics.regression import fit
 
     return asdict(fit(counts))
 
 
 def _pair(pair: RaterPair) -> dict[str, Any]:
-    """``agreement`` and ``kappa`` are null where they have no value."""
+    """Return a pair as plain data; ``agreement`` and ``kappa`` are null if undefined."""
     result = pair.result
     return {
         "first": pair.first.name,
@@ -154,12 +154,12 @@ def _pair(pair: RaterPair) -> dict[str, Any]:
 
 
 def _bar(bar: Bar) -> dict[str, Any]:
-    """Without its parts, which are drawn from the numbers."""
+    """Return a bar as plain data without its parts, which are derived from the numbers."""
     return {name: value for name, value in bar._asdict().items() if name != "parts"}
 
 
 def _errors(version: SuiteVersion) -> tuple[dict[str, int], int]:
-    """How many answers have a finding of each class of error, and how many have any. Closed cases alone."""
+    """Count the answers with a finding of each class of error, and those with any. Closed cases only."""
     reviews = Review.objects.filter(
         case__kind=CaseKind.REVIEW,
         case__state__in=CLOSED,

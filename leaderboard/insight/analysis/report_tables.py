@@ -1,4 +1,4 @@
-"""The figures that a job computed: Table 5, confusion matrices, Figures 5, 6 and 7."""
+"""Make the figures from a computed report: Table 5, confusion matrices, Figures 5, 6 and 7."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _TERMS: Final = (
     Column("clustered_p", "p by paper", 3),
 )
 _FEW_PAPERS: Final = 20
-"""Errors clustered by fewer papers than these come out too small."""
+"""With fewer papers, errors clustered by paper are too small."""
 _LABEL_COLORS: Final = {"CC": charts.GOOD, "LC": charts.MIDDLE, "LI": charts.BAD, "rest": charts.BAD}
 
 
 def regression(results: SuiteResults) -> Figure:
-    """Table 5: passing by repository structure and model; our two fits and the paper's."""
+    """Make Table 5: passing by repository structure and model; our two fits and the paper's."""
     fits: Mapping[str, Any] = (results.report.data or {}).get("regressions", {})
     rows: list[tuple[Cell, ...]] = []
     notes = []
@@ -63,9 +63,9 @@ def regression(results: SuiteResults) -> Figure:
 
 
 _TABLE_5: Final = (
-    "Table 5 cannot be computed again: neither its repositories' metrics nor the outcomes of its 84 answers are "
-    "published together. The paper does not define directory imbalance, nor say what is standardised; here GPT-4.1 is "
-    "the reference, too, and docs/analysis.md says what was chosen."
+    "Table 5 cannot be recomputed: its repositories' metrics and the outcomes of its 84 answers are not published "
+    "together. The paper does not define directory imbalance, nor what is standardised; here, too, GPT-4.1 is the "
+    "reference, and docs/analysis.md lists the choices made."
 )
 
 
@@ -111,12 +111,12 @@ def _forest(rows: Sequence[tuple[Any, ...]]) -> charts.Chart:
 
 
 def confusion(results: SuiteResults) -> Figure:
-    """Every two raters that give CC, LC and LI to the same answers."""
+    """Compare every two raters that give CC, LC and LI to the same answers."""
     return _confusion(results, "pairs", ("CC", "LC", "LI"))
 
 
 def binary_confusion(results: SuiteResults) -> Figure:
-    """Every two raters, with labels and outcomes as CC against the rest."""
+    """Compare every two raters, with labels and outcomes as CC against the rest."""
     return _confusion(results, "binary_pairs", ("CC", "rest"))
 
 
@@ -131,8 +131,8 @@ def _confusion(results: SuiteResults, kind: str, labels: tuple[str, ...]) -> Fig
         columns=(
             Column("first", "One rater"),
             Column("second", "Other rater"),
-            Column("first_says", "One says"),
-            *(Column(f"second_says_{label}", f"Other says {label}", 0) for label in labels),
+            Column("first_says", "One labels"),
+            *(Column(f"second_says_{label}", f"Other labels {label}", 0) for label in labels),
             Column("answers", "Answers", 0),
             Column("agreement_percent", "Pair agrees, %", 1),
             Column("kappa", "Pair's κ", 3),
@@ -161,12 +161,12 @@ def _confusion_chart(rows: Sequence[tuple[Any, ...]], labels: Sequence[str]) -> 
 
 
 def actions(results: SuiteResults) -> Figure:
-    """Figure 5: shares of actions of each agent."""
+    """Make Figure 5: shares of actions of each agent."""
     return _actions(results, "shares", "% of the agent's actions", "No published answer's steps are known.")
 
 
 def outcomes(results: SuiteResults) -> Figure:
-    """Figure 6: mean numbers of actions for one answer, by the outcome of its tests."""
+    """Make Figure 6: mean numbers of actions for one answer, by the outcome of its tests."""
     missing = "No published answer whose steps are known has an outcome."
     return _actions(results, "outcomes", "mean number of actions for one answer", missing)
 
@@ -195,7 +195,7 @@ def _actions(results: SuiteResults, kind: str, title: str, missing: str) -> Figu
     )
 
 
-_NO_STEPS: Final = "Reported runs come without their agents' steps, so the paper's own bars cannot be drawn again."
+_NO_STEPS: Final = "Reported runs come without their agents' steps, so the paper's own bars cannot be redrawn."
 
 
 def _actions_chart(bars: Sequence[Mapping[str, Any]], title: str) -> charts.Chart:
@@ -212,7 +212,7 @@ def _actions_chart(bars: Sequence[Mapping[str, Any]], title: str) -> charts.Char
 
 
 def errors(results: SuiteResults) -> Figure:
-    """Figure 7: what went wrong in answers, as annotators mark it."""
+    """Make Figure 7: the errors that annotators marked in answers."""
     data = results.report.data or {}
     counts, marked = data.get("errors", {}), data.get("marked", 0)
     total = sum(counts.values())
@@ -244,7 +244,7 @@ def errors(results: SuiteResults) -> Figure:
 _NO_MARKS: Final = "No annotator has marked an error on a published answer yet."
 _NO_ERROR_FILES: Final = (
     "The paper's text gives three of its five shares; the other two are 15.5 % together. Upstream's files hold no "
-    "marks, so none of the five can be counted again."
+    "marks, so none of the five can be recounted."
 )
 
 

@@ -1,4 +1,4 @@
-"""The figures that are read from the board's rows: Tables 2, 3 and 6, Figure 2, categories, cost and history."""
+"""Make the figures from the board's rows: Tables 2, 3 and 6, Figure 2, categories, cost and history."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MEASURES: Final = {
 
 
 def scores(results: SuiteResults) -> Figure:
-    """Table 2: every run that was given all inputs, by every rater."""
+    """Make Table 2: every run with full inputs, by every rater."""
     every = [row for row in results.rows if row.inputs == _FULL]
     printed = results.printed
     rows = results.with_labels(every[: results.most])
@@ -65,7 +65,7 @@ def scores(results: SuiteResults) -> Figure:
 
 
 def inputs(results: SuiteResults) -> Figure:
-    """Table 3: systems that were run with reduced inputs, beside their runs with all inputs."""
+    """Make Table 3: systems that were run with reduced inputs, beside their runs with full inputs."""
     order = {label: place for place, label in enumerate((*_REDUCED, _FULL))}
     groups: dict[tuple[str, str], list[ScoreRow]] = {}
     for row in results.rows:
@@ -90,7 +90,7 @@ def inputs(results: SuiteResults) -> Figure:
 
 
 def binary(results: SuiteResults) -> Figure:
-    """Table 6: completely correct against all else."""
+    """Make Table 6: completely correct against the rest."""
     printed = TABLE_6 if results.version.suite.slug == SUITE else {}
     every = [row for row in results.rows if row.inputs == _FULL and row.labelled]
     rows = results.with_labels(every[: results.most])
@@ -121,7 +121,7 @@ def binary(results: SuiteResults) -> Figure:
 
 
 def tasks(results: SuiteResults) -> Figure:
-    """Figure 2: how many tasks there are in each category."""
+    """Make Figure 2: the number of tasks in each category."""
     found = results.categories
     total = sum(each.tasks for each in found)
     return Figure(
@@ -154,7 +154,7 @@ def tasks(results: SuiteResults) -> Figure:
 
 
 def categories(results: SuiteResults) -> Figure:
-    """How many tasks of each category a run passes."""
+    """Count the tasks of each category that a run passes."""
     every = [row for row in results.rows if row.inputs == _FULL and row.tests is not None]
     best = every[: results.most]
     passed = results.by_category(best)
@@ -187,7 +187,7 @@ def categories(results: SuiteResults) -> Figure:
 
 
 def cost(results: SuiteResults) -> Figure:
-    """Score against cost, with the runs that nobody beats for less."""
+    """Compare scores with costs, and mark the runs on the Pareto front."""
     every = [row for row in results.rows if row.tests is not None and row.cost is not None]
     points = [(row.cost or 0.0, row.tests or 0.0) for row in every]
     front = pareto_front(points)
@@ -218,14 +218,14 @@ def cost(results: SuiteResults) -> Figure:
 
 
 def history(results: SuiteResults) -> Figure:
-    """Scores in the order of publication, with the record at each time."""
+    """List scores in the order of publication, with the record at each time."""
     dated = sorted(
         (row for row in results.rows if row.day and row.tests is not None and row.inputs == _FULL),
         key=lambda row: (row.day, row.entry),
     )
     best = records([row.tests or 0.0 for row in dated])
     places = range(len(dated))
-    # The newest first where there are more than can be shown, and in files.
+    # The newest first, in files as well: on pages there may be more than are shown.
     shown = places[::-1][: results.most]
     reported = sum(row.reported for row in results.rows)
     return Figure(
@@ -243,15 +243,15 @@ def history(results: SuiteResults) -> Figure:
         ),
         addresses=tuple(address(dated[place]) for place in shown),
         known=len(dated),
-        notes=(f"Left out for want of a date: {reported} reported.",) if reported else (),
+        notes=(f"Left out without a date: {reported} reported.",) if reported else (),
         missing="" if dated else "Nothing that this site measured is published on this version yet.",
         chart=partial(_history_chart, dated, best) if dated else None,
     )
 
 
-_NO_COST: Final = "No published run declares what every answer of it cost. Reported runs have no cost at all."
+_NO_COST: Final = "No published run declares the cost of all its answers. Reported runs have no cost."
 _LINES: Final = 8
-"""So many lines can be told apart in one chart."""
+"""Number of lines that can be distinguished in one chart."""
 _NONE: Final = (None, None, None)
 _NOTHING: Final = "Nothing is published on this version yet."
 _TABLE_6: Final = (
@@ -262,7 +262,7 @@ _REDUCED: Final = (Inputs.PAPER_ONLY.label, Inputs.PAPER_GOAL_FILE.label)
 
 
 def address(row: ScoreRow) -> str:
-    """The page of a run."""
+    """Return the address of a run's page."""
     return reverse("reported_run", args=[row.run]) if row.reported else reverse("submission", args=[row.submission])
 
 
@@ -279,12 +279,12 @@ def _share(passed: tuple[float, int] | None) -> float | None:
 
 
 def _drawn(known: int) -> tuple[str, ...]:
-    """What the chart of a long table does not show."""
+    """Word how much of a long table the chart shows."""
     return (f"The chart shows the first {charts.MOST_ROWS} of {known}.",) if known > charts.MOST_ROWS else ()
 
 
 def _differences(results: SuiteResults, every: Sequence[ScoreRow]) -> tuple[str, ...]:
-    """Where the reported results that are stored and the paper's tables do not agree to the printed digit."""
+    """Word where the stored reported results and the paper's tables differ at the printed precision."""
     printed, found = results.printed, []
     for row in results.with_labels([row for row in every if row.run in printed]):
         ours = {"tests": row.tests}
@@ -298,22 +298,22 @@ def _differences(results: SuiteResults, every: Sequence[ScoreRow]) -> tuple[str,
             if (value := ours.get(measure)) is not None and abs(round(value, 1) - paper) > 0.05
         }
         if other:
-            told = ", ".join(
+            values = ", ".join(
                 f"{words} {other[measure][0]:.1f} (paper {other[measure][1]:.1f})"
                 for measure, words in _MEASURES.items()
                 if measure in other
             )
-            found.append(f"{row.system}, {row.inputs}: the files give {told}.")
+            found.append(f"{row.system}, {row.inputs}: the files give {values}.")
     return tuple(found)
 
 
-def _told(row: ScoreRow) -> str:
+def _description(row: ScoreRow) -> str:
     interval = "" if row.low is None else f", 95 % interval {row.low:.1f} to {row.high:.1f}"
     return f"{row.system} ({row.provenance}): {row.tests:.1f} % of tests{interval}"
 
 
 def _by_source(rows: Sequence[ScoreRow], make: Callable[[str, list[int], str, str], Series]) -> list[Series]:
-    """A series for what this site measured, and one for what others reported, as far as there are rows."""
+    """Make a series of measured rows and one of reported rows, if there are any."""
     kinds = (("measured here", False, charts.GOOD, "circle"), ("reported", True, charts.BAD, "diamond-open"))
     made = []
     for name, reported, color, symbol in kinds:
@@ -326,7 +326,7 @@ def _interval_chart(rows: Sequence[ScoreRow]) -> charts.Chart:
     def make(name: str, places: list[int], color: str, symbol: str) -> Series:
         chosen = [rows[place] for place in places]
         values, lows, highs = zip(*((row.tests, row.low, row.high) for row in chosen), strict=True)
-        return Series(name, places, values, [_told(row) for row in chosen], color, symbol, lows, highs)
+        return Series(name, places, values, [_description(row) for row in chosen], color, symbol, lows, highs)
 
     names = [row.system for row in rows]
     return charts.dots(names, _by_source(rows, make), title="% of tasks whose unit tests pass", range=[-3, 103])
@@ -344,7 +344,7 @@ def _inputs_chart(groups: Sequence[Sequence[ScoreRow]]) -> charts.Chart:
                 best[place] = row
         places = sorted(best)
         symbol = "circle-open" if group[0].reported else "circle"
-        values, texts = [best[place].tests for place in places], [_told(best[place]) for place in places]
+        values, texts = [best[place].tests for place in places], [_description(best[place]) for place in places]
         series.append(Series(f"{group[0].system} ({group[0].provenance})", places, values, texts, "", symbol))
     return charts.lines(columns, series, title="% of tasks passed")
 
@@ -366,7 +366,7 @@ def _binary_chart(rows: Sequence[ScoreRow], printed: dict[str, float]) -> charts
 
 def _cost_chart(rows: Sequence[ScoreRow], points: Sequence[tuple[float, float]], front: set[int]) -> charts.Chart:
     def series(name: str, places: Sequence[int], color: str, symbol: str) -> Series:
-        texts = [f"{_told(rows[place])}, US $ {points[place][0]:.2f}" for place in places]
+        texts = [f"{_description(rows[place])}, US $ {points[place][0]:.2f}" for place in places]
         costs, shares = [points[place][0] for place in places], [points[place][1] for place in places]
         return Series(name, costs, shares, texts, color, symbol)
 
@@ -388,7 +388,7 @@ def _cost_chart(rows: Sequence[ScoreRow], points: Sequence[tuple[float, float]],
 def _history_chart(rows: Sequence[ScoreRow], best: Sequence[float]) -> charts.Chart:
     dates = [row.day for row in rows if row.day]
     days = [day.isoformat() for day in dates]
-    texts = [f"{day}: {_told(row)}" for day, row in zip(days, rows, strict=True)]
+    texts = [f"{day}: {_description(row)}" for day, row in zip(days, rows, strict=True)]
     series = Series("published runs", days, [row.tests for row in rows], texts, charts.GOOD)
     record = list(zip(days, best, strict=True))
     axis = charts.days(dates[0], dates[-1])

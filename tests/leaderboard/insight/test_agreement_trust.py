@@ -133,7 +133,7 @@ def test_the_page_shows_judges_and_says_why_nothing_is_corrected(client: Client,
     assert "LI 5 in truth, 4 by the judge, 4 by both 80.0 %" in text
     assert "12 of 12 judged answers were audited at random and closed." in text
     assert "too few randomly sampled labels (12 of at least 60)" in text
-    assert "Judge's share of CC Of the answers that the audit draws from. 41.7 %" in text
+    assert "Judge's share of CC Among the answers that the audit draws from. 41.7 %" in text
     assert "Judges against decisions" not in words_of(client.get(SMALL, {"binary": "1"}))
 
 

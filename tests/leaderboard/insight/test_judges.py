@@ -84,7 +84,7 @@ def test_fifty_nine_labels_are_too_few(correct: Correction) -> None:
 
 def test_rogan_gladen_needs_both_kinds_and_a_judge_better_than_chance() -> None:
     alike = rogan_gladen([1] * 60, JUDGED[:60], UNLABELLED)
-    assert alike.why == "undefined: in truth all labelled items are alike, so one error rate is unknown"
+    assert alike.why == "undefined: all labelled items have one true value, so one error rate is unknown"
     chance = rogan_gladen([1, 0] * 30, [1, 1, 0, 0] * 15, UNLABELLED)
     assert chance.why == "undefined: on the labelled items the judge is no better than chance"
 

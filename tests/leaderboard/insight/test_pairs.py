@@ -99,7 +99,7 @@ def test_one_label_only_is_undefined_never_one(label: str) -> None:
     found = compare([Pair(str(number), str(number), label, label) for number in range(12)])
     why = f"undefined: both raters use one label only ({label})"
     assert [getattr(found, name) for name in CHANCE_CORRECTED] == [Coefficient(None, None, why)] * 5
-    assert found.agreement == Coefficient(1.0, None, "no interval: every paper says the same")
+    assert found.agreement == Coefficient(1.0, None, "no interval: every paper gives the same value")
     assert (found.bowker, found.stuart_maxwell) == (None, None)
 
 

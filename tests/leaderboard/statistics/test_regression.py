@@ -136,7 +136,7 @@ def test_separated_outcomes_have_words_and_no_numbers() -> None:
     # A straight line through depth and length tells them apart, which no single predictor does.
     shapes = [(1.0, 0, 0, 1.0), (2.0, 0, 0, 3.0), (3.0, 0, 0, 2.0), (4.0, 0, 0, 5.0)]
     slopes = [count(f"p{n}/1", "A", *((9, 0) if n % 2 else (0, 9)), shape) for n, shape in enumerate(shapes)]
-    assert "a combination of predictors tells every pass from every failure" in words(slopes)
+    assert "a combination of predictors separates all passes from all failures" in words(slopes)
 
 
 def test_predictors_that_determine_one_another_have_words_and_no_numbers() -> None:

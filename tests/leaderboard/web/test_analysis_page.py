@@ -151,7 +151,7 @@ def test_history_with_its_record(client: Client, version: SuiteVersion) -> None:
         ("2026-05-03", "50.0", "50.0"),
         ("2026-05-01", "0.0", "0.0"),
     ]
-    assert "Left out for want of a date: 1 reported." in section(client, "history")
+    assert "Left out without a date: 1 reported." in section(client, "history")
 
 
 def test_the_history_of_one_day_has_that_day_on_its_axis(client: Client, version: SuiteVersion) -> None:

@@ -63,7 +63,7 @@ def test_says_in_a_sentence_whether_two_can_be_told_apart(client: Client, versio
     like = ours(version, "Like", [1.0] * 7 + [0.0] * 3)
     poor = ours(version, "Poor", [0.0] * TASKS)
     page = words(client.get(address(good, like)).content.decode())
-    assert "Good and Like cannot be told apart on these 10 tasks: 3 against 0 discordant, p = 0.25." in page
+    assert "Good and Like do not differ significantly on these 10 tasks: 3 against 0 discordant, p = 0.25." in page
     assert "+30.0 [ +0.0" not in page
     page = words(client.get(address(poor, good)).content.decode())
     assert "Good passes more of these 10 tasks than Poor: 0 against 10 discordant, p = 0.002." in page

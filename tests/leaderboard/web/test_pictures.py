@@ -113,7 +113,7 @@ class TestCards:
         shown = compare_card("Small", rows, compared(rows, tasks_of(version)))
         assert shown.title == "A against B"
         assert " ".join(line for _, line in shown.lines) == (
-            "Difference +0.0 points. A and B cannot be told apart on these 2 tasks: 0 against 0 discordant, p = 1.00."
+            "Difference +0.0 points. A and B do not differ significantly on these 2 tasks: 0 against 0 discordant, p = 1.00."
         )
 
     @pytest.mark.parametrize("name", ["<&\"'>", "\0\ud800\ufffe", "模型", "{{ x }}", ""])
@@ -128,7 +128,7 @@ class TestPages:
         first, second = ours(version, "A"), ours(version, "B")
         frozen(version)
         query = f"?row=s{first.submission_id}&row=s{second.submission_id}"
-        told = "A and B cannot be told apart on these 2 tasks: 0 against 0 discordant, p = 1.00."
+        told = "A and B do not differ significantly on these 2 tasks: 0 against 0 discordant, p = 1.00."
         pages = {
             "/board/small/": "Small board",
             "/systems/a/": "A",
