@@ -123,7 +123,7 @@ def read_regular(folder: Path, relative: str, *, limit: int = MAXIMUM_FILE_BYTES
 
 
 def is_folder(folder: Path, relative: str) -> bool:
-    """Check that ``relative`` is a real folder below ``folder``. Raises PathLeavesFolderError or UnusableFileError."""
+    """Return whether ``relative`` is a folder below ``folder``. Raises PathLeavesFolderError or UnusableFileError."""
     try:
         return stat.S_ISDIR(locate(folder, relative).lstat().st_mode)
     except OSError:
@@ -167,7 +167,7 @@ def pointers_among(folder: Path, sizes: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def is_lfs_pointer(path: Path) -> bool:
-    """Check for the pointer that Git LFS leaves in place of a file it has not fetched. Raises OSError."""
+    """Return whether ``path`` is the pointer that Git LFS leaves in place of an unfetched file. Raises OSError."""
     with path.open("rb") as file:
         return file.read(len(_LFS_POINTER)) == _LFS_POINTER
 

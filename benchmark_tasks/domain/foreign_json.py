@@ -127,7 +127,7 @@ def places(text: str) -> dict[KeyPath, tuple[int, int]]:
 
 
 def problems_of(error: ValidationError, known: Sequence[str] = ()) -> list[JsonProblem]:
-    """Word pydantic's errors. ``known`` are the keys that an unknown key may be a misspelling of."""
+    """Convert pydantic's errors. ``known`` are the keys that an unknown key may be a misspelling of."""
     return [JsonProblem(each["loc"], _message_of(each, known), each["type"]) for each in error.errors()]
 
 

@@ -87,7 +87,7 @@ def find_goal(content: bytes, goal: Goal) -> FoundGoal:
 
 
 def defines_function(content: bytes, name: str) -> bool:
-    """Check that the file defines a plain function called ``name`` at module level. Raises SourceError."""
+    """Return whether the file defines a plain function called ``name`` at module level. Raises SourceError."""
     definitions = _definitions(parse_source(content).body)
     return any(isinstance(node, ast.FunctionDef) and node.name == name for node, _ in definitions)
 
@@ -135,7 +135,7 @@ def _definitions(body: Sequence[ast.stmt]) -> Iterator[tuple[Definition, bool]]:
 
 
 def _is_accessor(node: Definition) -> bool:
-    """Check for ``@x.setter`` or ``@x.deleter``, which belong to a property but do not define it."""
+    """Return whether this is ``@x.setter`` or ``@x.deleter``, which belong to a property but do not define it."""
     return any(
         isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter")
         for decorator in node.decorator_list
@@ -152,7 +152,7 @@ def _only_definition(tree: ast.Module, goal: Goal) -> Definition | None:
 
 
 def _missing(tree: ast.Module, goal: Goal) -> str:
-    """Word what is missing, with a hint for the author if a class in the file has a method of that name."""
+    """Describe what is missing, with a hint for the author if a class in the file has a method of that name."""
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     owners = sorted({owner.name for owner in classes if _has_method(owner, goal.function)})
     hint = f" (class_name may have to be one of: {', '.join(owners)})" if owners else ""

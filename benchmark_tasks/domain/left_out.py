@@ -35,7 +35,7 @@ def audited_later(revisions: Iterable[TaskRevision]) -> int:
 
 
 def audited_later_text(passed: int, later: int) -> str:
-    """Word how many answers pass while some tasks are not counted yet because their audit has not ended."""
+    """Describe how many answers pass while some tasks are not counted yet because their audit has not ended."""
     answers = "1 answer passes" if passed == 1 else f"{passed} answers pass"
     tasks = "1 task is" if later == 1 else f"{later} tasks are"
     return f"{answers} so far; {tasks} still being audited and not counted yet"

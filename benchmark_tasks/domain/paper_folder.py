@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def is_pdf(path: Path) -> bool:
-    """Check whether a paper's file is a PDF; otherwise it is JSON."""
+    """Return whether a paper's file is a PDF; otherwise it is JSON."""
     with path.open("rb") as file:
         return file.read(5) == b"%PDF-"
 

@@ -199,7 +199,7 @@ def without_docstrings(tree: ast.Module) -> ast.Module:
 
 
 def is_definition(node: ast.AST) -> TypeGuard[Definition]:
-    """Check that ``node`` is a function or class definition."""
+    """Return whether ``node`` is a function or class definition."""
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 

@@ -69,7 +69,7 @@ def runnable_revisions_of(version: SuiteVersion) -> list[TaskRevision]:
 
 
 def has_code(version: SuiteVersion) -> bool:
-    """Check that any task of the version accepts answers; a suite of facts only accepts no submissions."""
+    """Return whether any task of the version accepts answers; a suite of facts only accepts no submissions."""
     return bool(runnable_revisions_of(version))
 
 

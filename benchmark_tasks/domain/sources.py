@@ -38,7 +38,7 @@ def suite_source(source: str, *, folder: Path, keep: Path) -> Path:
     if has_papers(root):
         return root
     if folder.exists() and not (folder / ".git").exists() and not (folder / "objects").is_dir():
-        raise SourceUnavailableError(f"{folder} holds no paper: each lies in a folder of its own with an {INFO_FILE}")
+        raise SourceUnavailableError(f"{folder} has no papers: each must be in its own folder with an {INFO_FILE}")
     if not folder.exists() and "://" not in source and "@" not in source:
         raise SourceUnavailableError(f"{source} is neither a folder nor a git address such as https://HOST/OWNER/NAME")
     return suite_root(_from_git(str(folder.resolve()) if folder.exists() else source, keep))

@@ -46,7 +46,7 @@ class SuiteFolder:
 
 
 def has_papers(folder: Path) -> bool:
-    """Check that there are papers' folders directly below ``folder``."""
+    """Return whether there are papers' folders directly below ``folder``."""
     return any(folder.glob(f"*/{INFO_FILE}"))
 
 
@@ -91,7 +91,7 @@ def read_suite(folder: Path, overlays: Overlays = NO_OVERLAYS) -> SuiteFolder:
         # Replaces the remarks on its subfolders, which are not papers.
         suite.problems = [ImportProblem(folder.name or str(folder), message, whole=True)]
     elif not suite.papers and not suite.refused:
-        message = f"holds no paper: each lies in a folder of its own with an {INFO_FILE}"
+        message = f"has no papers: each must be in its own folder with an {INFO_FILE}"
         suite.problems.append(ImportProblem(folder.name or str(folder), message, whole=True))
     return suite
 

@@ -121,11 +121,11 @@ class _Reader:
         return f"{self._info.repo_folder_name}/{relative}"
 
     def has_repository_file(self, relative: str) -> bool:
-        """Check that a file of this name is imported with the repository."""
+        """Return whether a file of this name is imported with the repository."""
         return relative in self._listing.sizes
 
     def is_inside_repository(self, relative: str) -> bool:
-        """Check whether a path below the paper's folder is in the masked repository, which candidates see."""
+        """Return whether a path below the paper's folder is in the masked repository, which candidates see."""
         return relative.startswith(f"{self._info.repo_folder_name}/") if self._info.repo_folder_name else False
 
     def _open_repository(self) -> tuple[Path | None, Listing]:

@@ -1,1 +1,1 @@
-"""Gather what lies behind a number: submissions, answers, model calls, cases, tasks."""
+"""Collect the evidence for the board's numbers: submissions, answers, model calls, cases, tasks."""

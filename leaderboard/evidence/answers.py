@@ -1,4 +1,4 @@
-"""Open one answer of a submission: its test runs, its receipt, its files; only what the viewer may see."""
+"""Open one answer of a submission, with its test runs, receipt and files, limited to what the viewer may see."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def open_answer(
 ) -> Implementation:
     """Return an answer of ``shown``; the fields ``without`` are read only when they are used.
 
-    Raises Http404, and AnswerClosedError where the submission is hidden from the viewer.
+    Raises Http404, and AnswerClosedError if the submission is hidden from the viewer.
     """
     related = ("revision__task__paper", "revision__task__suite", "revision__category")
     answer = get_object_or_404(
@@ -53,9 +53,9 @@ def open_answer(
 
 
 def answer_with_code(request: HttpRequest, shown: Submission, paper: str, index: int, trial: int) -> Implementation:
-    """Return an answer to viewers who may see its code: a trajectory holds that code. Raises Http404 for others.
+    """Return an answer to viewers who may see its code, which trajectories contain. Raises Http404 for others.
 
-    Raises AnswerClosedError where the submission is hidden from the viewer.
+    Raises AnswerClosedError if the submission is hidden from the viewer.
     """
     if not may_see_code(request.user, shown):
         raise Http404
@@ -78,21 +78,21 @@ def shown_receipt(
 
 
 def shown_runs(answer: Implementation) -> QuerySet[TestRun]:
-    """The runs of an answer that count or counted, oldest first; not those of a re-evaluation that is not applied."""
+    """List the runs of an answer that count or counted, oldest first, without those of re-evaluations not applied."""
     counted = Q(reevaluation__isnull=True) | Q(reevaluation__state=ReevaluationState.APPLIED)
     runs = TestRun.objects.filter(counted, implementation=answer).order_by("pk").select_related("reevaluation")
     return runs.prefetch_related("attempts", "superseded_by")
 
 
 def request_of(answer: Implementation) -> AnswerRequest | None:
-    """How a model was asked for the answer, where this site asked one."""
+    """Return the request that this site sent to a model for the answer, if any."""
     if answer.submission.source != Source.ENDPOINT:
         return None
     return AnswerRequest.objects.select_related("generation").filter(implementation=answer).first()
 
 
 def wanted_run(request: HttpRequest, runs: list[TestRun]) -> TestRun | None:
-    """The run that ``?run=`` names, else the one that counts. Raises Http404 for one that is not shown."""
+    """Return the run that ``?run=`` names, else the one that counts. Raises Http404 for a run that is not shown."""
     number = request.GET.get("run", "")
     if not number:
         return newest([run for run in runs if not run.superseded_by.all()])
@@ -103,15 +103,15 @@ def wanted_run(request: HttpRequest, runs: list[TestRun]) -> TestRun | None:
 
 
 def _address_of(answer: Implementation, request: HttpRequest) -> str:
-    """The page's address, with the run that it shows."""
+    """Return the page's address, with the run that it shows."""
     number = request.GET.get("run", "")
     return f"{answer.get_absolute_url()}?run={number}" if number else answer.get_absolute_url()
 
 
 def bundle_response(request: HttpRequest, shown: Submission) -> FileResponse:
-    """Return the bundle as it was sent, for its owner and for maintainers.
+    """Return the uploaded bundle, to its owner and to maintainers.
 
-    Raises Http404 for other viewers, and AnswerClosedError where the submission is hidden from the viewer.
+    Raises Http404 for other viewers, and AnswerClosedError if the submission is hidden from the viewer.
     """
     if not may_manage(request.user, shown) or not shown.bundle:
         raise Http404
@@ -136,7 +136,7 @@ def trajectory_name(answer: Implementation) -> str:
 
 
 def trajectory_response(answer: Implementation) -> JsonResponse:
-    """Return the steps of an answer's agent as a JSON file. Raises Http404 where no trajectory is stored."""
+    """Return the steps of an answer's agent as a JSON file. Raises Http404 if no trajectory is stored."""
     stored = get_object_or_404(Trajectory, implementation=answer)
     body = {
         "submission": answer.submission_id,

@@ -1,6 +1,6 @@
-"""Present a stored request or response of any provider as turns that people can read.
+"""Convert a stored request or response of any provider to readable turns.
 
-Responses come from servers that nobody vouches for, so every shape is taken, and every text is bounded.
+Responses come from untrusted servers, so every shape is accepted, and every text is limited.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ class Turn(NamedTuple):
 
 
 class Indented(NamedTuple):
-    """The start of a body as indented JSON. ``is_cut`` says that there is more."""
+    """The start of a body as indented JSON. ``is_cut``: there is more."""
 
     text: str
     is_cut: bool = False
 
 
 def sent_turns(body: Any) -> list[Turn]:
-    """What a request says: instructions first, then the conversation."""
+    """Return the turns of a request: instructions first, then the conversation."""
     if not isinstance(body, Mapping):
         return []
     turns = [_turn("system", _text(body[name])) for name in ("system", "instructions") if body.get(name)]
     for name in ("messages", "input"):
-        said = body.get(name)
-        turns += [_turn("user", said)] if isinstance(said, str) else _conversation(said)
+        messages = body.get(name)
+        turns += [_turn("user", messages)] if isinstance(messages, str) else _conversation(messages)
     return turns[:MOST_TURNS]
 
 
 def reply_turns(body: Any) -> list[Turn]:
-    """What a response says: the model's answers, its reasoning where it is shown, and what tools it asked for."""
+    """Return the turns of a response: the model's answers, its reasoning if shown, and its tool calls."""
     if not isinstance(body, Mapping):
         return []
     if isinstance(body.get("choices"), list):
@@ -62,7 +62,7 @@ def reply_turns(body: Any) -> list[Turn]:
 
 
 def other_facts(body: Any) -> list[tuple[str, str]]:
-    """What a request sets beside the conversation (limits, sampling, names of the tools), by name."""
+    """Return what else a request sets (limits, sampling, names of tools), by name."""
     if not isinstance(body, Mapping):
         return []
     facts = []
@@ -76,9 +76,9 @@ def other_facts(body: Any) -> list[tuple[str, str]]:
 
 
 def pretty(body: Any) -> Indented:
-    """``body`` as indented JSON.
+    """Return ``body`` as indented JSON.
 
-    No more of it is written than is shown: indentation makes 140 MB of 2 MB that are nested deeply.
+    Encoding stops at the limit of what is shown: indentation turns 2 MB of deeply nested JSON into 140 MB.
     """
     text = ""
     for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(body):
@@ -108,7 +108,7 @@ def _role(message: Mapping[str, Any]) -> str:
 
 
 def _only_results(content: Any) -> bool:
-    """Anthropic's results of tools come as a user's turn."""
+    """Return whether there are only tool results, which Anthropic's format sends as a user's turn."""
     return (
         isinstance(content, list)
         and bool(content)
@@ -117,22 +117,22 @@ def _only_results(content: Any) -> bool:
 
 
 def _beside(message: Mapping[str, Any]) -> list[str]:
-    """What a message says outside its content."""
-    said = [_text(message[name]) for name in ("refusal", "reasoning_content", "output") if message.get(name)]
+    """Return the texts of a message outside its content."""
+    texts = [_text(message[name]) for name in ("refusal", "reasoning_content", "output") if message.get(name)]
     if message.get("type") == "reasoning":
-        said.append(_text(message.get("summary")))
+        texts.append(_text(message.get("summary")))
     if message.get("type") == "function_call":
-        said.append(_asked(message.get("name"), message.get("arguments")))
+        texts.append(_tool_call(message.get("name"), message.get("arguments")))
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else []:
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
-            said.append(_asked(function.get("name"), function.get("arguments")))
-    return said
+            texts.append(_tool_call(function.get("name"), function.get("arguments")))
+    return texts
 
 
 def _text(content: Any, depth: int = 0) -> str:
-    """The text of a message's content: a string, or a list of parts."""
+    """Return the text of a message's content: a string, or a list of parts."""
     if depth > _DEEPEST:
         return ""
     if isinstance(content, list):
@@ -140,15 +140,15 @@ def _text(content: Any, depth: int = 0) -> str:
     if not isinstance(content, Mapping):
         return content if isinstance(content, str) else "" if content is None else json.dumps(content)
     if content.get("type") == "tool_use":
-        return _asked(content.get("name"), content.get("input"))
+        return _tool_call(content.get("name"), content.get("input"))
     for name in ("text", "thinking", "refusal", "content"):
         if name in content:
             return _text(content[name], depth + 1)
     return ""
 
 
-def _asked(name: Any, arguments: Any) -> str:
-    """A use of a tool, its arguments readable: code in them has line breaks."""
+def _tool_call(name: Any, arguments: Any) -> str:
+    """Format a tool call with readable arguments: code in them has line breaks."""
     given = arguments
     if isinstance(given, str):
         try:

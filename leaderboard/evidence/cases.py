@@ -1,4 +1,4 @@
-"""What everybody may know of decided cases: their list, one case, and what was decided on one answer."""
+"""Collect the public data of decided cases: their list, one case, and the decision on one answer."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ _HISTORY: Final[Mapping[str, str]] = {
     CaseState.ONE_LABEL: "the first label was locked",
     CaseState.TWO_LABELS: "the second label was locked",
     CaseState.AGREED: "closed: the annotators agree",
-    CaseState.DISPUTED: "it went to an adjudicator",
+    CaseState.DISPUTED: "passed to an adjudicator",
     CaseState.FINAL: "closed: an adjudicator decided",
     CaseState.REOPENED: "an appeal opened the next round",
 }
-"""The events of a case that are public. Who took it when, and returned it, is not."""
+"""The public events of a case. Who took or returned it, and when, is not public."""
 
 
 def public_cases() -> QuerySet[Case]:
-    """The cases that have a page: reviews that are closed, of answers that everybody may see."""
+    """Select the cases that have a page: closed reviews of public answers."""
     return Case.objects.filter(
         kind=CaseKind.REVIEW,
         state__in=CLOSED,
@@ -65,7 +65,7 @@ def public_cases() -> QuerySet[Case]:
 class CaseRow(NamedTuple):
     """A case in the list; ``case.blind`` are its annotators' labels.
 
-    ``judge`` is the label of the judge that disputes go by, ``abstained``, or empty.
+    ``judge`` is the label of the judge whose disagreements open cases, ``abstained``, or empty.
     """
 
     case: Case
@@ -74,7 +74,7 @@ class CaseRow(NamedTuple):
 
 
 def case_rows(cases: QuerySet[Case]) -> list[CaseRow]:
-    """The rows of ``cases``. Six queries at most."""
+    """Return the rows of ``cases``. At most six queries."""
     listed = list(
         cases.select_related(
             "decision",
@@ -97,7 +97,7 @@ def case_rows(cases: QuerySet[Case]) -> list[CaseRow]:
 
 
 def reported_rows(results: QuerySet[ReportedResult]) -> list[tuple[ReportedResult, str]]:
-    """What others reported, each with the title of its task's category. Two queries."""
+    """Pair reported results with the titles of their tasks' categories. Two queries."""
     listed = list(results.select_related("run__system", "run__entry", "task__paper"))
     versions = {result.run.entry.suite_version_id for result in listed}
     rows = TaskRevision.objects.filter(suite_versions__in=versions, task__in={result.task_id for result in listed})
@@ -109,17 +109,17 @@ def reported_rows(results: QuerySet[ReportedResult]) -> list[tuple[ReportedResul
 
 
 class NamedLabel(NamedTuple):
-    """An annotator's label under the name that the annotator chose to be known by."""
+    """An annotator's label with the annotator's public name."""
 
     name: str
     shown: ShownLabel
 
 
 def case_page(case: Case, *, sees_code: bool) -> dict[str, Any]:
-    """Everything on the page of a public case. The number of queries is constant.
+    """Return everything on the page of a public case. The number of queries is constant.
 
-    ``judges`` is the one that the board shows, else the newest active one that judged the answer. Without ``sees_code``
-    notes, findings and code are left out. The answer stands alone where the golden function is not public.
+    ``judges`` has the verdict of the board's judge, else of the newest active judge of the answer. Without
+    ``sees_code`` notes, findings and code are left out. The answer is shown alone if the golden function is not public.
     """
     answer = case.implementation
     golden = shown_golden(answer.revision) if reference_is_shipped(answer.revision) else ""
@@ -150,7 +150,7 @@ def case_page(case: Case, *, sees_code: bool) -> dict[str, Any]:
 
 
 def _public_label(review: Review, answer: Implementation, *, sees_code: bool) -> ShownLabel:
-    """A label without what quotes code that may not be shown: the answer's, or a golden function that is secret."""
+    """Return a label without texts that quote code that may not be shown: the answer's, or a secret golden function."""
     shown = shown_label(review, candidate="", golden="")
     if not sees_code:
         return replace(shown, findings=(), note="")
@@ -160,7 +160,7 @@ def _public_label(review: Review, answer: Implementation, *, sees_code: bool) ->
 
 
 def _code(golden: str, candidate: str, labels: Iterable[NamedLabel], *, is_diff: bool) -> Comparison:
-    """``golden`` beside ``candidate``, each finding below the last of its lines; below all where there is no such."""
+    """Compare ``golden`` and ``candidate``, each finding below the last of its lines, or else below all lines."""
     compared = side_by_side(golden, candidate, languages=("python", "diff" if is_diff else "python"))
     rows = compared.rows
     places = {(FindingSide.GOLDEN.value, row.left.number): place for place, row in enumerate(rows) if row.left}
@@ -173,7 +173,7 @@ def _code(golden: str, candidate: str, labels: Iterable[NamedLabel], *, is_diff:
 
 
 def _history(case: Case) -> tuple[tuple[datetime, str], ...]:
-    """When the case moved on, oldest first. A step that a lost lease repeats is listed once."""
+    """List the times and steps of the case, oldest first. A step repeated because of a lost lease is listed once."""
     events = [(case.created, "the review was opened")]
     for event in case.events.order_by("pk"):
         text = _HISTORY.get(event.after, "")
@@ -183,15 +183,15 @@ def _history(case: Case) -> tuple[tuple[datetime, str], ...]:
 
 
 def disagreements(result: ReportedResult) -> tuple[str, ...]:
-    """In which ways the reported raters contradict each other, in words; empty where they do not."""
+    """Describe how the reported raters contradict each other; empty if they do not."""
     found = []
     if result.judge_label and result.human_label and result.judge_label != result.human_label:
         opposite = {result.judge_label, result.human_label} == {Label.LI.value, Label.CC.value}
         found.append(f"judge and annotator are {'two steps' if opposite else 'one step'} apart")
     if result.tests_passed is True and result.human_label == Label.LI:
-        found.append("the unit test passes what the annotator calls logically incorrect")
+        found.append("the unit test passes, and the annotator's label is logically incorrect")
     if result.tests_passed is False and result.human_label == Label.CC:
-        found.append("the unit test fails what the annotator calls completely correct")
+        found.append("the unit test fails, and the annotator's label is completely correct")
     return tuple(found)
 
 
@@ -199,10 +199,10 @@ _ENDED: Final = (*CLOSED, CaseState.VOID)
 
 
 class AnswerReview(NamedTuple):
-    """``final`` is empty while it is open; ``case`` has a page of its own; ``opened`` is under review.
+    """The review of an answer: ``case`` is a closed one with a page, ``opened`` one that is still open.
 
-    Of an open review only its existence is public: neither a label that is locked in it, nor the judge's as the final
-    one, which may change.
+    Only the existence of an open review is public. While one is open, there is no ``final`` label: neither labels
+    locked in it nor the judge's label, which may be overruled, are shown as the final one.
     """
 
     final: FinalLabel | None
@@ -212,7 +212,7 @@ class AnswerReview(NamedTuple):
 
 
 def review_of(answer: Implementation) -> AnswerReview:
-    """Final label, reviews and flags of one answer. The number of queries is constant."""
+    """Return final label, reviews and flags of one answer. The number of queries is constant."""
     cases = list(Case.objects.filter(implementation=answer, kind=CaseKind.REVIEW).order_by("round"))
     opened = next((case for case in cases if case.state not in _ENDED), None)
     final = final_labels([answer.pk], shown_judge(answer.submission.suite_version.suite_id)).get(answer.pk)
@@ -229,12 +229,12 @@ def review_of(answer: Implementation) -> AnswerReview:
 
 
 def _linked(final: FinalLabel | None, flags: list[TaskFlag]) -> list[int]:
-    """The cases that the page links to where they are public."""
+    """List the cases that the page links to if they are public."""
     own = [final.case.pk] if final and final.case else []
     return own + [flag.decision.case_id for flag in flags]
 
 
 def may_appeal(user: User | AnonymousUser, answer: Implementation) -> bool:
-    """Whether the page offers ``user`` an appeal: the submission's owner and maintainers, once it was measured."""
+    """Return whether ``user`` may appeal: the submission's owner and maintainers may, once it was measured."""
     measured = answer.attempted and answer.submission.state == SubmissionState.SCORED
     return measured and may_manage(user, answer.submission)

@@ -1,4 +1,4 @@
-"""What the pages of a run on an endpoint show: its progress, its limits, its calls."""
+"""Collect the data of the pages of a run on an endpoint: progress, limits, calls."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CUTS_NAMED: Final = 6
 
 
 class Meter(NamedTuple):
-    """One limit of a run: how much of it is used, in words and as a percentage (None without a limit)."""
+    """One limit of a run: the amount used, in words and as a percentage (None without a limit)."""
 
     label: str
     text: str
@@ -46,7 +46,7 @@ class Meter(NamedTuple):
 
 
 class Unused(NamedTuple):
-    """Calls of a cancelled run whose answers were not complete: ``calls`` were charged for, ``open`` have no reply."""
+    """A cancelled run's calls for answers that are not complete: ``calls`` were charged for, ``open`` have no reply."""
 
     calls: int
     open: int
@@ -54,31 +54,31 @@ class Unused(NamedTuple):
 
 
 def generation_of(submission: Submission) -> Generation | None:
-    """The run that answers ``submission``, with its endpoint at hand; None for an uploaded one."""
+    """Return the run that answers ``submission``, with its endpoint loaded; None for an upload."""
     return Generation.objects.filter(submission=submission).select_related("endpoint").first()
 
 
 def generation_context(user: User | AnonymousUser, shown: Submission) -> dict[str, Any]:
-    """What ``leaderboard/generation_live.html`` needs; empty for a submission that was uploaded. Four queries.
+    """Return the context of ``leaderboard/generation_live.html``; empty for an uploaded submission. Four queries.
 
-    ``resume`` is the form of the limits, for a run that stands still, and ``limit`` the one that it reached. ``seen``
-    changes when the part would look different, but for the clock.
+    ``resume`` is the form of the limits of a stopped run, and ``limit`` is the limit that it reached. ``seen`` changes
+    whenever the rendered part would change, apart from times.
     """
     generation = generation_of(shown) if shown.source == Source.ENDPOINT else None
     if generation is None:
         return {}
-    done, asked, now = progress(generation), list(asked_rows(generation)), timezone.now()
+    done, questions, now = progress(generation), list(asked_rows(generation)), timezone.now()
     manages, stopped = may_manage(user, shown), generation.state in _STOPPED
     rows = [
         f"{row.state}{row.taken}{row.note or row.reason}{bool(row.not_before and row.not_before > now)}"
-        for row in asked
+        for row in questions
     ]
     seen = repr((generation.state, generation.reason, done, rows))
     return {
         "submission": shown,
         "generation": generation,
         "asking": done,
-        "asked": asked,
+        "asked": questions,
         "now": now,
         "meters": _meters(generation, done),
         "is_open_run": generation.state in OPEN_GENERATIONS,
@@ -95,7 +95,7 @@ def generation_context(user: User | AnonymousUser, shown: Submission) -> dict[st
 
 
 def unused_calls(generation: Generation) -> Unused:
-    """Count the calls for questions of a cancelled run that have no answer. What they used is part of the total."""
+    """Count a cancelled run's calls for questions without an answer. Their usage is part of the total."""
     calls = ModelCall.objects.filter(answer_request__generation=generation, answer_request__state=WorkState.CANCELLED)
     without_reply = Q(state__in=[CallState.SENDING, CallState.IN_DOUBT], response__isnull=True)
     counted = calls.aggregate(
@@ -105,14 +105,14 @@ def unused_calls(generation: Generation) -> Unused:
 
 
 def question_state(request: AnswerRequest, sent: int) -> str:
-    """Return where a question of a run is, in words; ``sent`` is how many calls were made for it."""
+    """Describe the state of a question of a run; ``sent`` is the number of calls made for it."""
     return question_words(request.state, run=request.generation.state, sent=bool(sent))
 
 
 def without_answer(request: AnswerRequest | None) -> str:
-    """Return why there is no answer to a task in a run on an endpoint; None is a task that is no part of the run."""
+    """Explain why a task has no answer in a run on an endpoint; ``request`` is None for a task outside the run."""
     if request is None:
-        return "The model is not asked for this task in this run."
+        return "This task is not part of this run."
     sent = request.calls.exists()
     if request.state == WorkState.CANCELLED:
         return f"The run was cancelled {'while' if sent else 'before'} the model was asked: there is no answer."
@@ -120,7 +120,7 @@ def without_answer(request: AnswerRequest | None) -> str:
 
 
 def asked_rows(generation: Generation) -> QuerySet[AnswerRequest]:
-    """The run's questions in the benchmark's order, with their calls (``in_doubt`` of them), tokens and dollars."""
+    """List the run's questions in the benchmark's order, with numbers of calls (all, in doubt), tokens and dollars."""
     answer, used = "implementation", sums("calls__")
     return (
         generation.requests.select_related(f"{answer}__revision__task__paper")
@@ -164,7 +164,7 @@ def _spent(
     is_known: bool,
     is_open: bool,
 ) -> Meter:
-    """A meter of tokens or dollars. Of what is not reported the estimate is shown, as long as limits act on it."""
+    """Make a meter of tokens or dollars. Without a reported amount the estimate is shown while limits apply to it."""
     if not is_known and not is_open:
         return Meter(label, "not reported by the provider", None)
     return _meter(label, f"{written(amount)}{'' if is_known else ' (estimated)'}", limit, written(limit or 0), amount)
@@ -178,14 +178,14 @@ def _meter(label: str, used: str, limit: float | Decimal | None, most: str, amou
 
 
 def calls_of(answer: Implementation) -> QuerySet[ModelCall]:
-    """Every call that was made for ``answer``, in the order of sending; ``repeated``: the same was sent again."""
+    """List every call for ``answer`` in the order of sending; ``repeated``: the same request was sent again."""
     again = ModelCall.objects.filter(key=OuterRef("key"), number__gt=OuterRef("number"))
     calls = ModelCall.objects.filter(answer_request__implementation=answer).defer("request", "response")
     return calls.annotate(repeated=Exists(again)).order_by("pk")
 
 
 def cuts_in_words(cuts: Iterable[Mapping[str, Any]]) -> str:
-    """What was left out of a prompt, by kind; of each kind the first six by name, and how many more."""
+    """Describe what was left out of a prompt, by kind; the first six of each kind by name, and the number of others."""
     texts = []
     for kind, named in _by_kind(cuts).items():
         names = [name for name, _ in named]
@@ -195,7 +195,7 @@ def cuts_in_words(cuts: Iterable[Mapping[str, Any]]) -> str:
 
 
 def cuts_by_reason(cuts: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Everything that was left out of a prompt, with its tokens, and why: each reason once."""
+    """List everything that was left out of a prompt, with its tokens, by reason."""
     reasons: dict[str, list[Mapping[str, Any]]] = {}
     for cut in cuts:
         reasons.setdefault(cut["why"], []).append(cut)
@@ -215,13 +215,13 @@ def _by_kind(cuts: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, int
     found: dict[str, list[tuple[str, int]]] = {}
     for cut in cuts:
         kind, _, name = cut["part"].partition(": ")
-        told = (f"{_KINDS_OF_CUTS[kind]}: ", name) if kind in _KINDS_OF_CUTS else ("", cut["part"])
-        found.setdefault(told[0], []).append((told[1], cut.get("tokens", 0)))
+        title, shown = (f"{_KINDS_OF_CUTS[kind]}: ", name) if kind in _KINDS_OF_CUTS else ("", cut["part"])
+        found.setdefault(title, []).append((shown, cut.get("tokens", 0)))
     return found
 
 
 def money(dollars: object) -> str:
-    """Dollars with at least two decimals, and as many of four as say something."""
+    """Format dollars with two decimals, or four if the last two are not zero."""
     text = f"{dollars:.4f}"
     return text.removesuffix("00")
 

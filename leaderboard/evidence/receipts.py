@@ -1,4 +1,4 @@
-"""The receipt of an answer: by what exactly it was measured and rated, and the command that repeats its test run."""
+"""Make the receipt of an answer: how exactly it was measured and rated, and the command that repeats its test run."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def receipt_of(
     address: str,
     sees_code: bool,
 ) -> Receipt:
-    """The receipt of an answer as ``run`` measured it. Two queries.
+    """Make the receipt of an answer as ``run`` measured it. Two queries.
 
-    Without ``sees_code`` it holds neither code nor its digest, by which a guess at the code could be confirmed.
+    Without ``sees_code`` it has neither code nor its digest, with which a guess at the code could be confirmed.
     """
     submission = answer.submission
     return Receipt(
@@ -120,6 +120,6 @@ def _final(review: AnswerReview) -> FinalFacts | None:
 
 
 def can_be_repeated(receipt: Receipt) -> bool:
-    """Whether the command can do anything with it: code that may be seen, and a test that was run."""
+    """Return whether the command can repeat it: the code may be seen, and a test was run."""
     run = receipt.run
     return receipt.answer.diff is not None and run is not None and run.outcome not in WITHOUT_TEST

@@ -1,4 +1,4 @@
-"""Re-evaluations as pages show them: under way, and what the applied ones changed."""
+"""Collect re-evaluations for pages: those under way, and the differences that applied ones made."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Shown(NamedTuple):
 
 
 def of_submission(submission: Submission) -> list[Shown]:
-    """Those of one submission, newest first, without the stopped ones: they changed nothing."""
+    """List the re-evaluations of one submission, newest first, without cancelled ones, which changed nothing."""
     return _shown(_counted().filter(submission=submission).exclude(state=ReevaluationState.CANCELLED))
 
 
 def under_way() -> list[Shown]:
-    """All that have not ended, held ones first."""
+    """List all re-evaluations that have not ended, held ones first."""
     return _shown(_counted().filter(state__in=UNDER_WAY).order_by("state", "-pk"))
 
 
 def latest(number: int = LISTED) -> list[Shown]:
-    """The last ones that ended."""
+    """List the last re-evaluations that ended."""
     ended = _counted().filter(state__in=[ReevaluationState.APPLIED, ReevaluationState.CANCELLED])
     return _shown(ended.order_by("-ended", "-pk")[:number])
 

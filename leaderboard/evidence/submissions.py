@@ -1,4 +1,4 @@
-"""What the pages of submissions and of their answers show."""
+"""Collect the data of the pages of submissions and of their answers."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ _NOTHING_KNOWN: Final[tuple[int | None, float | None]] = (None, None)
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One answer in a submission's table, with its deciding run. Of a ``closed`` one the viewer sees no number.
+    """One answer in a submission's table, with its deciding run. No numbers of a ``closed`` answer are shown.
 
-    ``asked``: this site asks a model for it. ``spent`` is what the calls used that brought no answer: tokens, and
+    ``requested``: this site requests it from a model. ``spent`` is the usage of calls without an answer: tokens, and
     dollars.
     """
 
@@ -56,19 +56,19 @@ class TaskRow:
     run: TestRun | None
     badge: Badge
     closed: bool = False
-    asked: bool = False
+    requested: bool = False
     spent: tuple[int | None, float | None] = _NOTHING_KNOWN
 
     @property
     def tokens(self) -> int | None:
-        """Input and output tokens together, None where one of them is unknown or hidden."""
+        """Input and output tokens together, None if one of them is unknown or hidden."""
         if self.closed:
             return None
         return self.implementation.tokens if self.implementation.attempted else self.spent[0]
 
     @property
     def dollars(self) -> float | None:
-        """Cost of the answer in US $, None where it is unknown or hidden."""
+        """Cost of the answer in US $, None if it is unknown or hidden."""
         if self.closed:
             return None
         return self.implementation.usage.get("cost_usd") if self.implementation.attempted else self.spent[1]
@@ -76,9 +76,9 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an evaluation is, in answers that were uploaded or that a model is asked for: ``done`` are decided.
+    """Progress of an evaluation: ``done`` of ``total`` answers are decided, both uploaded and requested from a model.
 
-    ``ended`` counts the runs of tasks without an answer too, which are decided at once. ``passed`` is None where it is
+    ``ended`` also counts the runs of tasks without an answer, which are decided at once. ``passed`` is None if it is
     hidden from the viewer.
     """
 
@@ -95,7 +95,7 @@ class Progress:
         return 100 * self.done / self.total if self.total else 0.0
 
     def fingerprint(self, state: str) -> str:
-        """Changes exactly when a page that shows this would look different."""
+        """Return a text that changes exactly when a page that shows the progress would change."""
         return f"{state}-{self.ended}-{self.running}-{self.held}-{self.passed}"
 
 
@@ -106,9 +106,9 @@ def visible_submission(request: HttpRequest, pk: int) -> Submission:
 
 
 def task_rows(submission: Submission) -> list[TaskRow]:
-    """Every answer of ``submission`` with its deciding run, in the benchmark's order.
+    """List every answer of ``submission`` with its deciding run, in the benchmark's order.
 
-    Two queries, and a third where a model was asked for what is not answered.
+    Two queries, and a third if calls to a model brought no answer.
     """
     runs = TestRun.objects.current().order_by("pk").defer("cases", "log")
     calls = ModelCall.objects.filter(answer_request__implementation=OuterRef("pk"))
@@ -117,8 +117,8 @@ def task_rows(submission: Submission) -> list[TaskRow]:
         .defer("files", "diff", "goal_source", "raw_answer", "revision__masked_source")
         .annotate(
             taken=F("request__taken"),
-            asked=F("request__state"),
-            asking=F("request__generation__state"),
+            request_state=F("request__state"),
+            run_state=F("request__generation__state"),
             sent=Exists(calls),
         )
         .prefetch_related(Prefetch("test_runs", queryset=runs, to_attr="runs_in_order"))
@@ -132,8 +132,10 @@ def task_rows(submission: Submission) -> list[TaskRow]:
             newest(getattr(implementation, "runs_in_order", [])),
             taken=implementation.taken or "",
             spent=unanswered.get(implementation.pk, _NOTHING_KNOWN),
-            question=question_words(implementation.asked, run=implementation.asking, sent=implementation.sent)
-            if implementation.asked
+            question=question_words(
+                implementation.request_state, run=implementation.run_state, sent=implementation.sent
+            )
+            if implementation.request_state
             else "",
         )
         for implementation in listed
@@ -141,7 +143,7 @@ def task_rows(submission: Submission) -> list[TaskRow]:
 
 
 def _spent(answers: Collection[int]) -> dict[int, tuple[int | None, float | None]]:
-    """What the calls for ``answers`` used, in tokens and dollars, by the answer's id."""
+    """Map the id of each of ``answers`` to the usage of its calls, in tokens and dollars."""
     if not answers:
         return {}
     used = sums("calls__")
@@ -161,10 +163,10 @@ def task_row(
     question: str = "",
     spent: tuple[int | None, float | None] = _NOTHING_KNOWN,
 ) -> TaskRow:
-    """One answer of ``submission`` with its deciding run.
+    """Make the row of one answer of ``submission`` with its deciding run.
 
-    Of a model that is asked for it, ``taken`` is what its answer was, ``question`` where the question is, in words, and
-    ``spent`` what calls without an answer used.
+    If the answer is requested from a model, ``taken`` is the kind of its reply, ``question`` the state of the request
+    in words, and ``spent`` the usage of calls without an answer.
     """
     if run is None and question and not implementation.attempted:
         badge = Badge(question, "pending")
@@ -175,11 +177,11 @@ def task_row(
     else:
         counts = submission.state == SubmissionState.SCORED and not implementation.revision.why_left_out
         badge = badge_of(run, counts=counts, taken=taken)
-    return TaskRow(implementation, run, badge, asked=bool(question), spent=spent)
+    return TaskRow(implementation, run, badge, requested=bool(question), spent=spent)
 
 
 def answer_row(answer: Implementation, run: TestRun | None, request: AnswerRequest | None) -> TaskRow:
-    """One answer with its deciding run, as :func:`task_rows` has it; ``request`` is its question to a model, if any."""
+    """Make one answer's row as :func:`task_rows` does; ``request`` is its request to a model, if any."""
     if request is None:
         return task_row(answer.submission, answer, run)
     question = question_words(request.state, run=request.generation.state, sent=request.calls.exists())
@@ -188,7 +190,7 @@ def answer_row(answer: Implementation, run: TestRun | None, request: AnswerReque
 
 
 def question_words(state: str, *, run: str, sent: bool) -> str:
-    """Return where a question to a model is; ``run`` is the state of its run, ``sent`` whether there was a call."""
+    """Describe the state of a request to a model; ``run`` is its run's state, ``sent`` whether there was a call."""
     if state == WorkState.DONE:
         return "answered"
     if GenerationState.CANCELLED in (state, run):
@@ -199,9 +201,9 @@ def question_words(state: str, *, run: str, sent: bool) -> str:
 
 
 def progress_of(rows: Iterable[TaskRow]) -> Progress:
-    """Count ``rows``."""
+    """Compute the progress of ``rows``."""
     listed = list(rows)
-    expected = [row for row in listed if row.implementation.attempted or row.asked]
+    expected = [row for row in listed if row.implementation.attempted or row.requested]
     states = Counter(row.run.state for row in expected if row.run)
     return Progress(
         done=states[RunState.DONE],
@@ -214,14 +216,14 @@ def progress_of(rows: Iterable[TaskRow]) -> Progress:
 
 
 def without_outcomes(rows: Iterable[TaskRow], progress: Progress) -> tuple[list[TaskRow], Progress]:
-    """The same for an annotator who labels one of them: without what passed, in rows and counts, and what it cost."""
+    """Remove outcomes and costs from rows and progress, for an annotator who is labelling one of the answers."""
     hidden = Badge("hidden while you label", "pending")
     return [TaskRow(row.implementation, None, hidden, closed=True) for row in rows], replace(progress, passed=None)
 
 
 @dataclass(frozen=True, slots=True)
 class TraceLine:
-    """One public line about a submission: who (a user name and a role, nothing else of the person), what, when, why."""
+    """One public event of a submission: who (only user name and role), what, when, why."""
 
     who: str
     verb: str
@@ -231,9 +233,9 @@ class TraceLine:
 
 
 def public_trace(submission: Submission, *, outcomes: bool = True) -> list[TraceLine]:
-    """What was done to ``submission``, newest first; changes are (field, old, new). One query.
+    """List the events of ``submission``, newest first; changes are (field, old, new). One query.
 
-    Without ``outcomes`` it leaves out what re-evaluations changed.
+    Without ``outcomes`` the changes of re-evaluations are left out.
     """
     return [
         TraceLine(
@@ -258,7 +260,7 @@ def _who(event: AuditEvent, submission: Submission) -> str:
 
 
 def known_as(user: User | None) -> str:
-    """The name of who acted, for everybody: some choose their e-mail address as user name, which stays private."""
+    """Return the public name of the one who acted, without the domain of an e-mail address used as user name."""
     return user.username.partition("@")[0] if user else "the site"
 
 
@@ -267,13 +269,13 @@ def _text(value: Any) -> str:
 
 
 def taken_away(pk: int) -> Submission | None:
-    """A submission that was published once and was withdrawn or hidden since: that, and why, is all that is public."""
+    """Return a submission that was published and later withdrawn or hidden: only that and the reason are public."""
     gone = Submission.objects.filter(pk=pk, published_at__isnull=False)
     return gone.filter(visibility__in=[Visibility.WITHDRAWN, Visibility.HIDDEN]).first()
 
 
 def measured_with(submission: Submission, rows: Iterable[TaskRow]) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return evaluator versions and environments (short and whole); none of a cancelled one without a tested answer."""
+    """Return evaluator versions and environments (short and full); none for a cancelled submission without tests."""
     runs = [row.run for row in rows if row.run]
     if submission.state == SubmissionState.CANCELLED:
         runs = [run for run in runs if run.state == RunState.DONE and run.outcome not in WITHOUT_TEST]
@@ -284,29 +286,29 @@ def measured_with(submission: Submission, rows: Iterable[TaskRow]) -> tuple[list
 
 
 def short_digests(digests: Iterable[str]) -> list[tuple[str, str]]:
-    """Each different digest that is not empty, short and whole, sorted."""
+    """List the different digests that are not empty, short and full, sorted."""
     return [(short_digest(digest), digest) for digest in sorted(set(filter(None, digests)))]
 
 
 def shown_similarity(answer: Implementation) -> dict[str, float] | None:
-    """An answer's similarity to the golden function, for whoever sees its code; None where nobody knows it.
+    """Return an answer's similarity to the golden function, for viewers who see its code; None if unknown.
 
-    Not before it is published: who tries many answers in private would learn what the golden function is.
+    Not before the submission is published: many private attempts would otherwise reveal the golden function.
     """
     return (answer.similarity or None) if answer.submission.visibility == Visibility.PUBLISHED else None
 
 
 def may_see_code(user: User | AnonymousUser, submission: Submission) -> bool:
-    """Whether the answers' code may be shown: to owner and maintainers, and to all once the owner has published it."""
+    """Return whether ``user`` may see the answers' code: owner and maintainers may, others once it is published."""
     if isinstance(user, User) and (user.is_staff or submission.owner_id == user.pk):
         return True
     return submission.visibility == Visibility.PUBLISHED and bool(submission.code_licence)
 
 
 def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
-    """Return state, progress, tasks, totals, and what the viewer may do now (``may``), of one submission.
+    """Return state, progress, tasks and totals of one submission, and the actions open to the viewer (``may``).
 
-    Outcomes are left out where they are hidden from the viewer.
+    Outcomes are left out if they are hidden from the viewer.
     """
     hidden = closed(request, submission=shown)
     measured = task_rows(shown)
@@ -338,7 +340,7 @@ def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "rows": rows,
         "progress": progress,
         "is_open": shown.state in OPEN_STATES,
-        # A worker counts the row just after the last answer is decided.
+        # A worker computes the row shortly after the last answer is decided.
         "counting": shown.state == SubmissionState.SCORED and metric is None,
         "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
         "tests": None if hidden else tests_cell(metric),
@@ -354,7 +356,7 @@ def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
 
 
 def _held_in_full(request: HttpRequest, shown: Submission) -> str:
-    """What a maintainer can act on; empty for everybody else."""
+    """Return the full reason of a held submission for maintainers; empty for others."""
     if shown.state != SubmissionState.HELD or not request.user.is_staff:
         return ""
     return held_in_full([shown.pk]).get(shown.pk, "")
@@ -365,7 +367,7 @@ DEFAULT_SORT: Final = "-date"
 
 
 def own_submissions(*, user: User, sort: str = DEFAULT_SORT) -> QuerySet[Submission]:
-    """The submissions of ``user``, by one of :data:`SORT_KEYS`.
+    """Select the submissions of ``user``, sorted by one of :data:`SORT_KEYS`.
 
     Each has ``answers`` and ``done`` (``total`` and ``done`` of its :class:`Progress`), and, when scored,
     ``tests_passed`` of ``tests_tasks``.
@@ -388,7 +390,7 @@ def own_submissions(*, user: User, sort: str = DEFAULT_SORT) -> QuerySet[Submiss
 
 
 def upload_state(upload: Upload, *, quota: int) -> str:
-    """What can be done with a checked upload, in words; ``quota`` is how much is left today."""
+    """Describe what can be done with an upload; ``quota`` is the number of submissions left today."""
     if not upload.checked:
         return "not checked yet"
     if not upload.report["acceptable"]:

@@ -1,4 +1,4 @@
-"""Every public answer to one task, and how hard the task is: from the rows' marks, sorted and paged by the database."""
+"""List every public answer to one task and the task's difficulty, from the rows' marks, sorted by the database."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DEFAULT_SORT: Final = "-tests"
 
 
 class TrialOutcome(NamedTuple):
-    """How one trial ended."""
+    """The outcome of one trial."""
 
     trial: int
     address: str
@@ -46,9 +46,9 @@ class TrialOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TaskAnswer:
-    """One row's answer: its marks as on the matrix, and how each trial ended, or what was ``reported``.
+    """One row's answer: its marks as in the matrix, and the outcome of each trial, or the ``reported`` result.
 
-    ``cell`` is None where nothing is known of single tasks.
+    ``cell`` is None if the row has no results by task.
     """
 
     row: BoardRow
@@ -60,15 +60,15 @@ class TaskAnswer:
 
     @property
     def passed(self) -> int:
-        """How many trials passed."""
+        """The number of passed trials."""
         return sum(each.outcome == Outcome.PASSED for each in self.trials)
 
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """What the ranked rows say of a task: tests passed with their interval, and how often each label was given.
+    """The ranked rows' results on a task: pass rate of the tests with its interval, and counts of labels.
 
-    Null or empty where nobody said anything.
+    Null or empty without results.
     """
 
     tests: TestsCell | None
@@ -77,48 +77,48 @@ class Difficulty:
 
 
 def answers_to(version: SuiteVersion, task: Task) -> QuerySet[Entry]:
-    """The rows of ``version`` that answer ``task``."""
-    told = ReportedResult.objects.filter(run=OuterRef("reported_run"), task=task)
-    answering = Q(submission__isnull=False) | Q(Exists(told))
+    """Select the rows of ``version`` that answer ``task``."""
+    reported = ReportedResult.objects.filter(run=OuterRef("reported_run"), task=task)
+    answering = Q(submission__isnull=False) | Q(Exists(reported))
     return visible_entries().filter(answering, suite_version=version)
 
 
 def in_order(
     entries: QuerySet[Entry], place: MatrixTask, sort: str, *, hidden: Collection[int] = ()
 ) -> QuerySet[Entry]:
-    """``entries`` by one of :data:`SORTS`, samples last, then by name; what is not known is last either way.
+    """Sort ``entries`` by one of :data:`SORTS`, samples last, then by name; unknown values are last in both directions.
 
-    What raters say of the submissions ``hidden`` does not decide their place.
+    Raters' results on the submissions ``hidden`` do not influence the order.
     """
     name = Lower("system__name")
     value: F | Func | Case = name if sort.removeprefix("-") == "system" else _value(sort.removeprefix("-"), place)
     if hidden and sort.removeprefix("-") in {"tests", "judge", "human"}:
         value = Case(When(submission__in=hidden, then=Value(None)), default=value)
-    asked = value.desc(nulls_last=True) if sort.startswith("-") else value.asc(nulls_last=True)
+    by_value = value.desc(nulls_last=True) if sort.startswith("-") else value.asc(nulls_last=True)
     rows = entries.select_related("system", "submission", "reported_run")
-    return rows.order_by(F("kind").desc(), asked, name, "pk")
+    return rows.order_by(F("kind").desc(), by_value, name, "pk")
 
 
 def _value(key: str, place: MatrixTask) -> F | Func | Case:
     if key in {"inputs", "date"}:
         return F(key)
-    said = KT(f"marks__{key}__{place.place}")
-    # SQLite writes JSON's null as a word.
+    mark = KT(f"marks__{key}__{place.place}")
+    # SQLite returns JSON's null as the text "null".
     return (
-        Cast(NullIf(said, Value("null"), output_field=TextField()), FloatField())
+        Cast(NullIf(mark, Value("null"), output_field=TextField()), FloatField())
         if key == "tests"
-        else NullIf(said, Value(""), output_field=TextField())
+        else NullIf(mark, Value(""), output_field=TextField())
     )
 
 
 def task_answers(
     entries: Iterable[Entry], place: MatrixTask, task: Task, *, hidden: Collection[int] = ()
 ) -> list[TaskAnswer]:
-    """What pages show of some rows; of the submissions ``hidden`` no more than where the answers are. Two queries."""
+    """Return what pages show of ``entries``; without results of the submissions ``hidden``. Two queries."""
     listed = list(entries)
     trials = _outcomes(task, [entry.submission_id for entry in listed if entry.submission_id])
-    told = ReportedResult.objects.filter(task=task, run__in=[each.reported_run_id for each in listed])
-    reported = {each.run_id: each for each in told}
+    results = ReportedResult.objects.filter(task=task, run__in=[each.reported_run_id for each in listed])
+    reported = {each.run_id: each for each in results}
     found = []
     for entry in listed:
         (row,) = without_numbers([board_row(entry, None, 0)], hidden)
@@ -139,11 +139,11 @@ def task_answers(
 
 
 def _outcomes(task: Task, submissions: Collection[int]) -> dict[int, list[TrialOutcome]]:
-    """How each trial of ``submissions`` at ``task`` ended."""
+    """Map each of ``submissions`` to the outcomes of its trials at ``task``."""
     runs = TestRun.objects.current().filter(
         state=RunState.DONE, implementation__revision__task=task, implementation__submission__in=submissions
     )
-    # Answers and logs may be megabytes each. One answer has one result, whatever happened to its runs.
+    # Answers and logs may be megabytes each, so only these fields. Each answer has one result, its newest run's.
     fields = ("implementation__submission", "implementation__trial", "outcome")
     newest = {(submission, trial): outcome for submission, trial, outcome in runs.order_by("pk").values_list(*fields)}
     found: dict[int, list[TrialOutcome]] = defaultdict(list)
@@ -154,16 +154,16 @@ def _outcomes(task: Task, submissions: Collection[int]) -> dict[int, list[TrialO
 
 
 def difficulty_of(entries: QuerySet[Entry], place: MatrixTask, *, hidden: Collection[int] = ()) -> Difficulty:
-    """How hard the task is for the ranked ones of ``entries`` that are not ``hidden`` from the viewer. One query."""
+    """Compute the task's difficulty for the ranked ``entries`` that are not ``hidden`` from the viewer. One query."""
     keys = [f"marks__{rater}__{place.place}" for rater in ("tests", "judge", "human")]
     shown = entries.filter(is_visible(hidden=hidden), kind=Kind.RANKED)
-    said = list(shown.order_by().values_list(*keys))
-    shares = [share for share, _, _ in said if share is not None]
+    marks = list(shown.order_by().values_list(*keys))
+    shares = [share for share, _, _ in marks if share is not None]
     cell = TestsCell.counted(sum(shares), len(shares)) if shares else None
-    return Difficulty(cell, _shares(judge for _, judge, _ in said), _shares(human for _, _, human in said))
+    return Difficulty(cell, _shares(judge for _, judge, _ in marks), _shares(human for _, _, human in marks))
 
 
 def _shares(labels: Iterable[str | None]) -> tuple[tuple[str, int, float], ...]:
-    """(Label, how often, percentage) of each that was given."""
+    """Return (label, count, percentage) of each label that was given."""
     counts = Counter(filter(None, labels))
     return tuple((label, counts[label], 100 * counts[label] / counts.total()) for label in LABELS if counts[label])

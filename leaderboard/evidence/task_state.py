@@ -1,4 +1,4 @@
-"""What the pages say of a task: its audit, and the environment that it is measured in."""
+"""Describe a task's audit and environments for pages."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ if TYPE_CHECKING:
 
 
 def may_see_reference(revision: TaskRevision, user: User | AnonymousUser) -> bool:
-    """Whether ``user`` may see mutants, which quote the golden function: everybody where golden files are shipped with
-    the site, else maintainers alone. An operator's golden files may be secret.
+    """Return whether ``user`` may see mutants, which quote the golden function.
+
+    Everyone may if golden files are shipped with the site, else only maintainers: an operator's may be secret.
     """
     return reference_is_shipped(revision) or user.is_staff
 
 
 def reference_is_shipped(revision: TaskRevision) -> bool:
-    """Whether the reference answer comes with the site, so that everybody can read it."""
+    """Return whether the reference implementation is shipped with the site, so that everyone can read it."""
     return revision.task.suite.slug == SHIPPED_SUITE
 
 
 def why_outdated(revision: TaskRevision) -> str:
-    """Why the audit does not speak for what is measured now: another evaluator or environment; empty when it does."""
+    """Explain why the audit is not valid for current runs: another evaluator or environment; empty if it is valid."""
     made_by = revision.audit.get("evaluator_version", "")
     if revision.audit_state == AuditState.UNAUDITED:
         return ""
@@ -62,9 +63,9 @@ _LAST_LINES = 12
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentState:
-    """One environment and the tasks (slugs) that ask for it. ``state``: ``ready``, ``failed``, ``unbuilt``, ``none``.
+    """One environment and the tasks (slugs) that use it. ``state``: ``ready``, ``failed``, ``unbuilt``, ``none``.
 
-    ``ready`` means that nothing is known to be wrong. ``log`` is the last build's, as much as the visitor may see.
+    ``ready`` means that no error is known. ``log`` is the part of the last build's log that the viewer may see.
     """
 
     name: str
@@ -75,9 +76,9 @@ class EnvironmentState:
 
 
 def environment_states(revisions: Iterable[TaskRevision], *, maintainer: bool) -> list[EnvironmentState]:
-    """The environments of those revisions that have files to run, sorted by name; one query.
+    """List the environments of the revisions whose files are usable, sorted by name; one query.
 
-    Only maintainers see whole logs, and those of environments that the operator describes: they may tell of the host.
+    Only maintainers see whole logs, and logs of environments that the operator defines: they may reveal host details.
     """
     tasks: dict[str, list[str]] = {}
     for revision in revisions:

@@ -1,4 +1,4 @@
-"""Find tasks as requests name them, with their answers, flags and files."""
+"""Find the tasks that requests name, with their answers, flags and files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def asked_revision(request: HttpRequest, suite: str, paper: str, index: int) -> tuple[TaskRevision, bool]:
-    """The task's revision in the asked (else newest) version; if it is not in there, its newest one, and False."""
+    """Return the task's revision in the requested (else newest) version, and True; else its newest one, and False."""
     shown = get_object_or_404(
         Task.objects.select_related("suite", "paper"), suite__slug=suite, paper__slug=paper, index=index
     )
@@ -50,9 +50,9 @@ def asked_revision(request: HttpRequest, suite: str, paper: str, index: int) -> 
 def answered_on(
     request: HttpRequest, revision: TaskRevision
 ) -> tuple[SuiteVersion, MatrixTask, QuerySet[Entry]] | None:
-    """The asked version that has ``revision`` (else the newest), where its task stands there, and the rows that answer.
+    """Return the requested (else newest) version with ``revision``, its task's place there, and the answering rows.
 
-    None where no version has it.
+    None if no version has it.
     """
     versions = revision.suite_versions.order_by("-number")
     version = versions.filter(number=request.GET.get("version") or 0).first() or versions.first()
@@ -61,13 +61,13 @@ def answered_on(
 
 
 def flags_in(version: SuiteVersion) -> list[tuple[TaskFlag, bool]]:
-    """The raised flags of a suite version's tasks, and whether the case of each has a public page. Two queries."""
+    """List the raised flags of a suite version's tasks, and whether each one's case has a public page. Two queries."""
     flags = raised_flags().filter(revision__suite_versions=version)
     return _with_pages(flags.select_related("revision__task__paper", "revision__task__suite"))
 
 
 def flags_on(revision: TaskRevision) -> list[tuple[TaskFlag, bool]]:
-    """The raised flags of one task revision, and whether the case of each has a public page. Two queries."""
+    """List the raised flags of one task revision, and whether each one's case has a public page. Two queries."""
     return _with_pages(raised_flags().filter(revision=revision))
 
 
@@ -79,13 +79,13 @@ def _with_pages(flags: QuerySet[TaskFlag]) -> list[tuple[TaskFlag, bool]]:
 
 
 def kit_response(request: HttpRequest, suite: str) -> HttpResponseBase:
-    """Return the task kit of the asked version as a zip file. Raises Http404 where there is none."""
+    """Return the task kit of the requested version as a zip file. Raises Http404 if there is none."""
     version = asked_version(request, get_object_or_404(Suite, slug=suite))
     if version is None or not has_code(version):
         raise Http404("This suite version has no task that can be run, so there is no kit.")
     archive = build_kit(version)
     name = f"{version.suite.slug}-v{version.number}-kit.zip"
-    # Its name holds a digest of its content. Whoever has it needs no open file.
+    # The name contains a digest of the content: a client that has it gets no file.
     tag = quote_etag(archive.stem)
     response = get_conditional_response(request, etag=tag) or FileResponse(
         archive.open("rb"), as_attachment=True, filename=name, content_type="application/zip"
@@ -95,7 +95,7 @@ def kit_response(request: HttpRequest, suite: str) -> HttpResponseBase:
 
 
 def paper_response(revision: TaskRevision) -> FileResponse:
-    """Return a task's paper as the kit holds it: a PDF shown in place, or its text as JSON. Raises Http404."""
+    """Return a task's paper as in the kit: a PDF shown in place, or its text as JSON. Raises Http404."""
     if not revision.paper_hash:
         raise Http404("No paper is stored for this task; its page links to the publication.")
     try:

@@ -1,4 +1,4 @@
-"""What is published."""
+"""Database models of boards, notices and snapshots."""
 
 from leaderboard.models.analysis import AnalysisReport
 from leaderboard.models.board import BoardState, Entry, EntryMetric, ReportedAggregate, ReportedResult, ReportedRun

@@ -1,4 +1,4 @@
-"""What the analysis of a suite version computes in a job, since it takes seconds."""
+"""Store the analysis of a suite version, which a job computes because it takes seconds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from benchmark_tasks.models import SuiteVersion
 
 
 class AnalysisReport(models.Model):
-    """Computed from what everybody could see then. ``digest`` is ``analysis.data.inputs_digest`` of that.
+    """A report computed from the public data of its time. ``digest`` is their ``analysis.data.inputs_digest``.
 
-    ``entries`` are the ids of the rows that were counted: when one of them is no longer visible, the report is not
-    shown any more. ``data`` is an ``analysis.report.ReportData``.
+    ``entries`` are the ids of the counted rows: the report is no longer shown once one of them is not public.
+    ``data`` is an ``analysis.report.ReportData``.
     """
 
     suite_version = models.OneToOneField(SuiteVersion, on_delete=models.CASCADE, related_name="analysis_report")

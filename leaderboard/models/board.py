@@ -1,4 +1,4 @@
-"""What is published: our own rows, and what others reported."""
+"""Store the rows of boards: results measured here, and results that others reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from submissions.models import Submission, System
 
 
 class ReportedRun(models.Model):
-    """A run that others published and this site did not make."""
+    """A run that others published and that was not run on this site."""
 
     slug = models.SlugField(max_length=120, unique=True)
     suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="reported_runs")
@@ -34,10 +34,10 @@ class ReportedRun(models.Model):
 
 
 class ReportedResult(models.Model):
-    """What was reported of one task of a run: unit test, judge's label, human's label; null where nothing was.
+    """The reported results of one task of a run: unit test, judge's label, annotator's label; null if not reported.
 
-    ``judge_text`` and ``human_comment`` are the raters' own words, ``human_annotator`` the number of the one person who
-    labelled the task. They are there once an operator has imported upstream's files.
+    ``judge_text`` and ``human_comment`` are the raters' own words, ``human_annotator`` is the number of the one
+    annotator who labelled the task. All three are filled once an operator has imported upstream's files.
     """
 
     run = models.ForeignKey(ReportedRun, on_delete=models.CASCADE, related_name="results")
@@ -61,8 +61,8 @@ class ReportedResult(models.Model):
 class ReportedAggregate(models.Model):
     """A total of a reported run. ``measure`` is ``tests``, or rater and label such as ``judge_CC``.
 
-    ``count`` is out of all tasks, and null where the per-task results give it; ``printed`` is the percentage that the
-    publication prints, which need not agree.
+    ``count`` is out of all tasks, and null if the per-task results give it; ``printed`` is the percentage printed in
+    the publication, which may differ.
     """
 
     run = models.ForeignKey(ReportedRun, on_delete=models.CASCADE, related_name="aggregates")
@@ -79,13 +79,13 @@ class ReportedAggregate(models.Model):
 
 
 class Entry(models.Model):
-    """A board row: exactly one of ``submission`` and ``reported_run``. Recomputed, never edited by hand.
+    """A board row, for exactly one of ``submission`` and ``reported_run``. Recomputed, never edited by hand.
 
     ``left_out`` lists ``{task, why}`` of the tasks that its numbers do not count (``TaskRevision.why_left_out``);
-    ``counting`` is the ``COUNTING`` of ``leaderboard/board/entries.py`` by which they were counted. ``marks`` is what
-    each rater says of each task. ``cost`` (US $) and ``tokens`` are means over trials of what all answers took; null
-    unless every answer that was attempted declares it. ``date`` is when it was published, of a private one scored;
-    null for what others reported. ``trial_passes`` is how many counted tasks each trial passes.
+    ``counting`` is the ``COUNTING`` of ``leaderboard/board/entries.py`` when they were counted. ``marks`` are each
+    rater's results by task. ``cost`` (US $) and ``tokens`` are totals of all answers, averaged over trials; null unless
+    every attempted answer declares them. ``date`` is when the submission was published, or scored if it is private;
+    null for reported runs. ``trial_passes`` is the number of counted tasks that each trial passes.
     """
 
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="entries")
@@ -121,22 +121,22 @@ class Entry(models.Model):
         return f"{self.system.name} on {self.suite_version}"
 
     def get_absolute_url(self) -> str:
-        """The page of the run."""
+        """Return the address of the run's page."""
         if self.reported_run is not None:
             return reverse("reported_run", args=[self.reported_run.slug])
         return reverse("submission", args=[self.submission_id])
 
     @property
     def listed(self) -> str:
-        """Its kind, empty unless it is published: what its metrics are found by."""
+        """The kind if the row is published, else empty; its metrics are selected by it."""
         return self.kind if self.published else ""
 
 
 class Marks(TypedDict, total=False):
-    """What each rater says of each task, in the order of ``revisions_of`` the suite version; a rater may be missing.
+    """Each rater's results by task, in the order of ``revisions_of`` the suite version; a rater may be missing.
 
-    ``tests`` is the share of trials that pass, null where that is not known or the task is left out. Labels are CC, LC
-    or LI, ``A`` for an abstention, ``M`` where the trials differ, and empty where the rater said nothing.
+    ``tests`` is the share of trials that pass, null if it is unknown or the task is left out. Labels are CC, LC or LI,
+    ``A`` for an abstention, ``M`` if the trials differ, and empty without a label.
     """
 
     tests: list[float | None]
@@ -146,7 +146,7 @@ class Marks(TypedDict, total=False):
 
 
 class JudgeNamed(TypedDict):
-    """The judge of this site whose labels these are."""
+    """The judge of this site that gave the labels."""
 
     slug: str
     name: str
@@ -154,11 +154,11 @@ class JudgeNamed(TypedDict):
 
 
 class RaterLabels(TypedDict):
-    """What one rater says of the tasks of a metric, as it is stored. Counts are fractions with several trials.
+    """One rater's stored labels of a metric's tasks. With several trials, counts are fractions.
 
-    ``none`` is the number of tasks that it said nothing about, ``percent`` maps CC, LC and LI to percentages of all
-    tasks with one decimal. Only a judge that this site asked is named in ``by``; only final labels have ``sources``,
-    which counts ``{decision, agreed, single, judge}``.
+    ``none`` is the number of tasks without a label, ``percent`` maps CC, LC and LI to percentages of all tasks with one
+    decimal. ``by`` names the judge, if it is one of this site; only final labels have ``sources``, which counts
+    ``{decision, agreed, single, judge}``.
     """
 
     CC: float
@@ -174,25 +174,25 @@ class RaterLabels(TypedDict):
 class EntryMetric(models.Model):
     """An entry's numbers, overall (``category`` null) or in one category.
 
-    ``tasks`` is the denominator: the counted tasks of the suite version (in the category), of a reported run all. Rates
-    are fractions of one; bounds are 95 % Wilson intervals. A rater that said nothing has a null rate, never zero.
-    ``labels`` maps each rater that said anything (``judge``, ``human``, ``final``) to its :class:`RaterLabels`.
-    ``rank_from`` and ``rank_to`` are the first and the last rank that resampling cannot exclude, null for a row without
-    results by task, for samples, and in a category that is too small for ranks.
+    ``tasks`` is the denominator: the counted tasks of the suite version (in the category), or all tasks for a reported
+    run. Rates are fractions of one; bounds are 95 % Wilson intervals. Without results a rate is null, never zero.
+    ``labels`` maps each rater with labels (``judge``, ``human``, ``final``) to its :class:`RaterLabels`.
+    ``rank_from`` and ``rank_to`` are the first and the last rank that resampling does not exclude, null for a row
+    without results by task, for samples, and in a category that is too small for ranks.
 
-    What boards are found and sorted by is copied from entry and system, so that one index answers: suite version,
-    ``listed`` (:attr:`Entry.listed`) and ``name`` (the system's, in lower case).
+    The fields that boards filter and sort by are copied from entry and system, so that one index suffices: suite
+    version, ``listed`` (:attr:`Entry.listed`) and ``name`` (the system's, in lower case).
     """
 
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="metrics")
     category = models.ForeignKey(Category, null=True, blank=True, on_delete=models.CASCADE)
-    # The index of rows begins with it.
+    # No index of its own: the index of rows begins with it.
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="+", db_index=False)
     listed = models.CharField(max_length=12, choices=Kind, blank=True)
     name = models.CharField(max_length=120)
     tasks = models.PositiveIntegerField()
     tests_rate = models.FloatField(null=True, blank=True)
-    # Databases do not agree on where null stands in an index.
+    # Databases differ in where an index sorts null.
     tests_order = models.GeneratedField(
         expression=Coalesce("tests_rate", -1.0), output_field=models.FloatField(), db_persist=True
     )
@@ -222,18 +222,18 @@ class EntryMetric(models.Model):
         return f"{self.entry_id} {self.category or 'overall'}"
 
     def said(self, rater: str) -> RaterLabels | None:
-        """What ``rater`` says here; None where it said nothing."""
+        """Return the labels of ``rater``; None if there are none."""
         found: RaterLabels | None = self.labels.get(rater)
         return found
 
 
 class BoardState(models.Model):
-    """How often what a suite version's board shows has changed: the version of its data, which caches go by.
+    """Counters of changes of a suite version's board: the version of its data, used as a cache key.
 
-    ``surroundings`` counts the changes of what is not in its rows: suites, tasks, judges, names, flags. ``results``
-    counts the changes that may move ranks, ``ranked`` is the one up to which they were computed. With them
-    ``pass_rates`` is: for each task the mean share of trials in which the ranked rows pass it, null where none has a
-    result, in the order of ``revisions_of`` the suite version.
+    ``changed`` counts all changes, ``surroundings`` those outside its rows: suites, tasks, judges, names, flags.
+    ``results`` counts the changes that may affect ranks, ``ranked`` is the count up to which ranks were computed.
+    ``pass_rates`` are computed with the ranks: for each task the mean share of trials in which the ranked rows pass it,
+    null if none has a result, in the order of ``revisions_of`` the suite version.
     """
 
     suite_version = models.OneToOneField(

@@ -1,4 +1,4 @@
-"""The file of all public answers of a suite, which a job writes."""
+"""Record the file of all public answers of a suite, which a job writes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from benchmark_tasks.models import Suite
 
 
 class AnswersFile(models.Model):
-    """What everybody could see at change ``changed`` of the suite's boards, as a zip file.
+    """A zip file with the answers that were public at change ``changed`` of the suite's boards.
 
-    ``entries`` are the ids of the rows whose answers are in it: once one of them is no longer visible, the file is not
-    given to anybody any more. ``digest`` (SHA-256) and ``size`` are those of the bytes.
+    ``entries`` are the ids of the rows whose answers are in it: once one of them is no longer public, the file is no
+    longer served. ``digest`` (SHA-256) and ``size`` are those of the bytes.
     """
 
     suite = models.OneToOneField(Suite, primary_key=True, on_delete=models.CASCADE, related_name="answers_file")

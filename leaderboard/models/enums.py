@@ -1,4 +1,4 @@
-"""The leaderboard's closed vocabularies."""
+"""Enumerations of the leaderboard."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 from django.db.models import TextChoices
 
 FINAL: Final = "final"
-"""Beside the raters' labels: the label that counts in the end, of each answer with its source."""
+"""In addition to the raters' labels: each answer's final label, with its source."""
 
 
 class RaterAxis(StrEnum):
-    """The three raters, which are never mixed."""
+    """The three raters, whose results are never mixed."""
 
     TESTS = "tests"
     JUDGE = "judge"
@@ -20,12 +20,12 @@ class RaterAxis(StrEnum):
 
     @property
     def remark_prefix(self) -> str:
-        """How a remark about this rater begins, so that pages can put it beside the right column."""
+        """The beginning of a remark about this rater, by which pages put it beside the right column."""
         return {RaterAxis.TESTS: "Unit tests: ", RaterAxis.JUDGE: "Judge: ", RaterAxis.HUMAN: "Humans: "}[self]
 
 
 class NoticeKind(TextChoices):
-    """What a notice is about, in the words of its setting."""
+    """The occasion of a notice; the labels are those of the settings."""
 
     SCORED = "scored", "a submission of yours was scored"
     HELD = "held", "a submission of yours is held"

@@ -1,4 +1,4 @@
-"""Notices to people, and which of them they want by e-mail as well."""
+"""Store notices to users, and the kinds that each user wants by e-mail as well."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _MORE: Final = {
     NoticeKind.SCORED: ": every answer has its outcome",
-    NoticeKind.HELD: ": errors outside its answers came too often, and its page says what happens next",
-    NoticeKind.PAUSED: ": what was answered is kept, and its page says how it goes on",
+    NoticeKind.HELD: ": infrastructure errors occurred too often; its page explains what happens next",
+    NoticeKind.PAUSED: ": its answers so far are kept; its page explains how to continue",
     NoticeKind.HIDDEN: " by a maintainer: its page gives the reason",
     NoticeKind.UNHIDDEN: ": a maintainer's reason is on its page",
     NoticeKind.JUDGED: ": the judges have labelled its answers",
@@ -30,10 +30,10 @@ _MORE: Final = {
 
 
 class NoticeQuerySet(models.QuerySet["Notice"]):
-    """Notices, and which of them their recipient may still read."""
+    """Notices, limited to those that their recipient may still read."""
 
     def shown_to(self, user: User) -> NoticeQuerySet:
-        """Those of ``user``, but not of what is theirs no more: a submission with another owner, a role that ended."""
+        """Select the notices of ``user``, without those about a submission with a new owner or a role that ended."""
         own = Q(submission__owner=user)
         if user.is_staff:
             own |= Q(kind=NoticeKind.APPEAL)
@@ -41,7 +41,7 @@ class NoticeQuerySet(models.QuerySet["Notice"]):
         return self.filter(own | labels, recipient=user)
 
     def named(self) -> NoticeQuerySet:
-        """With all that their sentences name (``paused_for``: why the site paused a run); not the code of an answer."""
+        """Load what the notices' sentences name (``paused_for``: why the site paused a run), but no answer's code."""
         answer = "case__implementation"
         pauses = AuditEvent.objects.filter(
             verb=Verb.PAUSED, subject_kind="submission", subject_id=Cast(OuterRef("submission"), CharField())
@@ -56,10 +56,11 @@ class NoticeQuerySet(models.QuerySet["Notice"]):
 
 
 class Notice(models.Model):
-    """Something happened that concerns ``recipient``. ``key`` tells apart what may happen more than once.
+    """An event that concerns ``recipient``. ``key`` distinguishes events of the same kind.
 
-    ``submission`` is what it is about, but for reviews that wait; ``case`` the one in which an appeal was decided.
-    ``mail_due`` is when a letter is to be tried next: null where none is wanted, and once it is ``mailed`` or given up.
+    ``submission`` is its subject, null for waiting reviews; ``case`` is the one in which an appeal was decided.
+    ``mail_due`` is the time of the next attempt to send an e-mail: null if none is wanted, and once it was ``mailed``
+    or given up.
     """
 
     recipient = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices")
@@ -93,7 +94,7 @@ class Notice(models.Model):
 
     @property
     def title(self) -> str:
-        """What happened, as a letter's subject."""
+        """The event, as the subject of an e-mail."""
         about = " ".join(str(self.submission or "").split())
         match NoticeKind(self.kind):
             case NoticeKind.SCORED:
@@ -116,13 +117,13 @@ class Notice(models.Model):
 
     @property
     def text(self) -> str:
-        """The same as a sentence. In neither are marks, labels or code."""
+        """The event as a sentence. Neither it nor the title contains results, labels or code."""
         more, reason = _MORE.get(NoticeKind(self.kind), ""), getattr(self, "paused_for", None) or ""
         return f"{self.title}{more}. {reason}".rstrip()
 
 
 class MailChoice(models.Model):
-    """``user`` wants notices of this kind by e-mail. Nobody gets any who has not chosen so."""
+    """``user`` wants notices of this kind by e-mail. Without such a choice no e-mails are sent."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="mail_choices")
     kind = models.CharField(max_length=10, choices=NoticeKind)

@@ -1,4 +1,4 @@
-"""Boards as they were frozen, for papers to cite."""
+"""Store frozen boards, for papers to cite."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FrozenAgreement(TypedDict):
 
 
 class Document(TypedDict):
-    """All that is frozen. ``columns`` are the board's as a file then: later ones are not compared.
+    """All frozen data. ``columns`` are those of the board's file at that time: later columns are not compared.
 
     ``agreement_of`` are the submissions that the agreement counts, on every version of the suite.
     """
@@ -66,10 +66,10 @@ class Document(TypedDict):
 
 
 class Snapshot(AppendOnly):
-    """A board as everybody saw it at ``created``. It is never changed or deleted; a newer one may supersede it.
+    """A public board as of ``created``. It is never changed or deleted; a newer snapshot may supersede it.
 
-    ``document`` is all that was frozen, ``archive`` the SHA-256 of its archive, which lies in the content store. What
-    ``supersedes`` an older one says in ``note`` why.
+    ``document`` is all frozen data, ``archive`` the SHA-256 of its archive in the content store. The ``note`` of a
+    snapshot that ``supersedes`` another gives the reason.
     """
 
     suite = models.ForeignKey(Suite, on_delete=models.PROTECT, related_name="snapshots")
@@ -95,7 +95,7 @@ class Snapshot(AppendOnly):
         return f"{self.suite.slug} snapshot {self.number}: {self.title}"
 
     def get_absolute_url(self) -> str:
-        """Its page, which papers print."""
+        """Return the address of its page, which papers print."""
         return reverse("snapshot", args=[self.suite.slug, self.number])
 
     @property

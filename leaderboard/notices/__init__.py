@@ -1,1 +1,1 @@
-"""Notices: what happened to what somebody sent, appealed against or may label; on the site and by e-mail."""
+"""Notify users, on the site and by e-mail, about their submissions, appeals and answers to label."""

@@ -1,4 +1,4 @@
-"""Notices by e-mail: who wants which, sending them from a job, and links that end them without signing in."""
+"""Send notices by e-mail from a job, store users' choices, and make links that unsubscribe without signing in."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 _LEASE: Final = timedelta(minutes=10)
-"""So long a letter belongs to the worker that took it. One that dies between sending and noting it sends it again."""
+"""Lease of an e-mail. If its worker dies between sending and recording, the e-mail is sent again."""
 _LONGEST_PAUSE: Final = timedelta(hours=6)
 _MOST_AT_ONCE: Final = 100
 _LONGEST_SUBJECT: Final = 150
 _PERMANENT: Final = 500
-"""From this on an answer of a mail server is no for good."""
+"""Reply codes of a mail server from this number on are permanent errors."""
 _SALT: Final = "leaderboard.notices.off"
 
 
 def is_offered() -> bool:
-    """Whether this instance can send notices: it has a mail server, and knows the address that links begin with."""
+    """Return whether this instance can send notices: it has a mail server, and a site address for links."""
     return bool(settings.EMAIL_CONFIGURED and settings.ENVIRONMENT.site_address)
 
 
 def chosen(user: User) -> list[str]:
-    """The kinds of notices that ``user`` gets by e-mail."""
+    """List the kinds of notices that ``user`` gets by e-mail."""
     return list(MailChoice.objects.filter(user=user).values_list("kind", flat=True))
 
 
 def choose(*, user: User, kinds: Collection[str]) -> None:
-    """Send ``user`` notices of these kinds from now on, and no others; the rest that is due is dropped."""
+    """Send ``user`` e-mails for these kinds of notices only; due e-mails of other kinds are dropped."""
     with transaction.atomic():
         MailChoice.objects.filter(user=user).exclude(kind__in=kinds).delete()
         MailChoice.objects.bulk_create([MailChoice(user=user, kind=kind) for kind in kinds], ignore_conflicts=True)
@@ -60,17 +60,17 @@ def choose(*, user: User, kinds: Collection[str]) -> None:
 
 
 def turn_off(*, user: User, kind: str) -> None:
-    """Send ``user`` no more notices of ``kind``."""
+    """Stop e-mails to ``user`` for notices of ``kind``."""
     choose(user=user, kinds=[each for each in chosen(user) if each != kind])
 
 
 def off_token(notice: Notice) -> str:
-    """What ends notices such as this one, for whoever holds it. Letters are read late, so it does not end itself."""
+    """Return a token that unsubscribes from this kind of notice. It does not expire: e-mails may be read late."""
     return signing.dumps([notice.recipient_id, notice.kind], salt=_SALT, compress=True)
 
 
 def read_off_token(token: str) -> tuple[User, NoticeKind] | None:
-    """Whose notices of which kind ``token`` ends; None for one that this site did not make."""
+    """Return the user and the kind of notice in ``token``; None if this site did not make it."""
     try:
         user, kind = signing.loads(token, salt=_SALT)
     except signing.BadSignature:
@@ -80,17 +80,17 @@ def read_off_token(token: str) -> tuple[User, NoticeKind] | None:
 
 
 def push_mails() -> None:
-    """Have a worker send what is due."""
+    """Queue a job that sends the due e-mails."""
     if is_offered() and _due().exists():
         push_once(UPLOADS, "leaderboard.upkeep.jobs.mail_notices", job_id="mail-notices")
 
 
 def send_due() -> int:
-    """Send the letters that are due and return how many were sent.
+    """Send the due e-mails and return how many were sent.
 
-    At the first sign that the server is not there the rest waits, each for longer the more often it was tried; nothing
-    waits for a server but this call, by its time-out. A letter is given up only when the server refuses its address,
-    its recipient has read the notice meanwhile or may not read it any more, or the notice is removed for its age.
+    If the server is unavailable, the rest waits; each e-mail is retried with backoff. Only this call waits for the
+    server, up to its time-out. An e-mail is given up only if the server refuses its address, its recipient has read the
+    notice or may no longer read it, or the notice is removed for its age.
     """
     if not is_offered():
         return 0
@@ -138,7 +138,7 @@ def _due() -> NoticeQuerySet:
 
 
 def _take(notice: Notice) -> bool:
-    """Take a letter, so that no other worker sends it as well; false where one has."""
+    """Claim an e-mail, so that no other worker sends it as well; false if another worker has claimed it."""
     waiting = Notice.objects.filter(pk=notice.pk, mail_due=notice.mail_due)
     return bool(waiting.update(mail_due=timezone.now() + _LEASE, mail_tries=F("mail_tries") + 1))
 
@@ -152,13 +152,13 @@ def _next_try(notice: Notice) -> datetime:
 
 
 def address_of(user: User) -> str:
-    """Where letters to ``user`` go: the primary address, once it is verified; empty without one."""
+    """Return the address for e-mails to ``user``: the primary one, once it is verified; empty without one."""
     primary = EmailAddress.objects.filter(user=user, primary=True, verified=True).first()
     return primary.email if primary else ""
 
 
 def _address(notice: Notice) -> str:
-    """Where the letter goes, if its recipient may read the notice now, has not, and still wants it; else empty."""
+    """Return the recipient's address if the notice is unread, may still be read, and is still wanted; else empty."""
     person = notice.recipient
     wanted = MailChoice.objects.filter(user=person, kind=notice.kind)
     readable = Notice.objects.shown_to(person).filter(Exists(wanted), pk=notice.pk, read=None)
@@ -173,8 +173,8 @@ def _send(notice: Notice, address: str, connection: BaseEmailBackend) -> None:
         notice.text,
         f"{site}{notice.get_absolute_url()}",
         f"You get this because you chose e-mails for when {notice.get_kind_display()}.",
-        f"No more of these: {off}",
-        f"All your choices: {site}{reverse('notice_settings')}",
+        f"Stop these e-mails: {off}",
+        f"All your settings: {site}{reverse('notice_settings')}",
     )
     EmailMessage(
         subject=f"[{settings.SITE_NAME}] {notice.title}"[:_LONGEST_SUBJECT],
@@ -184,7 +184,7 @@ def _send(notice: Notice, address: str, connection: BaseEmailBackend) -> None:
             "Auto-Submitted": "auto-generated",
             "List-Unsubscribe": f"<{off}>",
             "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
-            # The same each time that it is tried: mail programs show what came twice once.
+            # The same for each attempt: mail programs then show duplicates once.
             "Message-ID": f"<notice-{notice.pk}@{host}>",
         },
         connection=connection,

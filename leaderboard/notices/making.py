@@ -1,6 +1,6 @@
-"""Make notices of what happened. Each function may be called again and again: one notice comes of each occasion.
+"""Create notices of events. Each function may be called repeatedly: each event gets one notice.
 
-Receivers call them as things happen; the sweep calls :func:`catch_up`, which finds what a crash has lost.
+Signal receivers call them at once; the sweep calls :func:`catch_up`, which makes notices that a crash has lost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 KEPT: Final = timedelta(days=90)
 """Older notices are removed."""
 LOOKED_BACK: Final = timedelta(days=2)
-"""How far the sweep looks for news that were lost: well below :data:`KEPT`, so that nothing is told twice."""
+"""How far back the sweep looks for missed events: well below :data:`KEPT`, so that no notice is sent twice."""
 _BETWEEN_LOOKS: Final = timedelta(minutes=5)
 _UNFINISHED: Final = (WorkState.QUEUED, WorkState.RUNNING, WorkState.HELD)
 _KIND_OF_ACT: Final = {
@@ -49,25 +49,25 @@ _GOES_ON: Final = (Verb.RETRIED, Verb.RESUMED)
 
 
 def note_scored(submission: Submission) -> None:
-    """Tell its owner that a submission was scored."""
+    """Notify the owner that a submission was scored."""
     _store([_about(submission, NoticeKind.SCORED)])
 
 
 def note_judged(submission_id: int) -> None:
-    """Tell its owner that a submission was judged, once no verdict on it is still to come."""
+    """Notify the owner that a submission was judged, once all verdicts on it are decided."""
     _store([_about(each, NoticeKind.JUDGED) for each in _judged([submission_id])])
 
 
 def note_appeal(case: Case) -> None:
-    """Tell whoever appealed that the case with the appeal was closed."""
+    """Notify the appellant that the case with the appeal was closed."""
     _store(_decided_appeals([case.pk]))
 
 
 def catch_up() -> None:
-    """Make what was missed, tell what is held and who has answers to label; remove what is old; send letters."""
+    """Create missed notices, and those of held submissions and waiting reviews; remove old ones; queue e-mails."""
     since = timezone.now() - LOOKED_BACK
-    told = Notice.objects.filter(submission=OuterRef("pk"))
-    scored = Submission.objects.filter(~Exists(told.filter(kind=NoticeKind.SCORED)), scored_at__gte=since)
+    noticed = Notice.objects.filter(submission=OuterRef("pk"))
+    scored = Submission.objects.filter(~Exists(noticed.filter(kind=NoticeKind.SCORED)), scored_at__gte=since)
     newly = [_about(each, NoticeKind.SCORED) for each in scored]
     rated = Judgement.objects.filter(finished__gte=since).order_by()
     newly += [_about(each, NoticeKind.JUDGED) for each in _judged(rated.values("implementation__submission"))]
@@ -86,13 +86,13 @@ def _about(submission: Submission, kind: NoticeKind, key: str = "") -> Notice:
 
 
 def _judged(submissions: Iterable[int] | QuerySet[Any, Any]) -> list[Submission]:
-    """Those of ``submissions`` on which every judge that was asked has decided, and whose owner was not told yet."""
+    """Return the ``submissions`` whose verdicts are all decided, and whose owner has no notice of it yet."""
     verdicts = Judgement.objects.filter(implementation__submission=OuterRef("pk"))
-    told = Notice.objects.filter(submission=OuterRef("pk"), kind=NoticeKind.JUDGED)
+    noticed = Notice.objects.filter(submission=OuterRef("pk"), kind=NoticeKind.JUDGED)
     found = Submission.objects.filter(
         Exists(verdicts.filter(state=WorkState.DONE)),
         ~Exists(verdicts.filter(state__in=_UNFINISHED)),
-        ~Exists(told),
+        ~Exists(noticed),
         pk__in=submissions,
         state=SubmissionState.SCORED,
     )
@@ -107,15 +107,15 @@ def _decided_appeals(cases: Iterable[int] | QuerySet[Any, Any]) -> list[Notice]:
         kind=TriggerKind.APPEAL,
         raised_by__isnull=False,
     )
-    told = appeals.values_list("raised_by", "case", "case__implementation__submission")
+    decided = appeals.values_list("raised_by", "case", "case__implementation__submission")
     return [
         Notice(recipient_id=person, kind=NoticeKind.APPEAL, key=str(case), submission_id=submission, case_id=case)
-        for person, case, submission in told
+        for person, case, submission in decided
     ]
 
 
 def _held() -> list[Notice]:
-    """What is held now. Each time that it went on in between, it is told anew."""
+    """Make notices of held submissions, another one each time that a submission is held again."""
     held = list(Submission.objects.filter(state=SubmissionState.HELD))
     if not held:
         return []
@@ -124,15 +124,15 @@ def _held() -> list[Notice]:
     )
     rounds = dict(again.order_by().values_list("subject_id").annotate(Count("pk")))
     notices = [_about(each, NoticeKind.HELD, f"{each.pk}:{rounds.get(str(each.pk), 0)}") for each in held]
-    told = Notice.objects.filter(kind=NoticeKind.HELD, submission__in=held).values_list("recipient", "key")
-    known = set(told)
+    noticed = Notice.objects.filter(kind=NoticeKind.HELD, submission__in=held).values_list("recipient", "key")
+    known = set(noticed)
     return [each for each in notices if (each.recipient_id, each.key) not in known]
 
 
 def _acts(since: datetime) -> list[Notice]:
-    """What the site or a maintainer has done to a submission since: one notice for its owner for each act.
+    """Make a notice for the owner for each action of the site or a maintainer on a submission.
 
-    Of a run that is held, :func:`_held` makes it.
+    Notices of held runs are made by :func:`_held`.
     """
     events = AuditEvent.objects.filter(subject_kind="submission", verb__in=_KIND_OF_ACT, created__gte=since).order_by(
         "pk"
@@ -156,16 +156,16 @@ def _acts(since: datetime) -> list[Notice]:
 
 
 def _waiting_reviews() -> list[Notice]:
-    """One for each reviewer who has something to label, unless one is unread or was made within a day.
+    """Make a notice for each annotator with answers to label, unless one is unread or was made within a day.
 
-    One that is unread and not true any more counts as read.
+    Unread notices that are no longer true are marked as read.
     """
     now = timezone.now()
-    told = Notice.objects.filter(kind=NoticeKind.REVIEW)
-    recent = set(told.filter(Q(read=None) | Q(made__gt=now - timedelta(days=1))).values_list("recipient", flat=True))
+    sent = Notice.objects.filter(kind=NoticeKind.REVIEW)
+    recent = set(sent.filter(Q(read=None) | Q(made__gt=now - timedelta(days=1))).values_list("recipient", flat=True))
     reviewers = Reviewer.objects.filter(active=True, user__is_active=True).select_related("user")
     busy = {each.user_id for each in reviewers if each.user_id and _has_work(each)}
-    mark_read(told.exclude(recipient__in=busy))
+    mark_read(sent.exclude(recipient__in=busy))
     return [
         Notice(recipient_id=person, kind=NoticeKind.REVIEW, key=now.date().isoformat())
         for person in sorted(busy - recent)
@@ -173,12 +173,12 @@ def _waiting_reviews() -> list[Notice]:
 
 
 def _has_work(reviewer: Reviewer) -> bool:
-    """Whether something waits that this reviewer could take now."""
+    """Return whether there is an item that this annotator could take now."""
     return any(claimable(reviewer, role).exists() for role in Role) and not missing_steps(reviewer)
 
 
 def _store(notices: Collection[Notice]) -> None:
-    """Store those that are new; letters about them are due for whoever wants them."""
+    """Store new notices; e-mails about them are due to recipients who want them."""
     if not notices:
         return
     now = timezone.now()

@@ -1,4 +1,4 @@
-"""Reading notices: how many are unread, the list, and marking them as read."""
+"""Count, list and mark notices as read."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 
 def unread(user: User | AnonymousUser) -> int:
-    """How many notices ``user`` has not read. One query, none for strangers."""
+    """Count the unread notices of ``user``. One query, none for anonymous users."""
     return Notice.objects.shown_to(user).filter(read=None).count() if isinstance(user, User) else 0
 
 
 def listed(user: User) -> NoticeQuerySet:
-    """The notices that ``user`` may read, newest first, with all that their sentences name."""
+    """List the notices that ``user`` may read, newest first, with what their sentences name."""
     return Notice.objects.shown_to(user).named()
 
 
 def mark_read(notices: NoticeQuerySet) -> int:
-    """Mark those of ``notices`` as read that are not; return how many. Letters about them are not sent any more."""
+    """Mark the unread ``notices`` as read and return how many; e-mails about them are no longer sent."""
     return notices.filter(read=None).update(read=timezone.now(), mail_due=None)
 
 
 def leads_to(notice: Notice) -> str:
-    """The page that a notice is about."""
+    """Return the address of the page that a notice is about."""
     if notice.kind == NoticeKind.REVIEW or notice.submission is None:
         return reverse("reviews")
     if notice.case is not None:

@@ -1,1 +1,1 @@
-"""Give results away: snapshots, files of all answers, pictures, and the client."""
+"""Share results: snapshots, files of all answers, pictures, and the client."""

@@ -38,7 +38,7 @@ def records(scores: Sequence[float]) -> list[float]:
 
 
 def widest_interval(counted: Sequence[int]) -> tuple[str, ...]:
-    """Word how wide a Wilson interval can be with the number of tasks that most rows count; empty without rows.
+    """Describe how wide a Wilson interval can be with the number of tasks that most rows count; empty without rows.
 
     It is widest if half of the tasks pass.
     """

@@ -163,7 +163,7 @@ def _in_order(fitted: Any, names: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def _separated(design: Any, passed: Any) -> bool:
-    """Check whether some combination of the predictors separates all passes from all failures (K. Konis 2007).
+    """Return whether some combination of the predictors separates all passes from all failures (K. Konis 2007).
 
     If so, the largest sum of correct margins, over bounded coefficients without a wrong margin, is above 0.
     """
@@ -173,7 +173,7 @@ def _separated(design: Any, passed: Any) -> bool:
 
 
 def _uniform(data: pd.DataFrame, models: Sequence[str]) -> str:
-    """Word which models passed everything or nothing, the usual reason for separation."""
+    """Describe which models passed everything or nothing, the usual reason for separation."""
     shares = data.groupby("model")["passed"].mean()
     found = [
         f"{models[int(code[1:])]} passes {'everything' if share else 'nothing'}"

@@ -237,7 +237,7 @@ class TestErrorsOfForm:
     def test_no_paper_and_no_folder(self, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
         assert fatal(read_suite(tmp_path / "empty")) == [
-            "empty: holds no paper: each lies in a folder of its own with an info.json"
+            "empty: has no papers: each must be in its own folder with an info.json"
         ]
         nowhere = tmp_path / "nowhere"
         assert fatal(read_suite(nowhere)) == [f"{nowhere}: there is no such folder"]

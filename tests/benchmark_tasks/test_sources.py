@@ -90,7 +90,7 @@ def test_what_is_no_source(tmp_path: Path) -> None:
     put(tmp_path / "fresh/README.md", "no papers")
     git(tmp_path / "fresh", "add", "README.md")
     git(tmp_path / "fresh", "commit", "--quiet", "--message", "one")
-    where = f"{empty} holds no paper: each lies in a folder of its own with an info.json"
+    where = f"{empty} has no papers: each must be in its own folder with an info.json"
     assert refused("empty", empty) == where
     assert refused("nowhere", tmp_path / "nowhere") == (
         "nowhere is neither a folder nor a git address such as https://HOST/OWNER/NAME"

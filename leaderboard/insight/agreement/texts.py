@@ -1,4 +1,4 @@
-"""Word and format the statistics of raters, for the page and the command."""
+"""Describe and format the statistics of raters, for the page and the command."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def rate_lines(result: JudgeTrust) -> list[Line]:
 
 
 def sampling_sentence(result: JudgeTrust) -> str:
-    """Word how many randomly audited answers the correction is based on."""
+    """Describe how many randomly audited answers the correction is based on."""
     waiting = f", {result.waiting} more are not closed yet" if result.waiting else ""
     return f"{result.sampled} of {result.population} judged answers were audited at random and closed{waiting}."
 

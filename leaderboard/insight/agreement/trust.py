@@ -208,7 +208,7 @@ def _zeros_and_ones(values: Sequence[int], name: str) -> Array:
 
 
 def _too_few(labelled: Array, unlabelled: Array) -> str:
-    """Word why the rate cannot be corrected; empty if it can."""
+    """Explain why the rate cannot be corrected; empty if it can."""
     if labelled.size < LEAST_LABELS:
         return f"too few randomly sampled labels ({labelled.size} of at least {LEAST_LABELS})"
     return "" if unlabelled.size else "undefined: every item has a label, so there is nothing to correct"

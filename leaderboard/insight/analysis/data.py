@@ -248,8 +248,8 @@ def _percent(rate: float | None) -> float | None:
 
 
 def _percentages(labels: Mapping[str, RaterLabels] | None, rater: str) -> tuple[float, float, float] | None:
-    said = (labels or {}).get(rater)
-    if said is None:
+    stored = (labels or {}).get(rater)
+    if stored is None:
         return None
-    percent = said["percent"]
+    percent = stored["percent"]
     return percent["CC"], percent["LC"], percent["LI"]

@@ -102,20 +102,20 @@ def _measured(version: SuiteVersion) -> list[TaskCount]:
     """Count the results of each answer's newest test run, as on the board: weak tests do not count."""
     entries = ranked_entries(version).filter(inputs=Inputs.FULL)
     answers = with_labels(answers_of(entries, ""), [TESTS], entries)
-    said = answers.order_by().values_list("revision__task__slug", "submission__system__backbone", TESTS.column)
-    return _task_counts(version, said.annotate(number=Count("pk")))
+    outcomes = answers.order_by().values_list("revision__task__slug", "submission__system__backbone", TESTS.column)
+    return _task_counts(version, outcomes.annotate(number=Count("pk")))
 
 
 def _reported(version: SuiteVersion) -> list[TaskCount]:
     entries = ranked_entries(version).filter(inputs=Inputs.FULL)
-    said = with_reported_labels(results_of(entries, "")).order_by()
+    outcomes = with_reported_labels(results_of(entries, "")).order_by()
     columns = ("task__slug", "run__system__backbone", REPORTED_TESTS.column)
-    return _task_counts(version, said.values_list(*columns).annotate(number=Count("pk")))
+    return _task_counts(version, outcomes.values_list(*columns).annotate(number=Count("pk")))
 
 
-def _task_counts(version: SuiteVersion, said: Iterable[tuple[str, str, str | None, int]]) -> list[TaskCount]:
+def _task_counts(version: SuiteVersion, outcomes: Iterable[tuple[str, str, str | None, int]]) -> list[TaskCount]:
     counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
-    for task, model, label, number in said:
+    for task, model, label, number in outcomes:
         if label is not None:
             counts[task, model][label != "CC"] += number
     revisions = TaskRevision.objects.filter(suite_versions=version)

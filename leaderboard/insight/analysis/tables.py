@@ -279,12 +279,12 @@ def _share(passed: tuple[float, int] | None) -> float | None:
 
 
 def _drawn(known: int) -> tuple[str, ...]:
-    """Word how much of a long table the chart shows."""
+    """Describe how much of a long table the chart shows."""
     return (f"The chart shows the first {charts.MOST_ROWS} of {known}.",) if known > charts.MOST_ROWS else ()
 
 
 def _differences(results: SuiteResults, every: Sequence[ScoreRow]) -> tuple[str, ...]:
-    """Word where the stored reported results and the paper's tables differ at the printed precision."""
+    """Describe where the stored reported results and the paper's tables differ at the printed precision."""
     printed, found = results.printed, []
     for row in results.with_labels([row for row in every if row.run in printed]):
         ours = {"tests": row.tests}

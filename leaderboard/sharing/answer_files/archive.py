@@ -1,4 +1,4 @@
-"""Write the file of a suite's public answers, keep the newest, and say when it is old or must not be shown."""
+"""Write the file of a suite's public answers, keep the newest, and detect a stale file or one that must be withheld."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LEAST_PAUSE: Final = timedelta(minutes=10)
-"""Of many changes in a row, not each one is worth a file of its own."""
+"""Least time between two files, so that not each of many changes causes one."""
 SECONDS: Final = 3600
 FOLDER: Final = "answers"
 _ROWS_AT_ONCE: Final = 500
@@ -42,7 +42,7 @@ _BOARDS: Final = [
 
 
 def current(suite: Suite) -> AnswersFile | None:
-    """The file of ``suite``, unless something in it was hidden or withdrawn since it was written. Two queries."""
+    """Return the file of ``suite``, unless a row in it is no longer public. Two queries."""
     found = AnswersFile.objects.filter(suite=suite).first()
     return found if found and set(found.entries) <= _visible(suite) else None
 
@@ -63,8 +63,8 @@ def push_stale() -> int:
 
 
 def write_answers(suite: Suite) -> AnswersFile:
-    """Write the file of ``suite`` and put it in place of the one before. Whoever is reading that reads on."""
-    # Before anything is read: what changes meanwhile makes the file old, and not wrong.
+    """Write the file of ``suite`` and replace the previous one; downloads of that one under way can finish."""
+    # Before anything is read: a change in the meantime makes the file stale, not wrong.
     changed, entries = changes_of(suite.slug) or 0, _visible(suite)
     folder = Path(settings.MEDIA_ROOT) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ def _visible(suite: Suite) -> set[int]:
 
 
 def _write(path: Path, suite: Suite, entries: set[int]) -> int:
-    """Write the archive; how many lines of answers it has."""
+    """Write the archive and return its number of answers."""
     site = settings.ENVIRONMENT.site_address
     count = 0
     with zipfile.ZipFile(path, "x") as archive:

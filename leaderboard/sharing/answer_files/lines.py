@@ -1,4 +1,4 @@
-"""The lines of ``answers.jsonl``: what pages show everybody of each answer, read in parts to save memory."""
+"""Make the lines of ``answers.jsonl``: the public data of each answer, read in parts to save memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from submissions.models import System
 
 AT_ONCE: Final = 100
-"""Answers that are in memory together: each may hold a megabyte."""
+"""Number of answers in memory at once: each may have a megabyte."""
 _SOURCES: Final = {
     Source.ENDPOINT.value: "run and evaluated by this site",
     Source.BUNDLE.value: "self-declared bundle, evaluated here",
@@ -38,7 +38,7 @@ _SOURCES: Final = {
 
 
 def measured_lines(suite: Suite, entries: Collection[int], site: str) -> Iterator[dict[str, Any]]:
-    """A line for each answer of the submissions of ``entries``, in the order of their numbers."""
+    """Yield a line for each answer of the submissions of ``entries``, in the order of their numbers."""
     judge = shown_judge(suite.pk)
     ids = (
         Implementation.objects.filter(submission__entry__in=visible_entries().filter(suite_version__suite=suite))
@@ -120,7 +120,7 @@ def _of_system(system: System) -> dict[str, Any]:
 
 
 def _of_code(answer: Implementation) -> dict[str, Any]:
-    """As on the answer's page: nothing without a licence, and without an answer that applies only why."""
+    """Return code as on the answer's page: none without a licence, and only the error if the answer does not apply."""
     licence = answer.submission.code_licence
     shown = bool(licence and answer.attempted)
     applies = shown and not answer.answer_error
@@ -171,16 +171,16 @@ def _of_usage(answer: Implementation) -> dict[str, Any]:
     return {name: answer.usage.get(stored) for name, stored in _USAGE.items()}
 
 
-def _of_judge(said: Judgement | None, judge: JudgeConfig | None) -> dict[str, Any]:
-    if said is None or judge is None:
+def _of_judge(verdict: Judgement | None, judge: JudgeConfig | None) -> dict[str, Any]:
+    if verdict is None or judge is None:
         return dict.fromkeys(_JUDGE)
     return {
         "judge": judge.slug,
         "judge_model": judge.model,
         "judge_digest": judge.digest,
-        "judge_input_digest": said.input_digest or None,
-        "judge_paper_digest": said.paper_hash or None,
-        "judge_label": said.label or "abstained",
+        "judge_input_digest": verdict.input_digest or None,
+        "judge_paper_digest": verdict.paper_hash or None,
+        "judge_label": verdict.label or "abstained",
     }
 
 
@@ -198,7 +198,7 @@ def _of_labels(final: FinalLabel | None, *, in_review: bool) -> dict[str, Any]:
 
 
 def reported_lines(suite: Suite, entries: Collection[int], site: str) -> Iterator[dict[str, Any]]:
-    """A line for each task of the reported runs of ``entries``."""
+    """Yield a line for each task of the reported runs of ``entries``."""
     rows = (
         visible_entries().filter(suite_version__suite=suite, reported_run__isnull=False).order_by("reported_run__slug")
     )

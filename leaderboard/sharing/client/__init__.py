@@ -1,1 +1,1 @@
-"""The client, one file that people download."""
+"""The command-line client, one file to download."""

@@ -3,24 +3,24 @@
 
   kit       download a suite's task kit
   validate  have a bundle checked, without submitting it
-  submit    have a bundle checked, and submitted if nothing is wrong with it
-  status    say how far a submission is; --watch follows it to its end
+  submit    have a bundle checked, and submitted if it has no errors
+  status    print the state of a submission; --watch follows it to its end
   results   print every answer's outcome and labels
 
-The address of the site stands below if you have downloaded this file there; else give --site or LMR_BOARD_SITE.
-A token is made on your account's page (scopes: read, submit). Put it into the variable LMR_BOARD_TOKEN, or into a file
-that only you can read: ~/.config/lmr-board/token, or the one that LMR_BOARD_TOKEN_FILE names. It is never taken from
-the command line, where other users of the machine and logs would see it.
+The site's address is set below if you downloaded this file from it; otherwise give --site or LMR_BOARD_SITE.
+Create a token on your account's page (scopes: read, submit). Put it into the variable LMR_BOARD_TOKEN, or into a file
+that only you can read: ~/.config/lmr-board/token, or the one that LMR_BOARD_TOKEN_FILE names. The command line does
+not accept it, since other users of the machine and logs would see it.
 
 Exit codes, for workflows:
   0  done; with status and results: the submission is scored
   1  no: the bundle is refused, an answer does not apply, the submission was held or cancelled, or too few tests passed
   2  the command line is wrong
-  3  the token is missing, wrong, ended, or lacks a scope
+  3  the token is missing, wrong, expired, or lacks a scope
   4  there is no such suite, upload or submission, or you may not see it
   5  a quota or the limit on requests is used up
-  6  the site cannot be reached, or has an error of its own
-  7  not ended within --timeout; the site goes on with it
+  6  the site cannot be reached, or has an internal error
+  7  not finished within --timeout; the site continues
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ DESCRIBING = (
 )
 
 
-# What an answer of another form, or one that is nested too deeply, raises where it is read.
+# Exceptions of reading a response of an unexpected form, or one that is nested too deeply.
 UNREADABLE = (http.client.HTTPException, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 class Failure(Exception):  # noqa: N818 - what ends the program need not be an error
-    """Ends the program with a sentence and an exit code."""
+    """Raised to end the program with a message and an exit code."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -85,19 +85,19 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(options.command(Site(site_address(options), token()), options))
     except Failure as failure:
-        say(f"lmr_board: {failure}")
+        notify(f"lmr_board: {failure}")
         return failure.code
     except UNREADABLE as error:
         reason = f"{type(error).__name__}: {error}"
-        say(f"lmr_board: the answer cannot be read ({reason}). Is this the address of an LMR-Board?")
+        notify(f"lmr_board: the response cannot be read ({reason}). Is this the address of an LMR-Board?")
         return SITE_ERROR
     except KeyboardInterrupt:
-        say("lmr_board: stopped by you; what was submitted goes on at the site.")
+        notify("lmr_board: stopped by you; the site continues with what was submitted.")
         return 130
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     summary, _, details = (__doc__ or "").partition("\n\n")
     shape = argparse.RawDescriptionHelpFormatter
     top = argparse.ArgumentParser(prog="lmr_board.py", description=summary, epilog=details, formatter_class=shape)
@@ -119,7 +119,7 @@ def parser() -> argparse.ArgumentParser:
     checking, sending = command(validate, waits=True), command(submit, waits=True)
     for each in (checking, sending):
         each.add_argument("bundle", type=Path, help="a .zip, .tar.gz, .jsonl or .json file, or a folder to pack")
-        about = each.add_argument_group("for predictions and output trees, which carry no submission.json")
+        about = each.add_argument_group("for predictions and output trees, which have no submission.json")
         for field in DESCRIBING:
             about.add_argument(f"--{field.replace('_', '-')}", default="")
         about.add_argument("--link", action="append", default=[], help="may be given several times")
@@ -138,7 +138,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def site_address(options: argparse.Namespace) -> str:
-    """The board's address. A token is sent over HTTPS only, or to this machine."""
+    """Return the board's address: an HTTPS one, or one of this machine, since a token is sent to it."""
     address = (options.site or os.environ.get("LMR_BOARD_SITE") or SITE).rstrip("/")
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -149,7 +149,7 @@ def site_address(options: argparse.Namespace) -> str:
 
 
 def token() -> str:
-    """The token, from the environment or a file that only its owner can read; empty where there is none."""
+    """Return the token from the environment or from a file that only its owner can read; empty if there is none."""
     given = os.environ.get("LMR_BOARD_TOKEN", "").strip()
     if given:
         return given
@@ -169,19 +169,19 @@ def token() -> str:
 
 
 def proxies() -> dict[str, str]:
-    """The proxies of the environment, but none for plain HTTP: it would read the token."""
+    """Return the proxies of the environment, except for plain HTTP: such a proxy would read the token."""
     return {scheme: address for scheme, address in urllib.request.getproxies().items() if scheme != "http"}
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A token goes to the site that was named, and nowhere else."""
+    """Follows no redirects: a token is sent to the given site only."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Follow none."""
+        """Refuse the redirect."""
 
 
 class Body:
-    """A file in a multipart form, read piece by piece, so that it never lies in memory whole."""
+    """A file in a multipart form, read in pieces, so that it is never in memory as a whole."""
 
     def __init__(self, file: IO[bytes], name: str, fields: dict[str, str]) -> None:
         self.boundary = uuid.uuid4().hex
@@ -196,7 +196,7 @@ class Body:
         return f"--{self.boundary}\r\nContent-Disposition: form-data; {disposition}\r\n{more}\r\n"
 
     def read(self, size: int = PIECE) -> bytes:
-        """The next piece."""
+        """Return the next piece."""
         if self._head:
             piece, self._head = self._head, b""
         else:
@@ -209,19 +209,19 @@ class Body:
 
 
 class Site:
-    """The board's API. Waits and tries again where the site asks for it; problems become failures."""
+    """The board's API. Retries when the site requests it; problems are raised as failures."""
 
     def __init__(self, address: str, secret: str) -> None:
         self.address, self._secret = address, secret
         self._opener = urllib.request.build_opener(NoRedirects, urllib.request.ProxyHandler(proxies()))
 
     def get(self, path: str, **query: Any) -> Any:
-        """What is at an address."""
+        """Return the JSON value at an address."""
         with self.open("GET", path + (f"?{urlencode(query)}" if query else "")) as response:
             return read_json(response)
 
     def post(self, path: str, data: dict[str, Any]) -> Any:
-        """The answer to an act."""
+        """Post ``data`` and return the JSON value of the response."""
         with self.open("POST", path, data=json.dumps(data).encode()) as response:
             return read_json(response)
 
@@ -230,25 +230,25 @@ class Site:
         self.open("DELETE", path).close()
 
     def upload(self, file: Path, fields: dict[str, str]) -> Any:
-        """Send a file, whole again where it has to be sent again."""
-        # A wrong token is told before a hundred megabytes were sent for nothing.
+        """Send a file; a retry sends all of it again."""
+        # A wrong token is reported before a hundred megabytes are sent.
         self.get("/me")
         with self.open("POST", "/uploads", file=file, fields=fields) as response:
             return read_json(response)
 
     def open(self, method: str, path: str, **sent: Any) -> Any:
-        """The response of an address, to be closed. Raises Failure."""
+        """Return the response of an address, to be closed by the caller. Raises Failure."""
         for attempt in range(1, TRIES + 1):
             try:
                 return self._once(method, path, **sent)
-            except urllib.error.HTTPError as error:  # noqa: PERF203 - what is tried again is slow by itself
+            except urllib.error.HTTPError as error:  # noqa: PERF203 - a request takes far longer
                 wait = retry_after(error)
                 if wait is None or attempt == TRIES:
                     raise failure(error) from None
-                say(f"the site asks to wait {wait} s")
+                notify(f"the site requests a wait of {wait} s")
                 time.sleep(wait)
             except (urllib.error.URLError, OSError) as error:
-                # An act may have arrived although its answer did not: it is not sent again.
+                # The site may have received a request whose response was lost: only GET is sent again.
                 if method != "GET" or attempt == TRIES:
                     reason = getattr(error, "reason", error)
                     raise Failure(f"{self.address} cannot be reached: {reason}", SITE_ERROR) from None
@@ -274,23 +274,23 @@ class Site:
 
 
 def read_json(response: IO[bytes]) -> Any:
-    """The JSON value of a response. Raises Failure where it is larger than any that a site sends."""
+    """Return the JSON value of a response. Raises Failure if it is larger than any that a site sends."""
     data = response.read(LARGEST_ANSWER + 1)
     if len(data) > LARGEST_ANSWER:
-        raise Failure("the site's answer is larger than 64 MB", SITE_ERROR)
+        raise Failure("the site's response is larger than 64 MB", SITE_ERROR)
     return json.loads(data)
 
 
 def retry_after(error: urllib.error.HTTPError) -> int | None:
-    """How long the site asks to wait; None where it does not, or for longer than anybody waits."""
-    asked = str(error.headers.get("Retry-After", ""))
-    if error.code not in (429, 503) or not asked.isdigit() or int(asked) > LONGEST_WAIT:
+    """Return the seconds that the site requests to wait; None if it does not, or if they are too many."""
+    seconds = str(error.headers.get("Retry-After", ""))
+    if error.code not in (429, 503) or not seconds.isdigit() or int(seconds) > LONGEST_WAIT:
         return None
-    return max(1, int(asked))
+    return max(1, int(seconds))
 
 
 def failure(error: urllib.error.HTTPError) -> Failure:
-    """A problem of the API as a sentence and an exit code."""
+    """Convert a problem of the API to a message and an exit code."""
     codes = {401: TOKEN, 403: TOKEN, 404: NOT_THERE, 429: LIMIT}
     code = codes.get(error.code, SITE_ERROR if error.code >= 500 or error.code < 400 else NO)
     try:
@@ -302,11 +302,11 @@ def failure(error: urllib.error.HTTPError) -> Failure:
     except (*UNREADABLE, OSError):
         moved = error.headers.get("Location", "")
         more = f": it has moved to {moved}" if moved else ""
-        return Failure(f"the site answers {error.code} {error.reason}{more}. Is its address right?", code)
+        return Failure(f"the site responds {error.code} {error.reason}{more}. Is its address right?", code)
 
 
-def say(text: str) -> None:
-    """Something for people, beside what is printed for programs."""
+def notify(text: str) -> None:
+    """Print a message for people on standard error; standard output is for results."""
     clear()
     print(visible(text), file=sys.stderr, flush=True)
 
@@ -317,7 +317,7 @@ def show(text: str) -> None:
 
 
 def visible(text: str) -> str:
-    """``text`` with control characters as escapes: what a site sends must not steer a terminal."""
+    """Escape control characters in ``text``: a site's texts must not control the terminal."""
     hidden = ("Cc", "Cf", "Cs", "Zl", "Zp")
     return "".join(c if c in "\n\t" or unicodedata.category(c) not in hidden else ascii(c)[1:-1] for c in text)
 
@@ -326,7 +326,7 @@ _drawn = ""
 
 
 def bar(what: str, done: int, total: int, more: str) -> None:
-    """A progress bar; without a terminal one line each time that something has changed."""
+    """Draw a progress bar; without a terminal, print one line for each change."""
     global _drawn
     share = done / total if total else 0.0
     filled = round(30 * share)
@@ -341,7 +341,7 @@ def bar(what: str, done: int, total: int, more: str) -> None:
 
 
 def clear() -> None:
-    """End the line of a bar."""
+    """End the line of a progress bar."""
     global _drawn
     if _drawn and sys.stderr.isatty():
         print(file=sys.stderr)
@@ -368,7 +368,7 @@ def kit(site: Site, options: argparse.Namespace) -> int:
                 download(response, file)
             complete = True
         except OSError as error:
-            raise Failure(f"the download broke off: {error.strerror or error}; try again", SITE_ERROR) from None
+            raise Failure(f"the download was interrupted: {error.strerror or error}; try again", SITE_ERROR) from None
         finally:
             if not complete:
                 target.unlink()
@@ -378,23 +378,23 @@ def kit(site: Site, options: argparse.Namespace) -> int:
 
 
 def plain_name(suggested: str) -> str:
-    """The last part of a file name that a site suggests, neither hidden nor like an option; may be empty."""
+    """Return the last part of a file name that a site suggests, neither hidden nor like an option; may be empty."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[/\\]", suggested)[-1]).lstrip(".-")
 
 
 def download(response: Any, file: IO[bytes]) -> None:
-    """Write a response into ``file``. Raises Failure where it ends too early."""
+    """Write a response into ``file``. Raises Failure if it ends too early."""
     total, done = int(response.headers.get("Content-Length") or 0), 0
     while piece := response.read(PIECE):
         done += len(piece)
         file.write(piece)
         bar("kit", done, total, "")
     if total and done != total:
-        raise Failure("the download broke off; try again", SITE_ERROR)
+        raise Failure("the download was interrupted; try again", SITE_ERROR)
 
 
 def validate(site: Site, options: argparse.Namespace) -> int:
-    """Have a bundle checked, without submitting it; nothing stays on the site."""
+    """Have a bundle checked, without submitting it; the site keeps nothing of it."""
     upload = checked(site, options)
     site.delete(f"/uploads/{upload['id']}")
     report(upload, options)
@@ -402,16 +402,18 @@ def validate(site: Site, options: argparse.Namespace) -> int:
 
 
 def submit(site: Site, options: argparse.Namespace) -> int:
-    """Have a bundle checked, and submitted if nothing is wrong with it."""
+    """Have a bundle checked, and submitted if it has no errors."""
     upload = checked(site, options)
     if not upload["acceptable"] or (bad_answers(upload) and not options.anyway):
         site.delete(f"/uploads/{upload['id']}")
         report(upload, options)
         if upload["acceptable"]:
-            say("Nothing was submitted: mend these answers, or submit them with --anyway; they count as failed.")
+            notify("Nothing was submitted: correct these answers, or submit them with --anyway; they count as failed.")
         return NO
     made = site.post(f"/uploads/{upload['id']}/submit", {"publish_licence": options.publish})
-    say(f"{'submitted' if made['created'] else 'the same answers were submitted before'}: {site.address}{made['page']}")
+    notify(
+        f"{'submitted' if made['created'] else 'the same answers were submitted before'}: {site.address}{made['page']}"
+    )
     options.submission = made["submission"]
     if options.watch:
         return status(site, options)
@@ -431,13 +433,13 @@ def checked(site: Site, options: argparse.Namespace) -> Any:
 
 
 def until(look: Callable[[], Any], ended: Callable[[Any], bool], seconds: float, what: str) -> Any:
-    """Look again and again, less often with time, until it has ended. Raises Failure when the time is over."""
+    """Poll, with growing pauses, until it has ended. Raises Failure after ``seconds``."""
     deadline, pause = time.monotonic() + seconds, 0.5
     while not ended(now := look()):
         left = deadline - time.monotonic()
         if left <= 0:
             clear()
-            raise Failure(f"{what} has not ended within {seconds:g} s; the site goes on with it", TIMEOUT)
+            raise Failure(f"{what} has not ended within {seconds:g} s; the site continues with it", TIMEOUT)
         time.sleep(min(pause, left))
         pause = min(1.3 * pause, 10)
     clear()
@@ -445,12 +447,12 @@ def until(look: Callable[[], Any], ended: Callable[[Any], bool], seconds: float,
 
 
 def bad_answers(upload: Any) -> int:
-    """How many answers do not apply to the masked repository."""
+    """Count the answers that do not apply to the masked repository."""
     return sum(not answer["applies"] for answer in upload["answers"])
 
 
 def report(upload: Any, options: argparse.Namespace) -> None:
-    """What was found in a bundle, one line a problem."""
+    """Print the problems found in a bundle, one per line."""
     if options.json:
         print(json.dumps(upload))
         return
@@ -467,7 +469,7 @@ def report(upload: Any, options: argparse.Namespace) -> None:
 
 @contextmanager
 def packed(path: Path) -> Iterator[Path]:
-    """The file itself; a folder as a zip file without links, caches and files that are too long to be code."""
+    """Yield the file itself, or a folder as a zip file without links, caches and files that are too long to be code."""
     if path.is_file():
         yield path
         return
@@ -486,7 +488,7 @@ def packed(path: Path) -> Iterator[Path]:
 
 
 def status(site: Site, options: argparse.Namespace) -> int:
-    """Say how far a submission is."""
+    """Print the state of a submission."""
 
     def look() -> Any:
         now = site.get(f"/submissions/{options.submission}")
@@ -505,7 +507,7 @@ def status(site: Site, options: argparse.Namespace) -> int:
 
 
 def in_words(shown: Any) -> str:
-    """A submission in one line."""
+    """Describe a submission in one line."""
     done, tests = shown["progress"], shown["tests"]
     line = f"submission {shown['id']} ({shown['system']['name']} on {shown['suite']}): {shown['state']}"
     if tests:
@@ -534,17 +536,17 @@ def results(site: Site, options: argparse.Namespace) -> int:
             show(f"{answer['task'] + trial:<40} {answer['state']:<22} {', '.join(labels)}".rstrip())
         show(in_words(shown))
     if shown["state"] != "scored":
-        say(f"submission {shown['id']} is {shown['state']}: these results are not final")
+        notify(f"submission {shown['id']} is {shown['state']}: these results are not final")
         return NO
     percent = shown["tests"]["percent"] if shown["tests"] else 0.0
     if options.fail_under is not None and percent < options.fail_under:
-        say(f"{percent:.1f} % of the tests passed, fewer than {options.fail_under:g} %")
+        notify(f"{percent:.1f} % of the tests passed, fewer than {options.fail_under:g} %")
         return NO
     return 0
 
 
 def every(site: Site, path: str) -> list[Any]:
-    """All items of a list that comes in pages. Raises Failure where it does not end."""
+    """Return all items of a list that comes in pages. Raises Failure if it does not end."""
     items: list[Any] = []
     for page in range(1, MOST_PAGES + 1):
         part = site.get(path, page=page, size=100)
@@ -557,7 +559,7 @@ def every(site: Site, path: str) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value of a table. A text that a spreadsheet would take for a formula is marked as text."""
+    """Return a value for a table; a text that a spreadsheet would take for a formula is marked as text."""
     if not isinstance(value, str):
         return value
     return f"'{visible(value)}" if value[:1] in ("=", "+", "-", "@", "\t") else visible(value)

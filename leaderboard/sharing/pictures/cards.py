@@ -1,4 +1,4 @@
-"""What the pictures of pages show, as plain values: the bars, the words and where each stands."""
+"""Lay out the preview pictures of pages as plain values: bars and texts with their positions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_HEIGHT: Final = 62
 class Bar:
     """A row: the share of tests that pass, with its interval, as pixels from the left; ``y`` is its middle.
 
-    ``at`` is None where the share is hidden from the viewer: ``value`` says so.
+    ``at`` is None if the share is hidden from the viewer; ``value`` then says that it is hidden.
     """
 
     y: int
@@ -43,7 +43,7 @@ class Bar:
 
     @property
     def width(self) -> float:
-        """Of the interval."""
+        """The width of the interval."""
         return 0 if self.low is None or self.high is None else self.high - self.low
 
 
@@ -61,9 +61,9 @@ class Card:
 def card(
     *, title: str, subtitle: str, rows: Sequence[tuple[str, str, BoardRow]], footer: str, sentence: str = ""
 ) -> Card:
-    """``rows`` are (name, what stands below it, the row); those without unit tests have no bar.
+    """Lay out a card. ``rows`` are (name, text below it, the row); those without unit tests have no bar.
 
-    A row that the viewer labels has its name, and says that it is hidden.
+    A row that the viewer is labelling has its name, and is shown as hidden.
     """
     shown = [(name, note, row) for name, note, row in rows if row.tests or row.closed][:MOST_BARS]
     lines = [_cut(line, _LONGEST_LINE + 1) for line in wrap(sentence, _LONGEST_LINE)]
@@ -82,7 +82,7 @@ def card(
 
 
 def board_card(title: str, rows: Sequence[BoardRow], *, number: int, tasks: int, subtitle: str = "") -> Card:
-    """The best rows of a board."""
+    """Lay out the best rows of a board."""
     systems = f"{number} row{'s' if number != 1 else ''} on {tasks} task{'s' if tasks != 1 else ''}"
     return card(
         title=title,
@@ -93,19 +93,19 @@ def board_card(title: str, rows: Sequence[BoardRow], *, number: int, tasks: int,
 
 
 def system_card(name: str, facts: str, runs: Sequence[tuple[str, BoardRow]]) -> Card:
-    """One system's rows, by the suites' titles."""
-    told = [f"{suite}: {_standing(row)}" for suite, row in runs if row.tests]
+    """Lay out one system's rows, with the suites' titles."""
+    standings = [f"{suite}: {_standing(row)}" for suite, row in runs if row.tests]
     return card(
         title=name,
         subtitle=facts or "Unit tests passed, in per cent",
         rows=[(suite, _given(row), row) for suite, row in runs],
-        sentence=". ".join(told[:2]),
+        sentence=". ".join(standings[:2]),
         footer="Unit tests passed, in per cent, with 95 % intervals.",
     )
 
 
 def compare_card(suite: str, rows: Sequence[BoardRow], pairs: Sequence[Compared]) -> Card:
-    """Two to four rows, and of the first two what tells them apart."""
+    """Lay out two to four rows, with the difference of the first two."""
     (first, *more) = pairs
     pair = first.pair
     found = ""
@@ -123,12 +123,12 @@ def compare_card(suite: str, rows: Sequence[BoardRow], pairs: Sequence[Compared]
 
 
 def _given(row: BoardRow) -> str:
-    """What the system was given, unless that was everything."""
+    """Return the system's inputs, empty for full inputs."""
     return "" if row.inputs == Inputs.FULL else row.inputs_word
 
 
 def _standing(row: BoardRow) -> str:
-    """Rank band and tasks in words."""
+    """Describe rank band and passed tasks."""
     assert row.tests is not None  # noqa: S101 - as in _bar
     passed = f"{row.tests.passed:g} of {row.tests.tasks} tasks pass"
     if row.rank is None:

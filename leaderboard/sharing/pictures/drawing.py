@@ -16,8 +16,8 @@ _NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 
 def draw(card: Card, *, site: str) -> bytes:
-    """The picture; ``site`` is where it comes from, as it stands in its corner. Some 0.1 s."""
-    # Loads a library that no page needs, and takes its time.
+    """Draw the picture in some 0.1 s; ``site`` is the address in its corner."""
+    # Imported here: the library is slow to load, and pages do not need it.
     import pymupdf as untyped
 
     pymupdf: Any = untyped

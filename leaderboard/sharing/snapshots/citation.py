@@ -1,4 +1,4 @@
-"""How a snapshot is cited."""
+"""Cite a snapshot."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Citation:
 
 
 def citation(snapshot: Snapshot, *, address: str, site: str) -> Citation:
-    """``address`` is the snapshot's page, ``site`` the name of this instance."""
+    """Make the citation; ``address`` is the snapshot's page, ``site`` the name of this instance."""
     suite, day = snapshot.document["suite"], snapshot.created
     title = f"{suite['title']} board, snapshot {snapshot.number}: {snapshot.title}"
     key = re.sub(r"[^a-z0-9]", "", suite["slug"]) + f"snapshot{snapshot.number}"
@@ -44,5 +44,5 @@ def citation(snapshot: Snapshot, *, address: str, site: str) -> Citation:
 
 
 def _latex(text: str) -> str:
-    """Text without what LaTeX would run."""
+    """Escape the characters that LaTeX would interpret."""
     return "".join(_SPECIAL.get(character, character) for character in text)

@@ -1,4 +1,4 @@
-"""Find a frozen board, and return its archive without the rows that were withdrawn since."""
+"""Find a frozen board, and return its archive without rows that were withdrawn later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def archive_response(shown: Snapshot) -> HttpResponse:
-    """The archive as a file."""
+    """Return the archive as a file."""
     response = HttpResponse(
         archive_bytes(shown, {each.key for each in gone_since(shown)}), content_type="application/zip"
     )
@@ -32,16 +32,16 @@ def archive_response(shown: Snapshot) -> HttpResponse:
 
 
 def archive_bytes(shown: Snapshot, gone: Collection[str]) -> bytes:
-    """The archive without the rows that are ``gone``; as it was stored where none is."""
+    """Return the archive without the rows ``gone``; without any, as it was stored."""
     if not gone:
         return file_path(shown.archive).read_bytes()
     return keep(lambda: archive_of(shown, without=gone), "archive", shown.pk, sorted(gone))
 
 
 def asked_snapshot(request: HttpRequest, suite: str, number: int) -> Snapshot:
-    """The snapshot of that number.
+    """Return the snapshot with this number.
 
-    Raises Http404, and :class:`AnswerClosedError` where it holds a submission that is hidden from the viewer: a frozen
+    Raises Http404, and :class:`AnswerClosedError` if it contains a submission that is hidden from the viewer: a frozen
     board, its agreement and its digests cannot leave one out.
     """
     stored = Snapshot.objects.select_related("suite", "suite_version", "superseded_by", "supersedes")

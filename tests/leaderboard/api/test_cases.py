@@ -113,6 +113,6 @@ def test_reported_disagreements() -> None:
     )
     assert told["disagreements"] == [
         "judge and annotator are two steps apart",
-        "the unit test passes what the annotator calls logically incorrect",
+        "the unit test passes, and the annotator's label is logically incorrect",
     ]
     assert Program().get("/cases")["items"] == []

@@ -134,7 +134,7 @@ def test_from_the_kit_to_the_results(installed: Installed, at_work: None) -> Non
     assert "does not apply: alpha/2 answers/alpha/2/answer.py" in found
     assert (Upload.objects.count(), Submission.objects.count()) == (0, 0)
 
-    assert "mend these answers, or submit them with --anyway" in installed.said("submit", answers, code=1)
+    assert "correct these answers, or submit them with --anyway" in installed.said("submit", answers, code=1)
     assert (Upload.objects.count(), Submission.objects.count()) == (0, 0)
 
     number = installed.printed("submit", answers, "--anyway").strip()
@@ -186,7 +186,7 @@ def test_what_is_held_or_not_ended_has_exit_codes_of_its_own(installed: Installe
     file = installed.folder / "answers.zip"
     file.write_bytes(bundle())
     late = installed.said("validate", file, "--timeout", "0.5", code=7)
-    assert "the check has not ended within 0.5 s; the site goes on with it" in late
+    assert "the check has not ended within 0.5 s; the site continues with it" in late
     checking.check_next()
     upload = Upload.objects.get()
     from submissions.domain.submitting import submit_upload

@@ -98,7 +98,7 @@ def test_it_waits_as_long_as_the_site_asks(site: Scripted, tmp_path: Path, statu
     site.will(200, SUBMISSION)
     result = run(site, "status", "7", home=tmp_path)
     assert (result.returncode, result.stdout) == (0, SHOWN)
-    assert result.stderr == "the site asks to wait 1 s\n"
+    assert result.stderr == "the site requests a wait of 1 s\n"
     method, path, headers = site.requests[1]
     assert (method, path, headers["Authorization"]) == ("GET", "/api/v1/submissions/7", "Bearer lmr_secret")
 
@@ -149,7 +149,7 @@ def test_errors_that_are_no_problems_are_told(site: Scripted, tmp_path: Path) ->
     site.will(502, b"<h1>Bad gateway</h1>")
     result = run(site, "status", "7", home=tmp_path)
     assert (result.returncode, result.stderr) == (
-        *(6, "lmr_board: the site answers 502 Bad Gateway. Is its address right?\n"),
+        *(6, "lmr_board: the site responds 502 Bad Gateway. Is its address right?\n"),
     )
 
 
@@ -255,14 +255,14 @@ def test_answers_of_another_form_end_with_an_error(site: Scripted, tmp_path: Pat
     site.will(status, body)
     result = run(site, "status", "7", home=tmp_path)
     assert (result.returncode, result.stdout) == (6 if status == 200 else 1, "")
-    told = "Is this the address of an LMR-Board?" if status == 200 else "the site answers 400 Bad Request."
+    told = "Is this the address of an LMR-Board?" if status == 200 else "the site responds 400 Bad Request."
     assert told in result.stderr
 
 
 def test_an_answer_that_does_not_end_is_an_error(site: Scripted, tmp_path: Path) -> None:
     site.will(200, b" " * (64 * 1024 * 1024 + 1))
     result = run(site, "status", "7", home=tmp_path)
-    assert (result.returncode, result.stderr) == (6, "lmr_board: the site's answer is larger than 64 MB\n")
+    assert (result.returncode, result.stderr) == (6, "lmr_board: the site's response is larger than 64 MB\n")
 
 
 def test_tables_run_nothing_in_spreadsheets(site: Scripted, tmp_path: Path) -> None:

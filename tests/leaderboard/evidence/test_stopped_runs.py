@@ -181,7 +181,7 @@ def test_a_task_that_is_no_part_of_a_scored_run_counts_as_failed(as_alice: Clien
     left_out = requests(run)[1]
     left_out.delete()
     where = left_out.implementation.get_absolute_url()
-    said = "The model is not asked for this task in this run."
+    said = "This task is not part of this run."
     assert f"{said} Judges" in words_of(as_alice.get(where))
     rows = Program(alice).get(f"/submissions/{run.submission_id}/answers")["items"]
     assert [row["state"] for row in rows] == ["answered", "not asked: no part of this run"]

@@ -187,11 +187,11 @@ class TestActs:
         assert (told("paused"), told("hidden"), told("unhidden")) == (["alice"], ["alice"], ["alice"])
         made = Notice.objects.named().filter(kind__in=["hidden", "paused", "unhidden"]).order_by("kind")
         assert list(made.order_by("-made", "-pk").values_list("kind", flat=True)) == ["unhidden", "hidden", "paused"]
-        how = "its page says how it goes on. The run reached its limit of 1 h."
+        how = "its page explains how to continue. The run reached its limit of 1 h."
         texts = [each.text for each in made]
         assert [text.removeprefix(str(submission)) for text in texts] == [
             " was hidden by a maintainer: its page gives the reason.",
-            f"The run of {submission} has paused: what was answered is kept, and {how}",
+            f"The run of {submission} has paused: its answers so far are kept; {how}",
             " is no longer hidden: a maintainer's reason is on its page.",
         ]
         record(verb=Verb.PAUSED, subject=submission, actor=None)
