@@ -11,7 +11,7 @@ from ninja import Field, Query, Router, Schema
 from benchmark_tasks.models import Suite
 from leaderboard.api.schemas import filled
 from leaderboard.board.visibility import closed_submissions
-from leaderboard.insight.agreement.raters import JUDGE_PREFIX, Asked, UnknownChoiceError
+from leaderboard.insight.agreement.raters import JUDGE_PREFIX, Selection, UnknownChoiceError
 from leaderboard.insight.agreement.report import all_raters, cell_of, read_report
 from leaderboard.statistics.results import AnnotatorsAgreement, ClassAccuracy, Coefficient, Test
 from submissions.enums import Inputs
@@ -132,9 +132,9 @@ class CellQuery(AgreementQuery):
 @router.get("/suites/{slug:suite}/agreement", response=AgreementOut)
 def get_agreement(request: HttpRequest, suite: str, query: Query[AgreementQuery]) -> dict[str, Any]:
     """Get the agreement of a suite's raters on its published answers."""
-    shown, wanted = get_object_or_404(Suite, slug=suite), Asked(**query.model_dump())
+    shown, wanted = get_object_or_404(Suite, slug=suite), Selection(**query.model_dump())
     report = _report(request, shown, wanted)
-    annotators, judges = all_raters(report, asked=wanted)
+    annotators, judges = all_raters(report, selection=wanted)
     return {
         "suite": shown.slug,
         "pairs": [_pair(each) for each in report.pairs],
@@ -149,10 +149,10 @@ def get_agreement(request: HttpRequest, suite: str, query: Query[AgreementQuery]
 def get_agreement_cell(request: HttpRequest, suite: str, query: Query[CellQuery]) -> dict[str, Any]:
     """Get the answers in one cell of two raters' table."""
     shown = get_object_or_404(Suite, slug=suite)
-    wanted = Asked(**query.model_dump(exclude={"cell"}))
+    wanted = Selection(**query.model_dump(exclude={"cell"}))
     pairs, hidden = _report(request, shown, wanted).pairs, closed_submissions(request)
     try:
-        found = cell_of(pairs, query.cell, suite=shown, asked=wanted, hidden=hidden)
+        found = cell_of(pairs, query.cell, suite=shown, selection=wanted, hidden=hidden)
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
     return {
@@ -168,9 +168,9 @@ def get_agreement_cell(request: HttpRequest, suite: str, query: Query[CellQuery]
     }
 
 
-def _report(request: HttpRequest, suite: Suite, wanted: Asked) -> Report:
+def _report(request: HttpRequest, suite: Suite, wanted: Selection) -> Report:
     try:
-        return read_report(suite=suite, asked=wanted, hidden=closed_submissions(request))
+        return read_report(suite=suite, selection=wanted, hidden=closed_submissions(request))
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
 

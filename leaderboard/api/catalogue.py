@@ -18,7 +18,7 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.schemas import filled
 from leaderboard.board.query_strings import asked_version
 from leaderboard.evidence.task_state import why_outdated
-from leaderboard.evidence.tasks import asked_revision, flags_on, kit_response, paper_response
+from leaderboard.evidence.tasks import flags_on, kit_response, paper_response, requested_revision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -270,7 +270,7 @@ def list_tasks(
 @router.get("/suites/{slug:suite}/tasks/{slug:paper}/{int:index}", response=TaskDetail)
 def get_task(request: HttpRequest, suite: str, paper: str, index: int, query: Query[Versioned]) -> dict[str, Any]:
     """Get one task: what a system receives, how answers are tested, and the audit of the test."""
-    revision, in_version = asked_revision(request, suite, paper, index)
+    revision, in_version = requested_revision(request, suite, paper, index)
     mutants = revision.audit.get("mutants") or {}
     return {
         **_task(revision),
@@ -306,5 +306,5 @@ def get_task(request: HttpRequest, suite: str, paper: str, index: int, query: Qu
 )
 def get_paper(request: HttpRequest, suite: str, paper: str, index: int, query: Query[Versioned]) -> HttpResponseBase:
     """Download the paper as the kit contains it: a PDF, or its text as JSON."""
-    revision, _ = asked_revision(request, suite, paper, index)
+    revision, _ = requested_revision(request, suite, paper, index)
     return paper_response(revision)

@@ -17,7 +17,7 @@ from leaderboard.api.schemas import filled
 from leaderboard.board.labels import COUNTED, shown_judge
 from leaderboard.board.query_strings import asked_version
 from leaderboard.board.visibility import closed_submissions, require_open
-from leaderboard.insight.judge_differences import asked_suite, compare
+from leaderboard.insight.judge_differences import compare, requested_suite
 from leaderboard.insight.judges import judge_facts, list_judges
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def get_judge_differences(request: HttpRequest, slug: str, query: Query[Differen
     are labelling an answer.
     """
     config = get_object_or_404(JudgeConfig, slug=slug)
-    suite = asked_suite(request, config)
+    suite = requested_suite(request, config)
     version = asked_version(request, suite) if suite else None
     if suite is None or version is None:
         raise Http404

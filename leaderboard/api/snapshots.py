@@ -20,7 +20,7 @@ from leaderboard.board.row import BoardRow
 from leaderboard.board.visibility import closed, closed_submissions, without_numbers
 from leaderboard.sharing.snapshots.changes import Changes, changes_since, gone_since
 from leaderboard.sharing.snapshots.document import rows_of
-from leaderboard.sharing.snapshots.published import archive_response, asked_snapshot
+from leaderboard.sharing.snapshots.published import archive_response, requested_snapshot
 
 if TYPE_CHECKING:
     from leaderboard.insight.comparing import Compared
@@ -154,7 +154,7 @@ def list_snapshots(request: HttpRequest, suite: str, paging: Query[Paging]) -> d
 @router.get("/suites/{slug:suite}/snapshots/{int:number}", response=SnapshotDetail)
 def get_snapshot(request: HttpRequest, suite: str, number: int) -> dict[str, Any]:
     """Get one frozen board, without rows withdrawn since."""
-    shown = asked_snapshot(request, suite, number)
+    shown = requested_snapshot(request, suite, number)
     gone = gone_since(shown)
     removed = {each.key for each in gone}
     frozen = shown.document
@@ -172,7 +172,7 @@ def get_snapshot(request: HttpRequest, suite: str, number: int) -> dict[str, Any
 @router.get("/suites/{slug:suite}/snapshots/{int:number}/archive", openapi_extra=file_of("application/zip"))
 def get_snapshot_archive(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     """Download a snapshot's data as a zip file, without rows withdrawn since."""
-    return archive_response(asked_snapshot(request, suite, number))
+    return archive_response(requested_snapshot(request, suite, number))
 
 
 def _snapshot(shown: Snapshot) -> dict[str, Any]:

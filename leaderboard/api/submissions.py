@@ -25,7 +25,7 @@ from leaderboard.board.row import LabelsCell, TestsCell
 from leaderboard.board.rows import final_cell, labels_cell, tests_cell
 from leaderboard.board.visibility import closed_submissions
 from leaderboard.evidence.answers import bundle_response
-from leaderboard.evidence.submissions import current_state, public_trace, taken_away, visible_submission
+from leaderboard.evidence.submissions import current_state, public_trace, visible_submission, withdrawn_or_hidden
 from leaderboard.models import EntryMetric
 from leaderboard.models.enums import RaterAxis
 from reviews.cases.final_labels import final_labels
@@ -205,7 +205,7 @@ def visible(request: HttpRequest, pk: int) -> Submission:
     try:
         return visible_submission(request, pk)
     except Http404:
-        gone = taken_away(pk)
+        gone = withdrawn_or_hidden(pk)
         if gone is None:
             raise
         detail = f"Submission {pk} is {gone.get_visibility_display()}: {gone.visibility_reason}"

@@ -14,7 +14,7 @@ from leaderboard.api.schemas import filled
 from leaderboard.board.row import TestsCell
 from leaderboard.board.visibility import closed_submissions, require_open
 from leaderboard.evidence.task_answers import DEFAULT_SORT, SORTS, difficulty_of, in_order, task_answers
-from leaderboard.evidence.tasks import answered_on, asked_revision
+from leaderboard.evidence.tasks import answered_on, requested_revision
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
@@ -109,7 +109,7 @@ def get_difficulty(request: HttpRequest, suite: str, paper: str, index: int, que
 
 
 def _open_revision(request: HttpRequest, suite: str, paper: str, index: int) -> TaskRevision:
-    revision, _ = asked_revision(request, suite, paper, index)
+    revision, _ = requested_revision(request, suite, paper, index)
     require_open(request, task=revision.task)
     return revision
 

@@ -189,9 +189,9 @@ def disagreements(result: ReportedResult) -> tuple[str, ...]:
         opposite = {result.judge_label, result.human_label} == {Label.LI.value, Label.CC.value}
         found.append(f"judge and annotator are {'two steps' if opposite else 'one step'} apart")
     if result.tests_passed is True and result.human_label == Label.LI:
-        found.append("the unit test passes, and the annotator's label is logically incorrect")
+        found.append("the unit test passes, but the annotator labels the answer logically incorrect")
     if result.tests_passed is False and result.human_label == Label.CC:
-        found.append("the unit test fails, and the annotator's label is completely correct")
+        found.append("the unit test fails, but the annotator labels the answer completely correct")
     return tuple(found)
 
 

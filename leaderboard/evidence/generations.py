@@ -67,7 +67,7 @@ def generation_context(user: User | AnonymousUser, shown: Submission) -> dict[st
     generation = generation_of(shown) if shown.source == Source.ENDPOINT else None
     if generation is None:
         return {}
-    done, questions, now = progress(generation), list(asked_rows(generation)), timezone.now()
+    done, questions, now = progress(generation), list(question_rows(generation)), timezone.now()
     manages, stopped = may_manage(user, shown), generation.state in _STOPPED
     rows = [
         f"{row.state}{row.taken}{row.note or row.reason}{bool(row.not_before and row.not_before > now)}"
@@ -119,7 +119,7 @@ def without_answer(request: AnswerRequest | None) -> str:
     return f"There is no answer yet. Its question is {question_state(request, sent)}."
 
 
-def asked_rows(generation: Generation) -> QuerySet[AnswerRequest]:
+def question_rows(generation: Generation) -> QuerySet[AnswerRequest]:
     """List the run's questions in the benchmark's order, with numbers of calls (all, in doubt), tokens and dollars."""
     answer, used = "implementation", sums("calls__")
     return (

@@ -268,7 +268,7 @@ def _text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def taken_away(pk: int) -> Submission | None:
+def withdrawn_or_hidden(pk: int) -> Submission | None:
     """Return a submission that was published and later withdrawn or hidden: only that and the reason are public."""
     gone = Submission.objects.filter(pk=pk, published_at__isnull=False)
     return gone.filter(visibility__in=[Visibility.WITHDRAWN, Visibility.HIDDEN]).first()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from reviews.models import TaskFlag
 
 
-def asked_revision(request: HttpRequest, suite: str, paper: str, index: int) -> tuple[TaskRevision, bool]:
+def requested_revision(request: HttpRequest, suite: str, paper: str, index: int) -> tuple[TaskRevision, bool]:
     """Return the task's revision in the requested (else newest) version, and True; else its newest one, and False."""
     shown = get_object_or_404(
         Task.objects.select_related("suite", "paper"), suite__slug=suite, paper__slug=paper, index=index

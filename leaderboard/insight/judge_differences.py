@@ -151,7 +151,7 @@ def _places(rates: list[float]) -> list[int]:
     return [1 + sum(other > rate for other in rounded) for rate in rounded]
 
 
-def asked_suite(request: HttpRequest, config: JudgeConfig) -> Suite | None:
+def requested_suite(request: HttpRequest, config: JudgeConfig) -> Suite | None:
     """Return the suite that the address names, else the one with most of the judge's verdicts. Raises Http404."""
     named = request.GET.get("suite", "")
     if named:

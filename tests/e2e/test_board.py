@@ -115,7 +115,8 @@ def test_two_systems_are_compared_and_the_table_is_downloaded(board: Page, tmp_p
     board.get_by_label("Compare OpenHands (Claude 3.7)", exact=True).check()
     board.get_by_role("button", name="Compare selected rows").click()
     expect(board.locator(".finding")).to_have_text(
-        "OpenHands (Claude 3.7) and GPT-4.1 do not differ significantly on these 28 tasks: 4 against 2 discordant, p = 0.69."
+        "OpenHands (Claude 3.7) and GPT-4.1 do not differ significantly on these 28 tasks: "
+        "4 against 2 discordant, p = 0.69."
     )
     expect(board.locator("tr.discordant")).to_have_count(6)
     with board.expect_download() as download:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leaderboard.insight.agreement.label_counts import Labels, count_labels
-from leaderboard.insight.agreement.raters import Asked, asked_entries, raters
+from leaderboard.insight.agreement.raters import Selection, raters, selected_entries
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def counted(version: SuiteVersion, **asked: Any) -> Labels:
     """The labels on the answers of a suite that are asked for."""
-    question = Asked(**asked)
-    entries = asked_entries(suite=version.suite, asked=question)
+    question = Selection(**asked)
+    entries = selected_entries(suite=version.suite, selection=question)
     return count_labels(entries=entries, category=question.category, raters=raters())
 
 

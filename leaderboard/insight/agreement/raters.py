@@ -84,7 +84,7 @@ REPORTED_JUDGE: Final = Rater("reported-judge", "Reported judge", RaterKind.JUDG
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Selection:
     """A selection of answers and raters, named as in the page's address and the command's options. Empty selects all.
 
     ``samples`` selects calibration samples instead of ranked answers, since the two are never mixed; ``binary`` counts
@@ -131,32 +131,32 @@ def suite_categories(suite: Suite) -> list[Category]:
     return list(Category.objects.filter(revisions__suite_versions__in=versions).distinct().order_by("position"))
 
 
-def asked_entries(*, suite: Suite, asked: Asked, hidden: Collection[int] = ()) -> QuerySet[Entry]:
+def selected_entries(*, suite: Suite, selection: Selection, hidden: Collection[int] = ()) -> QuerySet[Entry]:
     """Select the published rows; their answers may still have to be filtered by category. No query.
 
     The submissions ``hidden`` from the viewer are left out.
     """
-    kind = Kind.CALIBRATION if asked.samples else Kind.RANKED
+    kind = Kind.CALIBRATION if selection.samples else Kind.RANKED
     entries = visible_entries(hidden).filter(suite_version__suite=suite, kind=kind)
-    if asked.system:
-        entries = entries.filter(system__slug=asked.system)
-    if asked.inputs:
-        entries = entries.filter(inputs=asked.inputs)
+    if selection.system:
+        entries = entries.filter(system__slug=selection.system)
+    if selection.inputs:
+        entries = entries.filter(inputs=selection.inputs)
     return entries
 
 
-def check_asked(*, suite: Suite, asked: Asked, known: Sequence[Rater]) -> None:
+def check_selection(*, suite: Suite, selection: Selection, known: Sequence[Rater]) -> None:
     """Raise :class:`UnknownChoiceError` for an unknown name, or for one rater named twice. At most two queries."""
-    if asked.category:
-        _check("category", asked.category, [each.slug for each in suite_categories(suite)])
-    if asked.system:
-        _check("system", asked.system, [slug for slug, _ in shown_systems(suite)])
-    if asked.inputs:
-        _check("kind of inputs", asked.inputs, Inputs.values)
-    for slug in filter(None, (asked.first, asked.second)):
+    if selection.category:
+        _check("category", selection.category, [each.slug for each in suite_categories(suite)])
+    if selection.system:
+        _check("system", selection.system, [slug for slug, _ in shown_systems(suite)])
+    if selection.inputs:
+        _check("kind of inputs", selection.inputs, Inputs.values)
+    for slug in filter(None, (selection.first, selection.second)):
         _check("rater", slug, [rater.slug for rater in known])
-    if asked.first and asked.first == asked.second:
-        msg = f"The rater {asked.first!r} is named twice. Name two different ones."
+    if selection.first and selection.first == selection.second:
+        msg = f"The rater {selection.first!r} is named twice. Name two different ones."
         raise UnknownChoiceError(msg)
 
 

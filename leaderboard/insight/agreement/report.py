@@ -21,7 +21,7 @@ from leaderboard.insight.agreement.label_counts import (
     with_labels,
     with_reported_labels,
 )
-from leaderboard.insight.agreement.raters import REST, UnknownChoiceError, asked_entries, check_asked, raters
+from leaderboard.insight.agreement.raters import REST, UnknownChoiceError, check_selection, raters, selected_entries
 from leaderboard.statistics.results import LABELS
 from submissions.enums import Inputs
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import Suite
     from leaderboard.insight.agreement.label_counts import Labels
-    from leaderboard.insight.agreement.raters import Asked, Rater
+    from leaderboard.insight.agreement.raters import Rater, Selection
     from leaderboard.statistics.results import AnnotatorsAgreement, JudgeTrust, PairAgreement
 
 LISTED: Final = 500
@@ -88,7 +88,7 @@ class Item:
     second: str
 
 
-def read_report(*, suite: Suite, asked: Asked, hidden: Collection[int] = ()) -> Report:
+def read_report(*, suite: Suite, selection: Selection, hidden: Collection[int] = ()) -> Report:
     """Compute the agreement on a suite's public answers. Raises ``UnknownChoiceError``. At most ten queries.
 
     The submissions ``hidden`` from the viewer are not counted.
@@ -97,12 +97,12 @@ def read_report(*, suite: Suite, asked: Asked, hidden: Collection[int] = ()) -> 
     from leaderboard.insight.agreement.trust import annotators_agreement, judge_trust
 
     known = raters()
-    check_asked(suite=suite, asked=asked, known=known)
-    entries = asked_entries(suite=suite, asked=asked, hidden=hidden)
-    labels = count_labels(entries=entries, category=asked.category, raters=known)
+    check_selection(suite=suite, selection=selection, known=known)
+    entries = selected_entries(suite=suite, selection=selection, hidden=hidden)
+    labels = count_labels(entries=entries, category=selection.category, raters=known)
     judges = [rater for rater in known if rater.judge and _has_verdict(labels, rater)]
     return Report(
-        pairs=tuple(rater_pairs(labels, asked, known)),
+        pairs=tuple(rater_pairs(labels, selection, known)),
         annotators=annotators_agreement(labels),
         judges=tuple((judge, judge_trust(labels, judge)) for judge in judges),
         reported_annotators=any(label is not None for _, label, _ in labels.reported.of("reported_annotators")),
@@ -113,19 +113,19 @@ def _has_verdict(labels: Labels, rater: Rater) -> bool:
     return any(label is not None for _, label, _ in labels.answers.of(rater.column))
 
 
-def rater_pairs(labels: Labels, asked: Asked, known: Sequence[Rater]) -> list[RaterPair]:
+def rater_pairs(labels: Labels, selection: Selection, known: Sequence[Rater]) -> list[RaterPair]:
     """Compare every two raters that labelled an answer in common, or only pairs with the named raters.
 
     Raters that only distinguish CC from the rest are included only if the selection is binary. Rows are the rater that
     is first among the ``known``, or the one that is named first.
     """
-    able = [rater for rater in known if asked.binary or not rater.binary_only]
-    wanted = {slug for slug in (asked.first, asked.second) if slug}
+    able = [rater for rater in known if selection.binary or not rater.binary_only]
+    wanted = {slug for slug in (selection.first, selection.second) if slug}
     found = []
     for one, other in combinations(able, 2):
         if wanted <= {one.slug, other.slug}:
-            swapped = other.slug == asked.first or one.slug == asked.second
-            pair = _rater_pair(labels, *((other, one) if swapped else (one, other)), binary=asked.binary)
+            swapped = other.slug == selection.first or one.slug == selection.second
+            pair = _rater_pair(labels, *((other, one) if swapped else (one, other)), binary=selection.binary)
             found += [pair] if pair else []
     return found
 
@@ -158,22 +158,22 @@ def _binary(label: str) -> str:
 def items_of_cell(
     *,
     suite: Suite,
-    asked: Asked,
+    selection: Selection,
     pair: RaterPair,
     cell: tuple[str, str],
     most: int,
     hidden: Collection[int] = (),
 ) -> list[Item]:
     """List the first answers in a cell of a pair's table, by task, system and trial. Two queries."""
-    entries, both = asked_entries(suite=suite, asked=asked, hidden=hidden), (pair.first, pair.second)
+    entries, both = selected_entries(suite=suite, selection=selection, hidden=hidden), (pair.first, pair.second)
     rows: QuerySet[Any]
     if pair.first in REPORTED:
         task, entry, no_case = "task", "run__entry", Value(None, output_field=IntegerField())
-        rows = with_reported_labels(results_of(entries, asked.category))
+        rows = with_reported_labels(results_of(entries, selection.category))
         rows = rows.annotate(owner=F("run__slug"), shown_trial=Value(0), closed_case=no_case)
     else:
         task, entry = "revision__task", "submission__entry"
-        rows = with_labels(answers_of(entries, asked.category), both, entries)
+        rows = with_labels(answers_of(entries, selection.category), both, entries)
         several = Case(When(submission__trials__gt=1, then="trial"), default=0)
         rows = rows.annotate(owner=F("submission_id"), shown_trial=several, closed_case=closed_case())
     inside = {f"{rater.column}__in": _labels_in(label) for rater, label in zip(both, cell, strict=True)}
@@ -190,10 +190,10 @@ def items_of_cell(
 
 
 def all_raters(
-    report: Report, *, asked: Asked
+    report: Report, *, selection: Selection
 ) -> tuple[AnnotatorsAgreement | None, tuple[tuple[Rater, JudgeTrust], ...]]:
     """Return the annotators together (None without any) and each judge against them; neither for selected labels."""
-    if asked.binary or asked.first or asked.second:
+    if selection.binary or selection.first or selection.second:
         return None, ()
     return (report.annotators if report.annotators.number else None), report.judges
 
@@ -211,7 +211,7 @@ class Cell:
 
 
 def cell_of(
-    pairs: Sequence[RaterPair], named: str, *, suite: Suite, asked: Asked, hidden: Collection[int] = ()
+    pairs: Sequence[RaterPair], named: str, *, suite: Suite, selection: Selection, hidden: Collection[int] = ()
 ) -> Cell:
     """Return the cell ``named`` (as ``CC,LI``) of the one pair that is shown. Raises ``UnknownChoiceError``."""
     row, _, column = named.partition(",")
@@ -220,7 +220,7 @@ def cell_of(
         msg = f"“{named[:20]}” is not a cell of a table shown here. Open one from its table."
         raise UnknownChoiceError(msg)
     labels = pair.result.labels
-    items = items_of_cell(suite=suite, asked=asked, pair=pair, cell=(row, column), most=LISTED, hidden=hidden)
+    items = items_of_cell(suite=suite, selection=selection, pair=pair, cell=(row, column), most=LISTED, hidden=hidden)
     count = pair.result.matrix[labels.index(row)][labels.index(column)]
     return Cell(row, column, pair.first, pair.second, items, count)
 

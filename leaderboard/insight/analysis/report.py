@@ -24,7 +24,7 @@ from leaderboard.insight.agreement.label_counts import (
     with_labels,
     with_reported_labels,
 )
-from leaderboard.insight.agreement.raters import REPORTED_TESTS, TESTS, Asked, raters
+from leaderboard.insight.agreement.raters import REPORTED_TESTS, TESTS, Selection, raters
 from leaderboard.insight.agreement.report import rater_pairs
 from leaderboard.insight.analysis.data import inputs_digest, ranked_entries
 from leaderboard.models import AnalysisReport
@@ -71,8 +71,8 @@ def compute_report(version: SuiteVersion) -> AnalysisReport:
     errors, marked = _errors(version)
     data: ReportData = {
         "regressions": {"measured": _regression(_measured(version)), "reported": _regression(_reported(version))},
-        "pairs": [_pair(pair) for pair in rater_pairs(labels, Asked(), known)],
-        "binary_pairs": [_pair(pair) for pair in rater_pairs(labels, Asked(binary=True), known)],
+        "pairs": [_pair(pair) for pair in rater_pairs(labels, Selection(), known)],
+        "binary_pairs": [_pair(pair) for pair in rater_pairs(labels, Selection(binary=True), known)],
         "shares": [_bar(bar) for bar in charts.shares],
         "outcomes": [_bar(bar) for bar in charts.outcomes],
         "errors": errors,

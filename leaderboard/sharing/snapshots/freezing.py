@@ -17,7 +17,7 @@ from leaderboard.board.labels import shown_judge
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.rows import board_metrics, board_rows, flagged_tasks
 from leaderboard.board.states import board_changed, changes_of, state_of
-from leaderboard.insight.agreement.raters import Asked, asked_entries
+from leaderboard.insight.agreement.raters import Selection, selected_entries
 from leaderboard.insight.agreement.report import read_report
 from leaderboard.insight.agreement.texts import statistic_lines
 from leaderboard.models import Snapshot
@@ -136,8 +136,8 @@ def _require_ranks(version: SuiteVersion) -> None:
 def collect(version: SuiteVersion) -> Document:
     """All that is public of a version's board now."""
     rows = board_rows(sorted_metrics(board_metrics(version), DEFAULT_SORT)[:MOST_ROWS], version, None)
-    pairs = read_report(suite=version.suite, asked=(asked := Asked())).pairs
-    counted = asked_entries(suite=version.suite, asked=asked).filter(submission__isnull=False)
+    pairs = read_report(suite=version.suite, selection=(selection := Selection())).pairs
+    counted = selected_entries(suite=version.suite, selection=selection).filter(submission__isnull=False)
     return {
         "frozen": timezone.now().isoformat(timespec="seconds"),
         "counting": COUNTING,

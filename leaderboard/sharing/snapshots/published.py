@@ -38,7 +38,7 @@ def archive_bytes(shown: Snapshot, gone: Collection[str]) -> bytes:
     return keep(lambda: archive_of(shown, without=gone), "archive", shown.pk, sorted(gone))
 
 
-def asked_snapshot(request: HttpRequest, suite: str, number: int) -> Snapshot:
+def requested_snapshot(request: HttpRequest, suite: str, number: int) -> Snapshot:
     """Return the snapshot with this number.
 
     Raises Http404, and :class:`AnswerClosedError` if it contains a submission that is hidden from the viewer: a frozen

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from leaderboard.board.query_strings import query_with
 from leaderboard.board.visibility import closed, closed_submissions
-from leaderboard.insight.agreement.raters import AgreementFilterForm, Asked, UnknownChoiceError
+from leaderboard.insight.agreement.raters import AgreementFilterForm, Selection, UnknownChoiceError
 from leaderboard.insight.agreement.report import all_raters, cell_of, read_report
 from leaderboard.insight.agreement.texts import (
     accuracy_lines,
@@ -39,11 +39,11 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
     wanted = _wanted(params)
     hidden, named = closed_submissions(request), params.get("cell", "")
     try:
-        report = read_report(suite=shown, asked=wanted, hidden=hidden)
-        cell = cell_of(report.pairs, named, suite=shown, asked=wanted, hidden=hidden) if named else None
+        report = read_report(suite=shown, selection=wanted, hidden=hidden)
+        cell = cell_of(report.pairs, named, suite=shown, selection=wanted, hidden=hidden) if named else None
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
-    annotators, judges = all_raters(report, asked=wanted)
+    annotators, judges = all_raters(report, selection=wanted)
     context = {
         "suite": shown,
         "closed": closed(request, suite=shown),
@@ -73,8 +73,8 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
     return render(request, "leaderboard/agreement.html", context)
 
 
-def _wanted(params: QueryDict) -> Asked:
-    return Asked(
+def _wanted(params: QueryDict) -> Selection:
+    return Selection(
         category=params.get("category", ""),
         system=params.get("system", ""),
         inputs=params.get("inputs", ""),

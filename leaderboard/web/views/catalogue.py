@@ -21,7 +21,7 @@ from leaderboard.board.rows import visible_entries
 from leaderboard.board.visibility import closed, closed_submissions
 from leaderboard.evidence.task_answers import DEFAULT_SORT, SORTS, difficulty_of, in_order, task_answers
 from leaderboard.evidence.task_state import environment_states, may_see_reference, why_outdated
-from leaderboard.evidence.tasks import answered_on, asked_revision, kit_response, paper_response
+from leaderboard.evidence.tasks import answered_on, kit_response, paper_response, requested_revision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,7 +82,7 @@ def kit(request: HttpRequest, suite: str) -> HttpResponseBase:
 @require_safe
 def task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpResponse:
     """Show one task: difficulty, every answer, paper, instruction, masked code, protocol and audit."""
-    revision, is_current = asked_revision(request, suite, paper, index)
+    revision, is_current = requested_revision(request, suite, paper, index)
     context = {
         **_answers(request, revision),
         "suite": revision.task.suite,
@@ -122,7 +122,7 @@ def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
 @require_safe
 def task_paper(request: HttpRequest, suite: str, paper: str, index: int) -> FileResponse:
     """Serve the paper as the kit contains it: a PDF shown inline, or the paper's text as JSON."""
-    revision, _ = asked_revision(request, suite, paper, index)
+    revision, _ = requested_revision(request, suite, paper, index)
     return paper_response(revision)
 
 

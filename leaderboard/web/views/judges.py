@@ -21,7 +21,7 @@ from evaluator.models import JudgeConfig
 from leaderboard.board.labels import COUNTED, judge_suite, show_judge, shown_judge
 from leaderboard.board.query_strings import asked_version
 from leaderboard.board.visibility import closed, closed_submissions, require_open
-from leaderboard.insight.judge_differences import asked_suite, compare
+from leaderboard.insight.judge_differences import compare, requested_suite
 from leaderboard.insight.judges import TABLE_HEADS, judge_facts, list_judges, shown_health
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.forms import NONE_SHOWN, AddJudgeForm, ShowForm, SuiteForm
@@ -67,7 +67,7 @@ def judge_differences(request: HttpRequest, slug: str) -> HttpResponse:
     Closed to annotators who are labelling one of these answers.
     """
     config = get_object_or_404(JudgeConfig, slug=slug)
-    return _differences(request, config, asked_suite(request, config))
+    return _differences(request, config, requested_suite(request, config))
 
 
 def _differences(

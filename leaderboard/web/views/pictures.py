@@ -25,7 +25,7 @@ from leaderboard.sharing.pictures.cards import MOST_BARS, board_card, compare_ca
 from leaderboard.sharing.pictures.drawing import draw
 from leaderboard.sharing.snapshots.changes import gone_since
 from leaderboard.sharing.snapshots.document import rows_of
-from leaderboard.sharing.snapshots.published import asked_snapshot
+from leaderboard.sharing.snapshots.published import requested_snapshot
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.page_cache import kept_by
 from leaderboard.web.views.board import data_version
@@ -73,7 +73,7 @@ def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
 @kept_by(data_version, parameters=[])
 def snapshot_picture(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     """Draw the best rows of a frozen board that are still public."""
-    shown = asked_snapshot(request, suite, number)
+    shown = requested_snapshot(request, suite, number)
     removed = {each.key for each in gone_since(shown)}
     rows = [row for row in rows_of(shown.document) if row.key not in removed and not row.calibration]
     title, tasks = f"{shown.suite.title}, snapshot {shown.number}", len(shown.document["tasks"])

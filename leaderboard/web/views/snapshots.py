@@ -26,7 +26,7 @@ from leaderboard.sharing.snapshots.changes import changes_since, gone_since
 from leaderboard.sharing.snapshots.citation import citation
 from leaderboard.sharing.snapshots.document import rows_of, tasks_of
 from leaderboard.sharing.snapshots.freezing import freeze
-from leaderboard.sharing.snapshots.published import archive_bytes, archive_response, asked_snapshot
+from leaderboard.sharing.snapshots.published import archive_bytes, archive_response, requested_snapshot
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.forms import SnapshotForm
 from leaderboard.web.page_cache import kept_by
@@ -103,7 +103,7 @@ def snapshot_freeze(request: HttpRequest, suite: str) -> HttpResponse:
 @kept_by(_version)
 def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     """One frozen board: its rows, how to cite it, its data, and what was corrected since."""
-    shown = asked_snapshot(request, suite, number)
+    shown = requested_snapshot(request, suite, number)
     gone = gone_since(shown)
     away = {each.key for each in gone}
     changes = changes_since(shown, gone)
@@ -140,4 +140,4 @@ def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
 @closes
 def snapshot_archive(request: HttpRequest, suite: str, number: int) -> HttpResponse:
     """A snapshot's data: what was stored when it was frozen, without the rows that were withdrawn since."""
-    return archive_response(asked_snapshot(request, suite, number))
+    return archive_response(requested_snapshot(request, suite, number))

@@ -33,9 +33,9 @@ from leaderboard.evidence.submissions import (
     own_submissions,
     public_trace,
     shown_similarity,
-    taken_away,
     upload_state,
     visible_submission,
+    withdrawn_or_hidden,
 )
 from leaderboard.evidence.task_state import reference_is_shipped
 from leaderboard.web.closed_pages import closes
@@ -68,7 +68,7 @@ def submission(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         shown = visible_submission(request, pk)
     except Http404:
-        gone = taken_away(pk)
+        gone = withdrawn_or_hidden(pk)
         if gone is None:
             raise
         return render(request, "leaderboard/submission_gone.html", {"gone": gone}, status=HTTPStatus.NOT_FOUND)

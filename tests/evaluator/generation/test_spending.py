@@ -14,7 +14,7 @@ from evaluator.judging import judge_budget
 from evaluator.models import ModelCall, Trajectory
 from evaluator.providers.checking_endpoints import check
 from evaluator.providers.spending import spent
-from leaderboard.evidence.generations import asked_rows
+from leaderboard.evidence.generations import question_rows
 from submissions.enums import Scaffold
 from submissions.models import Endpoint
 from submissions.models.endpoints import cost_of
@@ -100,7 +100,7 @@ def test_a_half_answer_that_ends_with_an_error_is_paid_for(
     assert (failed.state, right.state) == (CallState.FAILED, CallState.ANSWERED)
     assert failed.response["choices"][0]["error"]["message"] == "Upstream went away."
     used: Any = progress(generation).used
-    row: Any = asked_rows(generation).get()
+    row: Any = question_rows(generation).get()
     answer = generation.requests.get().implementation
     if is_reported:
         assert (failed.input_tokens, failed.output_tokens) == HALF_USED

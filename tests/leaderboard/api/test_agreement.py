@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from leaderboard.insight.agreement.raters import Asked
+from leaderboard.insight.agreement.raters import Selection
 from leaderboard.insight.agreement.report import read_report
 from submissions.models import Submission
 from tests.leaderboard.api.asking import Program
@@ -65,7 +65,7 @@ def test_raters_are_told_as_on_the_page(version: SuiteVersion, judges: tuple[Jud
     reviewed_by_two(case_of(private, label="CC", **facts), "CC")
     Submission.objects.filter(pk=private.submission_id).update(visibility="private")
     told = Program().get("/suites/small/agreement")
-    report = read_report(suite=version.suite, asked=Asked())
+    report = read_report(suite=version.suite, selection=Selection())
     assert (told["annotators"]["number"], told["annotators"]["n"]) == (report.annotators.number, 3)
     assert told["annotators"]["fleiss"]["value"] == report.annotators.fleiss.value
     assert [each["judge"] for each in told["judges"]] == ["one", "other"]

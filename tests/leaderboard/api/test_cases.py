@@ -113,6 +113,6 @@ def test_reported_disagreements() -> None:
     )
     assert told["disagreements"] == [
         "judge and annotator are two steps apart",
-        "the unit test passes, and the annotator's label is logically incorrect",
+        "the unit test passes, but the annotator labels the answer logically incorrect",
     ]
     assert Program().get("/cases")["items"] == []

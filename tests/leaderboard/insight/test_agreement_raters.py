@@ -11,7 +11,7 @@ from django.utils import timezone
 from evaluator.enums import WorkState
 from evaluator.models import Judgement, TestRun
 from leaderboard.insight.agreement.label_counts import AUDITED, REVIEWABLE, TRUTH, closed_case
-from leaderboard.insight.agreement.raters import REST, Asked, UnknownChoiceError, shown_systems
+from leaderboard.insight.agreement.raters import REST, Selection, UnknownChoiceError, shown_systems
 from leaderboard.insight.agreement.report import RaterPair, items_of_cell, read_report
 from leaderboard.insight.agreement.trust import annotators_agreement
 from leaderboard.models import Entry
@@ -59,7 +59,7 @@ def test_upstreams_own_tests_are_a_rater_of_their_own_where_they_ran(version: Su
         "tests": ["CC", "CC", REST, REST],
         "upstream-tests": ["CC", "CC", REST],
     }
-    report = read_report(suite=version.suite, asked=Asked(binary=True, first="upstream-tests", second="tests"))
+    report = read_report(suite=version.suite, selection=Selection(binary=True, first="upstream-tests", second="tests"))
     (pair,) = report.pairs
     assert (pair.result.labels, pair.result.matrix) == (("CC", REST), ((1, 1), (0, 1)))
 
@@ -95,7 +95,7 @@ def test_what_is_not_published_is_not_read(version: SuiteVersion, visibility: st
     assert counted(version).answers.rows == ()
     assert shown_systems(version.suite) == []
     with pytest.raises(UnknownChoiceError, match="Known: none"):
-        read_report(suite=version.suite, asked=Asked(system="secret"))
+        read_report(suite=version.suite, selection=Selection(system="secret"))
 
 
 def test_filters(version: SuiteVersion) -> None:
@@ -133,13 +133,13 @@ def agreeing(version: SuiteVersion) -> None:
 
 
 def pairs(version: SuiteVersion, **asked: Any) -> list[RaterPair]:
-    return list(read_report(suite=version.suite, asked=Asked(**asked)).pairs)
+    return list(read_report(suite=version.suite, selection=Selection(**asked)).pairs)
 
 
 def listed(version: SuiteVersion, cell: tuple[str, str], **asked: Any) -> list[tuple[str, str, str]]:
     """System and labels of the answers in a cell of the only pair."""
     (pair,) = pairs(version, **asked)
-    items = items_of_cell(suite=version.suite, asked=Asked(**asked), pair=pair, cell=cell, most=2)
+    items = items_of_cell(suite=version.suite, selection=Selection(**asked), pair=pair, cell=cell, most=2)
     return [(item.system, item.first, item.second) for item in items]
 
 
@@ -176,7 +176,7 @@ def test_a_cell_lists_reported_results_and_labels_of_annotators(version: SuiteVe
     chosen = {"first": "annotators", "second": "judge:strict"}
     assert listed(version, ("CC", "LC"), **chosen) == [("Mine", "CC", "LC")]
     (pair,) = pairs(version, **chosen)
-    (item,) = items_of_cell(suite=version.suite, asked=Asked(**chosen), pair=pair, cell=("CC", "LC"), most=9)
+    (item,) = items_of_cell(suite=version.suite, selection=Selection(**chosen), pair=pair, cell=("CC", "LC"), most=9)
     assert (item.address, item.case_address) == (answer.get_absolute_url(), case.get_absolute_url())
 
 
@@ -207,7 +207,9 @@ def test_the_named_first_rater_is_in_rows_and_tests_need_the_binary_view(version
 )
 def test_wrong_raters_are_refused(version: SuiteVersion, slugs: tuple[str, ...], message: str) -> None:
     with pytest.raises(UnknownChoiceError, match=message):
-        read_report(suite=version.suite, asked=Asked(first=slugs[0], second=slugs[-1] if len(slugs) > 1 else ""))
+        read_report(
+            suite=version.suite, selection=Selection(first=slugs[0], second=slugs[-1] if len(slugs) > 1 else "")
+        )
 
 
 OPEN = [

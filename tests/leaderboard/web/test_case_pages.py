@@ -268,7 +268,7 @@ class TestReportedPage:
         response: Any = client.get(address(result))
         text, shown = text_of(response), response.content.decode()
         assert "Reported upstream, not reviewed here." in text
-        assert "judge and annotator are two steps apart; the unit test passes what the annotator calls" in text
+        assert "judge and annotator are two steps apart; the unit test passes, but the annotator labels" in text
         assert "LI logically incorrect by annotator 2" in text
         category = version.revisions.get(task=result.task).category
         assert f"{result.task.slug} · {escape(category.title)}" in text

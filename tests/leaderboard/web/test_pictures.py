@@ -113,7 +113,8 @@ class TestCards:
         shown = compare_card("Small", rows, compared(rows, tasks_of(version)))
         assert shown.title == "A against B"
         assert " ".join(line for _, line in shown.lines) == (
-            "Difference +0.0 points. A and B do not differ significantly on these 2 tasks: 0 against 0 discordant, p = 1.00."
+            "Difference +0.0 points. "
+            "A and B do not differ significantly on these 2 tasks: 0 against 0 discordant, p = 1.00."
         )
 
     @pytest.mark.parametrize("name", ["<&\"'>", "\0\ud800\ufffe", "模型", "{{ x }}", ""])
