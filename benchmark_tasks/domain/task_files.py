@@ -297,7 +297,7 @@ class _TaskReader:
         self._paper.remark(file, f"{slug} is not runnable: {reason}", line=line, task=slug)
 
     def _read(self, key: str, relative: str, *, hidden: bool = True) -> bytes | None:
-        """Return a named file's bytes, or None with a reason. ``hidden`` files must be where candidates cannot read."""
+        """Return a named file's bytes, or None with a reason. ``hidden`` files may not be in the masked repository."""
         if not relative:
             self._add_unnamed_key(key)
             return None

@@ -93,7 +93,7 @@ def _conversation(messages: Any) -> list[Turn]:
     for message in messages if isinstance(messages, list) else []:
         if not isinstance(message, Mapping):
             continue
-        text = "\n\n".join(filter(None, [_text(message.get("content")), *_beside(message)]))
+        text = "\n\n".join(filter(None, [_text(message.get("content")), *_other_texts(message)]))
         turns.append(_turn(_role(message), text))
     return turns
 
@@ -116,7 +116,7 @@ def _only_results(content: Any) -> bool:
     )
 
 
-def _beside(message: Mapping[str, Any]) -> list[str]:
+def _other_texts(message: Mapping[str, Any]) -> list[str]:
     """Return the texts of a message outside its content."""
     texts = [_text(message[name]) for name in ("refusal", "reasoning_content", "output") if message.get(name)]
     if message.get("type") == "reasoning":

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 NOT_TESTED: Final = "not tested: cancelled"
 NOT_ASKED: Final = "not asked: no part of this run"
 OPEN_STATES: Final = (SubmissionState.GENERATING, SubmissionState.QUEUED, SubmissionState.RUNNING)
-_NOTHING_KNOWN: Final[tuple[int | None, float | None]] = (None, None)
+_UNKNOWN_USAGE: Final[tuple[int | None, float | None]] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class TaskRow:
     badge: Badge
     closed: bool = False
     requested: bool = False
-    spent: tuple[int | None, float | None] = _NOTHING_KNOWN
+    spent: tuple[int | None, float | None] = _UNKNOWN_USAGE
 
     @property
     def tokens(self) -> int | None:
@@ -131,7 +131,7 @@ def task_rows(submission: Submission) -> list[TaskRow]:
             implementation,
             newest(getattr(implementation, "runs_in_order", [])),
             taken=implementation.taken or "",
-            spent=unanswered.get(implementation.pk, _NOTHING_KNOWN),
+            spent=unanswered.get(implementation.pk, _UNKNOWN_USAGE),
             question=question_words(
                 implementation.request_state, run=implementation.run_state, sent=implementation.sent
             )
@@ -161,7 +161,7 @@ def task_row(
     *,
     taken: str = "",
     question: str = "",
-    spent: tuple[int | None, float | None] = _NOTHING_KNOWN,
+    spent: tuple[int | None, float | None] = _UNKNOWN_USAGE,
 ) -> TaskRow:
     """Make the row of one answer of ``submission`` with its deciding run.
 
@@ -185,7 +185,7 @@ def answer_row(answer: Implementation, run: TestRun | None, request: AnswerReque
     if request is None:
         return task_row(answer.submission, answer, run)
     question = question_words(request.state, run=request.generation.state, sent=request.calls.exists())
-    spent = _spent([answer.pk]).get(answer.pk, _NOTHING_KNOWN)
+    spent = _spent([answer.pk]).get(answer.pk, _UNKNOWN_USAGE)
     return task_row(answer.submission, answer, run, taken=request.taken, question=question, spent=spent)
 
 

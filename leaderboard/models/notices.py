@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from submissions.models import User
 
 
-_MORE: Final = {
+_DETAILS: Final = {
     NoticeKind.SCORED: ": every answer has its outcome",
     NoticeKind.HELD: ": infrastructure errors occurred too often; its page explains what happens next",
     NoticeKind.PAUSED: ": its answers so far are kept; its page explains how to continue",
@@ -118,7 +118,7 @@ class Notice(models.Model):
     @property
     def text(self) -> str:
         """The event as a sentence. Neither it nor the title contains results, labels or code."""
-        more, reason = _MORE.get(NoticeKind(self.kind), ""), getattr(self, "paused_for", None) or ""
+        more, reason = _DETAILS.get(NoticeKind(self.kind), ""), getattr(self, "paused_for", None) or ""
         return f"{self.title}{more}. {reason}".rstrip()
 
 

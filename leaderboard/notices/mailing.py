@@ -97,9 +97,9 @@ def send_due() -> int:
     sent, connection = 0, get_connection()
     try:
         for notice in _due().named().select_related("recipient")[:_MOST_AT_ONCE]:
-            if not _take(notice):
+            if not _claim(notice):
                 continue
-            outcome = _try(notice, connection)
+            outcome = _try_to_send(notice, connection)
             sent += outcome is _Outcome.SENT
             if outcome is _Outcome.NO_SERVER:
                 break
@@ -112,10 +112,10 @@ class _Outcome(Enum):
     SENT, NOT_SENT, NO_SERVER = range(3)
 
 
-def _try(notice: Notice, connection: BaseEmailBackend) -> _Outcome:
+def _try_to_send(notice: Notice, connection: BaseEmailBackend) -> _Outcome:
     address = _address(notice)
     if not address:
-        _put_by(notice, None)
+        _postpone(notice, None)
         return _Outcome.NOT_SENT
     try:
         connection.open()
@@ -123,11 +123,11 @@ def _try(notice: Notice, connection: BaseEmailBackend) -> _Outcome:
     except smtplib.SMTPRecipientsRefused as error:
         permanent = all(code >= _PERMANENT for code, _ in error.recipients.values())
         log.warning("notice_refused", notice=notice.pk, permanent=permanent)
-        _put_by(notice, None if permanent else _next_try(notice))
+        _postpone(notice, None if permanent else _next_try(notice))
         return _Outcome.NOT_SENT
     except (OSError, smtplib.SMTPException) as error:
         log.warning("mail_server_fails", notice=notice.pk, error=type(error).__name__)
-        _put_by(notice, _next_try(notice))
+        _postpone(notice, _next_try(notice))
         return _Outcome.NO_SERVER
     Notice.objects.filter(pk=notice.pk).update(mailed=timezone.now(), mail_due=None)
     return _Outcome.SENT
@@ -137,13 +137,13 @@ def _due() -> NoticeQuerySet:
     return Notice.objects.filter(mail_due__lte=timezone.now()).order_by("mail_due", "pk")
 
 
-def _take(notice: Notice) -> bool:
+def _claim(notice: Notice) -> bool:
     """Claim an e-mail, so that no other worker sends it as well; false if another worker has claimed it."""
     waiting = Notice.objects.filter(pk=notice.pk, mail_due=notice.mail_due)
     return bool(waiting.update(mail_due=timezone.now() + _LEASE, mail_tries=F("mail_tries") + 1))
 
 
-def _put_by(notice: Notice, until: datetime | None) -> None:
+def _postpone(notice: Notice, until: datetime | None) -> None:
     Notice.objects.filter(pk=notice.pk).update(mail_due=until)
 
 

@@ -36,56 +36,56 @@ if TYPE_CHECKING:
 
 KEPT: Final = timedelta(days=90)
 """Older notices are removed."""
-LOOKED_BACK: Final = timedelta(days=2)
+LOOKBACK: Final = timedelta(days=2)
 """How far back the sweep looks for missed events: well below :data:`KEPT`, so that no notice is sent twice."""
-_BETWEEN_LOOKS: Final = timedelta(minutes=5)
+_CHECK_INTERVAL: Final = timedelta(minutes=5)
 _UNFINISHED: Final = (WorkState.QUEUED, WorkState.RUNNING, WorkState.HELD)
-_KIND_OF_ACT: Final = {
+_KIND_OF_ACTION: Final = {
     Verb.PAUSED: NoticeKind.PAUSED,
     Verb.HIDDEN: NoticeKind.HIDDEN,
     Verb.UNHIDDEN: NoticeKind.UNHIDDEN,
 }
-_GOES_ON: Final = (Verb.RETRIED, Verb.RESUMED)
+_CONTINUED: Final = (Verb.RETRIED, Verb.RESUMED)
 
 
 def note_scored(submission: Submission) -> None:
     """Notify the owner that a submission was scored."""
-    _store([_about(submission, NoticeKind.SCORED)])
+    _store([_notice(submission, NoticeKind.SCORED)])
 
 
 def note_judged(submission_id: int) -> None:
     """Notify the owner that a submission was judged, once all verdicts on it are decided."""
-    _store([_about(each, NoticeKind.JUDGED) for each in _judged([submission_id])])
+    _store([_notice(each, NoticeKind.JUDGED) for each in _newly_judged([submission_id])])
 
 
 def note_appeal(case: Case) -> None:
     """Notify the appellant that the case with the appeal was closed."""
-    _store(_decided_appeals([case.pk]))
+    _store(_appeal_notices([case.pk]))
 
 
 def catch_up() -> None:
     """Create missed notices, and those of held submissions and waiting reviews; remove old ones; queue e-mails."""
-    since = timezone.now() - LOOKED_BACK
+    since = timezone.now() - LOOKBACK
     noticed = Notice.objects.filter(submission=OuterRef("pk"))
     scored = Submission.objects.filter(~Exists(noticed.filter(kind=NoticeKind.SCORED)), scored_at__gte=since)
-    newly = [_about(each, NoticeKind.SCORED) for each in scored]
+    newly = [_notice(each, NoticeKind.SCORED) for each in scored]
     rated = Judgement.objects.filter(finished__gte=since).order_by()
-    newly += [_about(each, NoticeKind.JUDGED) for each in _judged(rated.values("implementation__submission"))]
+    newly += [_notice(each, NoticeKind.JUDGED) for each in _newly_judged(rated.values("implementation__submission"))]
     closed = Case.objects.filter(~Exists(Notice.objects.filter(case=OuterRef("pk"))), closed__gte=since)
-    newly += _decided_appeals(closed.values("pk"))
-    _store([*newly, *_held(), *_acts(since)])
-    if cache.add("notices-looked-after", True, int(_BETWEEN_LOOKS.total_seconds())):
-        _store(_waiting_reviews())
+    newly += _appeal_notices(closed.values("pk"))
+    _store([*newly, *_held_notices(), *_action_notices(since)])
+    if cache.add("notices-looked-after", True, int(_CHECK_INTERVAL.total_seconds())):
+        _store(_review_notices())
         Notice.objects.filter(made__lt=timezone.now() - KEPT).delete()
     push_mails()
 
 
-def _about(submission: Submission, kind: NoticeKind, key: str = "") -> Notice:
+def _notice(submission: Submission, kind: NoticeKind, key: str = "") -> Notice:
     key = key or str(submission.pk)
     return Notice(recipient_id=submission.owner_id, kind=kind, key=key, submission_id=submission.pk)
 
 
-def _judged(submissions: Iterable[int] | QuerySet[Any, Any]) -> list[Submission]:
+def _newly_judged(submissions: Iterable[int] | QuerySet[Any, Any]) -> list[Submission]:
     """Return the ``submissions`` whose verdicts are all decided, and whose owner has no notice of it yet."""
     verdicts = Judgement.objects.filter(implementation__submission=OuterRef("pk"))
     noticed = Notice.objects.filter(submission=OuterRef("pk"), kind=NoticeKind.JUDGED)
@@ -99,7 +99,7 @@ def _judged(submissions: Iterable[int] | QuerySet[Any, Any]) -> list[Submission]
     return list(found)
 
 
-def _decided_appeals(cases: Iterable[int] | QuerySet[Any, Any]) -> list[Notice]:
+def _appeal_notices(cases: Iterable[int] | QuerySet[Any, Any]) -> list[Notice]:
     appeals = Trigger.objects.filter(
         case__in=cases,
         case__kind=CaseKind.REVIEW,
@@ -114,48 +114,48 @@ def _decided_appeals(cases: Iterable[int] | QuerySet[Any, Any]) -> list[Notice]:
     ]
 
 
-def _held() -> list[Notice]:
+def _held_notices() -> list[Notice]:
     """Make notices of held submissions, another one each time that a submission is held again."""
     held = list(Submission.objects.filter(state=SubmissionState.HELD))
     if not held:
         return []
     again = AuditEvent.objects.filter(
-        subject_kind="submission", subject_id__in=[str(each.pk) for each in held], verb__in=_GOES_ON
+        subject_kind="submission", subject_id__in=[str(each.pk) for each in held], verb__in=_CONTINUED
     )
     rounds = dict(again.order_by().values_list("subject_id").annotate(Count("pk")))
-    notices = [_about(each, NoticeKind.HELD, f"{each.pk}:{rounds.get(str(each.pk), 0)}") for each in held]
+    notices = [_notice(each, NoticeKind.HELD, f"{each.pk}:{rounds.get(str(each.pk), 0)}") for each in held]
     noticed = Notice.objects.filter(kind=NoticeKind.HELD, submission__in=held).values_list("recipient", "key")
     known = set(noticed)
     return [each for each in notices if (each.recipient_id, each.key) not in known]
 
 
-def _acts(since: datetime) -> list[Notice]:
+def _action_notices(since: datetime) -> list[Notice]:
     """Make a notice for the owner for each action of the site or a maintainer on a submission.
 
-    Notices of held runs are made by :func:`_held`.
+    Notices of held runs are made by :func:`_held_notices`.
     """
-    events = AuditEvent.objects.filter(subject_kind="submission", verb__in=_KIND_OF_ACT, created__gte=since).order_by(
-        "pk"
-    )
-    acts = [
+    events = AuditEvent.objects.filter(
+        subject_kind="submission", verb__in=_KIND_OF_ACTION, created__gte=since
+    ).order_by("pk")
+    actions = [
         (event, verb, subject, actor)
         for event, verb, subject, actor, data in events.values_list("pk", "verb", "subject_id", "actor", "data")
         if data.get("state") != GenerationState.HELD
     ]
-    if not acts:
+    if not actions:
         return []
-    submissions = Submission.objects.in_bulk({int(subject) for _, _, subject, _ in acts})
-    made = Notice.objects.filter(kind__in=_KIND_OF_ACT.values(), submission__in=submissions)
+    submissions = Submission.objects.in_bulk({int(subject) for _, _, subject, _ in actions})
+    made = Notice.objects.filter(kind__in=_KIND_OF_ACTION.values(), submission__in=submissions)
     known = set(made.values_list("kind", "key"))
     found = []
-    for event, verb, subject, actor in acts:
-        submission, key, kind = submissions.get(int(subject)), f"{subject}:{event}", _KIND_OF_ACT[Verb(verb)]
+    for event, verb, subject, actor in actions:
+        submission, key, kind = submissions.get(int(subject)), f"{subject}:{event}", _KIND_OF_ACTION[Verb(verb)]
         if submission is not None and actor != submission.owner_id and (kind, key) not in known:
-            found.append(_about(submission, kind, key))
+            found.append(_notice(submission, kind, key))
     return found
 
 
-def _waiting_reviews() -> list[Notice]:
+def _review_notices() -> list[Notice]:
     """Make a notice for each annotator with answers to label, unless one is unread or was made within a day.
 
     Unread notices that are no longer true are marked as read.

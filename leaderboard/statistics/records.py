@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> set[int]:
-    """Return the indices of the points (cost, score) that no other beats by being cheaper or better, and no worse.
+    """Return the indices of the points (cost, score) for which no other is cheaper or better, and in neither worse.
 
     Points that are equal in both are on the front together.
     """

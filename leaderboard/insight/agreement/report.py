@@ -192,7 +192,10 @@ def items_of_cell(
 def all_raters(
     report: Report, *, selection: Selection
 ) -> tuple[AnnotatorsAgreement | None, tuple[tuple[Rater, JudgeTrust], ...]]:
-    """Return the annotators together (None without any) and each judge against them; neither for selected labels."""
+    """Return the annotators together (None without any) and each judge against them; neither for a narrower selection.
+
+    A narrower one names a rater or is binary.
+    """
     if selection.binary or selection.first or selection.second:
         return None, ()
     return (report.annotators if report.annotators.number else None), report.judges

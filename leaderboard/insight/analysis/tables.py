@@ -57,7 +57,7 @@ def scores(results: SuiteResults) -> Figure:
         ),
         addresses=tuple(map(address, rows)),
         known=len(every),
-        notes=(*widest_interval([row.tasks for row in tested]), *_drawn(len(every))),
+        notes=(*widest_interval([row.tasks for row in tested]), *_chart_note(len(every))),
         differences=_differences(results, every),
         missing="" if rows else _NOTHING,
         chart=partial(_interval_chart, tested) if tested else None,
@@ -103,7 +103,7 @@ def binary(results: SuiteResults) -> Figure:
         *((Column("paper_cc_percent", "Paper's Table 6: CC, %", 1),) if printed else ()),
     )
     lines = tuple(
-        (row.system, row.provenance, row.tests, *_two(row.judge), *_two(row.human))
+        (row.system, row.provenance, row.tests, *_cc_and_rest(row.judge), *_cc_and_rest(row.human))
         + ((printed.get(row.run),) if printed else ())
         for row in rows
     )
@@ -113,7 +113,7 @@ def binary(results: SuiteResults) -> Figure:
         rows=lines,
         addresses=tuple(map(address, rows)),
         known=len(every),
-        notes=_drawn(len(every)),
+        notes=_chart_note(len(every)),
         differences=(_TABLE_6.format(differing, len(printed)),) if differing else (),
         missing="" if rows else "No published run on this version has labels.",
         chart=partial(_binary_chart, rows[: charts.MOST_ROWS], printed) if rows else None,
@@ -169,7 +169,7 @@ def categories(results: SuiteResults) -> Figure:
         addresses=tuple(map(address, rows)),
         known=len(every) - len(best) + len(rows),
         notes=(
-            *_drawn(len(every)),
+            *_chart_note(len(every)),
             *((f"Only totals were published of {totals} more.",) if totals else ()),
         ),
         missing="" if rows else "No published run on this version has outcomes by task.",
@@ -266,7 +266,7 @@ def address(row: ScoreRow) -> str:
     return reverse("reported_run", args=[row.run]) if row.reported else reverse("submission", args=[row.submission])
 
 
-def _two(labels: tuple[float, float, float] | None) -> tuple[float | None, float | None]:
+def _cc_and_rest(labels: tuple[float, float, float] | None) -> tuple[float | None, float | None]:
     return (labels[0], 100 - labels[0]) if labels else (None, None)
 
 
@@ -278,7 +278,7 @@ def _share(passed: tuple[float, int] | None) -> float | None:
     return None if passed is None else passed[0] / passed[1]
 
 
-def _drawn(known: int) -> tuple[str, ...]:
+def _chart_note(known: int) -> tuple[str, ...]:
     """Describe how much of a long table the chart shows."""
     return (f"The chart shows the first {charts.MOST_ROWS} of {known}.",) if known > charts.MOST_ROWS else ()
 

@@ -240,7 +240,7 @@ class Site:
         """Return the response of an address, to be closed by the caller. Raises Failure."""
         for attempt in range(1, TRIES + 1):
             try:
-                return self._once(method, path, **sent)
+                return self._request(method, path, **sent)
             except urllib.error.HTTPError as error:  # noqa: PERF203 - a request takes far longer
                 wait = retry_after(error)
                 if wait is None or attempt == TRIES:
@@ -255,7 +255,7 @@ class Site:
                 time.sleep(2**attempt / 2)
         raise AssertionError
 
-    def _once(self, method: str, path: str, **sent: Any) -> Any:
+    def _request(self, method: str, path: str, **sent: Any) -> Any:
         headers = {"Accept": "application/json", "User-Agent": f"lmr_board.py/{VERSION}"}
         if self._secret:
             headers["Authorization"] = f"Bearer {self._secret}"
@@ -429,10 +429,10 @@ def checked(site: Site, options: argparse.Namespace) -> Any:
     with packed(options.bundle) as file:
         address = f"/uploads/{site.upload(file, fields)['id']}"
     clear()
-    return until(lambda: site.get(address), lambda now: now["checked"], options.timeout, "the check")
+    return poll(lambda: site.get(address), lambda now: now["checked"], options.timeout, "the check")
 
 
-def until(look: Callable[[], Any], ended: Callable[[Any], bool], seconds: float, what: str) -> Any:
+def poll(look: Callable[[], Any], ended: Callable[[Any], bool], seconds: float, what: str) -> Any:
     """Poll, with growing pauses, until it has ended. Raises Failure after ``seconds``."""
     deadline, pause = time.monotonic() + seconds, 0.5
     while not ended(now := look()):
@@ -501,7 +501,7 @@ def status(site: Site, options: argparse.Namespace) -> int:
     def ended(now: Any) -> bool:
         return not (options.watch and (now["open"] or now["counting"]))
 
-    shown = until(look, ended, options.timeout, "the evaluation")
+    shown = poll(look, ended, options.timeout, "the evaluation")
     show(json.dumps(shown) if options.json else in_words(shown))
     return NO if shown["state"] in ("held", "cancelled") else 0
 
@@ -521,7 +521,7 @@ def in_words(shown: Any) -> str:
 def results(site: Site, options: argparse.Namespace) -> int:
     """Print every answer's outcome and labels."""
     shown = site.get(f"/submissions/{options.submission}")
-    answers = every(site, f"/submissions/{options.submission}/answers")
+    answers = all_items(site, f"/submissions/{options.submission}/answers")
     columns = ("task", "trial", "outcome", "judge_label", "final_label", "final_source", "seconds", "reason")
     if options.json:
         print(json.dumps({"submission": shown, "answers": answers}))
@@ -545,7 +545,7 @@ def results(site: Site, options: argparse.Namespace) -> int:
     return 0
 
 
-def every(site: Site, path: str) -> list[Any]:
+def all_items(site: Site, path: str) -> list[Any]:
     """Return all items of a list that comes in pages. Raises Failure if it does not end."""
     items: list[Any] = []
     for page in range(1, MOST_PAGES + 1):

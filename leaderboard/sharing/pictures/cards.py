@@ -87,7 +87,7 @@ def board_card(title: str, rows: Sequence[BoardRow], *, number: int, tasks: int,
     return card(
         title=title,
         subtitle=subtitle or "Re-implementing masked functions of NLP research code: unit tests passed, in per cent",
-        rows=[(row.system, _given(row), row) for row in rows],
+        rows=[(row.system, _inputs(row), row) for row in rows],
         footer=f"{systems}. Bars are 95 % intervals.",
     )
 
@@ -98,7 +98,7 @@ def system_card(name: str, facts: str, runs: Sequence[tuple[str, BoardRow]]) -> 
     return card(
         title=name,
         subtitle=facts or "Unit tests passed, in per cent",
-        rows=[(suite, _given(row), row) for suite, row in runs],
+        rows=[(suite, _inputs(row), row) for suite, row in runs],
         sentence=". ".join(standings[:2]),
         footer="Unit tests passed, in per cent, with 95 % intervals.",
     )
@@ -116,13 +116,13 @@ def compare_card(suite: str, rows: Sequence[BoardRow], pairs: Sequence[Compared]
         title=" against ".join(_cut(row.system, 21 if len(rows) == 2 else 14) for row in rows[:2])
         + (f" and {len(rows) - 2} more" if more else ""),
         subtitle=f"{suite}: unit tests passed, in per cent",
-        rows=[(row.system, _given(row), row) for row in rows],
+        rows=[(row.system, _inputs(row), row) for row in rows],
         sentence=f"{found}{first.words}",
         footer="Bars are 95 % intervals; p by McNemar's exact test.",
     )
 
 
-def _given(row: BoardRow) -> str:
+def _inputs(row: BoardRow) -> str:
     """Return the system's inputs, empty for full inputs."""
     return "" if row.inputs == Inputs.FULL else row.inputs_word
 
@@ -149,13 +149,13 @@ def _bar(y: int, name: str, note: str, row: BoardRow) -> Bar:
         name=cut,
         note=note,
         value=f"{tests.passed:g}/{tests.tasks}" if few else f"{tests.percent:.1f}",
-        at=_place(tests.percent),
-        low=None if low is None else _place(low),
-        high=None if high is None else _place(high),
+        at=_pixels(tests.percent),
+        low=None if low is None else _pixels(low),
+        high=None if high is None else _pixels(high),
     )
 
 
-def _place(percent: float) -> float:
+def _pixels(percent: float) -> float:
     return round(_SCALE_LEFT + _SCALE_WIDTH * percent / 100, 1)
 
 

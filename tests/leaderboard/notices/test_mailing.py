@@ -233,7 +233,7 @@ def test_a_refused_address_is_given_up_and_delays_nobody(alice: User, server: An
 
 def test_a_letter_taken_by_another_worker_is_left_alone(alice: User) -> None:
     notice = scored(alice)
-    assert [mailing._take(notice), mailing._take(notice), due(notice)] == [True, False, 10]
+    assert [mailing._claim(notice), mailing._claim(notice), due(notice)] == [True, False, 10]
 
 
 class TestTurningOff:
