@@ -160,7 +160,7 @@ class _Comparison(StrictInfo):
 
 
 class CheckInfo(StrictInfo):
-    """``check`` of a sealed task: cases, seeds, comparison, limits. Names and defaults: docs/authoring-tasks.md."""
+    """``check`` of a sealed task: test cases, seeds, comparison, limits. Defaults: docs/authoring-tasks.md."""
 
     cases_file: Annotated[_Path, StringConstraints(min_length=1)]
     public_seeds: Annotated[
