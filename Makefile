@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 MANAGE := .venv/bin/python manage.py
-# The shell's own USER is whoever is logged in; only `make password USER=name` means an account of the board.
+# The shell's own USER is the login name; only `make password USER=name` names an account of the board.
 ACCOUNT = $(if $(filter command line,$(origin USER)),$(USER),maintainer)
 
 .PHONY: help run setup lmr-bench test test-all boxes attacks chaos lint audit password reset lock format openapi

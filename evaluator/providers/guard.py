@@ -77,7 +77,7 @@ class Policy:
 
 
 def resolve(origin: Origin, policy: Policy) -> tuple[str, ...]:
-    """Return all addresses of the host, each of which may be called. Raises :class:`ForbiddenAddressError`."""
+    """Return all addresses of the host; each may be called. Raises :class:`ForbiddenAddressError`."""
     literal = _literal(origin.host)
     found = [literal] if literal is not None else _look_up(origin)
     addresses = tuple(dict.fromkeys(_unwrapped(address) for address in found))

@@ -27,7 +27,7 @@ def lease_end() -> datetime:
 
 
 def extend(assignment: Assignment) -> datetime:
-    """Renew the lease, even an expired one if nobody else took the case, and return its end.
+    """Renew the lease, even an expired one if the case is still free, and return its end.
 
     Raises :class:`LeaseLostError` if the assignment has ended or was resumed elsewhere.
     """
