@@ -48,6 +48,7 @@ def another_database(folder: Path) -> Iterator[None]:
     name = f"{tests}_upgraded" if server else str(folder / "upgraded.sqlite3")
     if server:
         with server() as cursor:
+            cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')
             cursor.execute(f'CREATE DATABASE "{name}"')
     connection.close()
     facts["NAME"] = name
