@@ -1,4 +1,4 @@
-"""Tell a full disk from other errors: whoever meets it is told that nothing was wrong with what they sent."""
+"""Distinguish a full disk from other errors, so that users see that nothing was wrong with what they sent."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _POSTGRESQL_IS_FULL: Final = "53100"
 
 
 def means_full(error: BaseException | None) -> bool:
-    """Whether ``error``, or what led to it, says that no disk space is left."""
-    return any(map(_says_full, _causes(error)))
+    """Return whether ``error``, or an error that caused it, means that no disk space is left."""
+    return any(map(_is_disk_full, _causes(error)))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -26,7 +26,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _says_full(error: BaseException) -> bool:
+def _is_disk_full(error: BaseException) -> bool:
     if isinstance(error, DatabaseError):
         return _SQLITE_IS_FULL in str(error)
     return getattr(error, "sqlstate", "") == _POSTGRESQL_IS_FULL or getattr(error, "errno", None) in _FULL

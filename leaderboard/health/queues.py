@@ -1,4 +1,4 @@
-"""What a maintainer sees of the queue: how much waits, who works, in what boxes, and why runs are held."""
+"""Read the queue's state: waiting runs, workers and their sandboxes, and why runs are held."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from evaluator.models.runs import TestRunQuerySet
 
 RECENT: Final = timedelta(hours=1)
-# More different infrastructure errors at once than this say nothing more.
+# Number of different infrastructure errors that are listed; more at once would not help to find the cause.
 MOST_CAUSES: Final = 20
-# Workers give a sign of life every 15 seconds (manage.py worker); one that missed two of them was killed.
+# Workers send a heartbeat every 15 seconds (manage.py worker); one that missed two of them was killed.
 LISTENING: Final = timedelta(seconds=40)
 _OPEN: Final = [WorkState.QUEUED, WorkState.RUNNING]
 
 
 @dataclass(frozen=True, slots=True)
 class InfraCause:
-    """An infrastructure error for which runs wait or are held now, in full: for maintainers only."""
+    """An infrastructure error, in full, that makes runs wait or be held now: for maintainers only."""
 
     reason: str
     runs: int
@@ -44,9 +44,11 @@ class InfraCause:
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """``registered`` is how many workers that evaluate listen now, ``asking`` how many that ask models.
+    """The state of the queue.
 
-    Both are None when the queue's server does not answer. ``questions`` are answers and verdicts that wait for a model.
+    ``registered`` is the number of running workers for evaluations, ``model_workers`` of those for requests to models;
+    both are None if the queue's server does not answer. ``questions`` is the number of answers and verdicts that wait
+    for a model.
     """
 
     queued: int
@@ -55,7 +57,7 @@ class QueueState:
     done: int
     oldest_waiting: datetime | None
     registered: int | None
-    asking: int | None
+    model_workers: int | None
     questions: int
     questions_running: int
     seen: dict[str, tuple[int, datetime]]
@@ -66,7 +68,7 @@ class QueueState:
 
 
 def queue_state() -> QueueState:
-    """Ask the database and the queue's server."""
+    """Read the state from the database and the queue's server."""
     counts = Counter(dict(TestRun.objects.order_by().values_list("state").annotate(number=Count("pk"))))
     waiting = TestRun.objects.filter(state=RunState.QUEUED).order_by("created").values_list("created", flat=True)
     listening = _listening()
@@ -78,7 +80,7 @@ def queue_state() -> QueueState:
         done=counts[RunState.DONE],
         oldest_waiting=waiting.first(),
         registered=None if listening is None else listening[RUNS],
-        asking=None if listening is None else listening[MODELS],
+        model_workers=None if listening is None else listening[MODELS],
         questions=questions[WorkState.QUEUED],
         questions_running=questions[WorkState.RUNNING],
         seen=_seen(),
@@ -90,9 +92,9 @@ def queue_state() -> QueueState:
 
 
 def infra_summary() -> list[dict[str, Any]]:
-    """The infrastructure errors for which runs wait or are held, for everybody: ``{cause, runs, newest}``. One query.
+    """List the infrastructure errors that make runs wait or be held: ``{cause, runs, newest}``. One query.
 
-    The cause of the most runs comes first; ``newest`` is when it was met last.
+    The list is public. The cause of the most runs comes first; ``newest`` is the time of its last occurrence.
     """
     causes = (
         _unfinished()
@@ -106,7 +108,7 @@ def infra_summary() -> list[dict[str, Any]]:
 
 
 def infra_causes() -> list[InfraCause]:
-    """The same with everything that was recorded, and whose runs they are. Two queries."""
+    """List these errors as they were recorded, with the runs' submissions, for maintainers. Two queries."""
     errors = Attempt.objects.filter(state=AttemptState.INFRA, run__in=_unfinished()).order_by()
     counted = errors.values("reason").annotate(runs=Count("run", distinct=True), newest=Max("ended"))
     causes = list(counted.order_by("-newest", "reason")[:MOST_CAUSES])
@@ -127,9 +129,9 @@ def _unfinished() -> TestRunQuerySet:
 
 
 def _seen() -> dict[str, tuple[int, datetime]]:
-    """Machine -> how many runs its workers took during the last hour, and when the last one.
+    """Return machine -> number of runs that its workers took during the last hour, and the time of the last one.
 
-    By machine: a worker forks a process for every run, so that names with process ids are as many as runs.
+    By machine: a worker forks a process for every run, so there are as many names with process ids as runs.
     """
     seen: dict[str, tuple[int, datetime]] = {}
     recent = Attempt.objects.filter(started__gte=timezone.now() - RECENT).order_by("started")
@@ -140,43 +142,43 @@ def _seen() -> dict[str, tuple[int, datetime]]:
 
 
 def _questions() -> Iterator[str]:
-    """The state of every answer and verdict that a model is, or will be, asked for. Two queries."""
-    asked = AnswerRequest.objects.filter(generation__state=GenerationState.RUNNING)
-    yield from asked.filter(state__in=_OPEN).values_list("state", flat=True)
+    """Yield the state of every answer and verdict that is, or will be, requested from a model. Two queries."""
+    requests = AnswerRequest.objects.filter(generation__state=GenerationState.RUNNING)
+    yield from requests.filter(state__in=_OPEN).values_list("state", flat=True)
     yield from Judgement.objects.filter(state__in=_OPEN).values_list("state", flat=True)
 
 
 def _listening() -> Counter[str] | None:
-    """How many workers listen to each queue."""
+    """Count the running workers of each queue; None if the queue's server does not answer."""
     try:
         with opened() as queue:
             workers = Worker.all(connection=queue.connection, serializer=JSONSerializer)
             alive = timezone.now() - LISTENING
-            heard = [worker for worker in workers if worker.last_heartbeat and worker.last_heartbeat >= alive]
-            return Counter(name for worker in heard for name in worker.queue_names())
+            running = [worker for worker in workers if worker.last_heartbeat and worker.last_heartbeat >= alive]
+            return Counter(name for worker in running for name in worker.queue_names())
     except RedisError:
         return None
 
 
 def _sandboxes() -> tuple[str, ...]:
-    """In what boxes the workers ran something during the last hour. The web process itself never makes one."""
+    """List the sandboxes in which workers ran something during the last hour. The web process never makes one."""
     recent = Attempt.objects.filter(started__gte=timezone.now() - RECENT).exclude(sandbox="")
     return tuple(sorted(set(recent.order_by().values_list("sandbox", flat=True))))
 
 
 def _sandbox_problem() -> str:
-    """The reason of the newest attempt, if it ended by an infrastructure error."""
+    """Return the reason of the newest attempt if it ended with an infrastructure error."""
     newest = Attempt.objects.exclude(state=AttemptState.RUNNING).order_by("-started", "-pk").first()
     return newest.reason if newest and newest.state == AttemptState.INFRA else ""
 
 
 def held_in_full(submissions: Iterable[int]) -> dict[int, str]:
-    """Submission's id -> the newest infrastructure error of its held runs, if one was recorded. One query."""
+    """Return submission's id -> the newest infrastructure error of its held runs, if one was recorded. One query."""
     return _newest("run__implementation__submission", submissions, run__reevaluation=None)
 
 
 def reevaluations_held_in_full(reevaluations: Iterable[int]) -> dict[int, str]:
-    """The same by re-evaluation's id. One query."""
+    """Return re-evaluation's id -> the newest infrastructure error of its held runs, likewise. One query."""
     return _newest("run__reevaluation", reevaluations)
 
 
@@ -184,5 +186,5 @@ def _newest(owner: str, numbers: Iterable[int], **which: None) -> dict[int, str]
     errors = Attempt.objects.filter(
         state=AttemptState.INFRA, run__state=RunState.HELD, **{f"{owner}__in": list(numbers)}, **which
     )
-    # Of several the last, and that is the newest, stays in the dictionary.
+    # The last of several, which is the newest, stays in the dictionary.
     return dict(errors.exclude(reason="").order_by("ended", "pk").values_list(owner, "reason"))

@@ -1,6 +1,6 @@
-"""How this instance is: what everybody may know of the evaluator, and what maintainers see besides.
+"""Report the state of this instance's evaluator: the public part, and what only maintainers see.
 
-Nothing here holds paths, secrets or names of what is not published: counts, times, digests and public causes only.
+It contains no paths, no secrets and no names of unpublished things: only counts, times, digests and public causes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COMMAND: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The newest round of attacks of one kind; ``check`` is None where there was none, ``hint`` says who makes it."""
+    """The newest round of attacks of one kind. ``check`` is None if there was none; ``hint`` explains who runs it."""
 
     kind: SelfCheckKind
     title: str
@@ -46,21 +46,21 @@ class Round:
 
     @property
     def verdict(self) -> str:
-        """``29 of 29 as they must``, or why there is no number."""
+        """``29 of 29 ended as expected``, or why there is no number."""
         if self.check is None:
             return self.hint
         if self.check.error:
-            return "broke off with an infrastructure error, so it has no result"
-        return f"{self.check.repelled} of {len(self.check.results)} ended as they must"
+            return "ended with an infrastructure error, so it has no result"
+        return f"{self.check.repelled} of {len(self.check.results)} ended as expected"
 
     @property
     def failures(self) -> list[dict[str, Any]]:
-        """What ended otherwise than it must. ``reason`` in it is for maintainers."""
+        """The attacks and controls that ended otherwise than expected. Their ``reason`` is for maintainers."""
         return [row for row in self.check.results if not row["repelled"]] if self.check else []
 
     @property
     def protocols(self) -> list[tuple[str, int, int]]:
-        """Way, repelled, fired: of attacks alone, without the controls."""
+        """(Protocol, number repelled, number run) of the attacks, without the controls."""
         counted: dict[str, list[int]] = {}
         for row in self.check.results if self.check else []:
             if row["group"] != AttackGroup.CONTROL:
@@ -72,7 +72,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything on the page."""
+    """The data of the status page."""
 
     evaluator_version: str
     queue: QueueState
@@ -85,34 +85,34 @@ class Status:
     audits_waiting: int
 
     @property
-    def stands_still(self) -> bool:
-        """Whether runs wait although workers listen, and none has been taken for too long."""
+    def stalled(self) -> bool:
+        """Whether a run has waited for too long although workers are running, and no run is under way."""
         oldest = self.queue.oldest_waiting
         waits = oldest is not None and timezone.now() - oldest > STANDSTILL
         return bool(self.queue.registered) and waits and not self.queue.running
 
     @property
     def troubles(self) -> list[str]:
-        """What is wrong now, worst first, for the top of the page; empty when all is well."""
+        """The problems, worst first, for the top of the page; empty if there are none."""
         causes = dict.fromkeys(entry.check.cause for entry in self.rounds if entry.check and entry.check.cause)
         found = [f"Nothing can be evaluated here: {cause}." for cause in causes]
         if self.queue.registered is None:
-            found.append("The server of the queue does not answer: what is submitted waits.")
+            found.append("The queue's server does not answer: submissions wait.")
         elif not self.queue.registered:
-            found.append("No worker is listening: what is submitted waits.")
-        if self.queue.asking == 0 and self.queue.questions:
-            found.append("No worker that asks models is listening: answers and verdicts wait.")
+            found.append("No worker is running: submissions wait.")
+        if self.queue.model_workers == 0 and self.queue.questions:
+            found.append("No worker for requests to models is running: answers and verdicts wait.")
         failed = [entry for entry in self.rounds if entry.check and not entry.check.ok and not entry.check.cause]
         found += [f"{entry.title}: {entry.verdict}." for entry in failed]
         if self.causes:
             found.append("Runs wait because of an infrastructure error.")
-        elif self.stands_still:
+        elif self.stalled:
             found.append("Runs have been waiting for minutes, and none is under way.")
         return found
 
 
 def status() -> Status:
-    """Ask the database and the queue's server; a constant number of queries."""
+    """Read the status from the database and the queue's server, in a constant number of queries."""
     rounds = tuple(
         Round(kind, title, _COMMAND[kind], SelfCheck.objects.filter(kind=kind).first())
         for kind, title in _KINDS.items()
@@ -133,7 +133,7 @@ def status() -> Status:
 
 
 def as_data(found: Status) -> dict[str, Any]:
-    """The public part as plain data, for ``/status.json``."""
+    """Return the public part as plain data, for ``/status.json``."""
     queue = found.queue
     return {
         "ok": not found.troubles,
@@ -151,7 +151,7 @@ def as_data(found: Status) -> dict[str, Any]:
             "running": queue.running,
             "held_runs": queue.held,
             "oldest_waiting": queue.oldest_waiting,
-            "model_workers": queue.asking,
+            "model_workers": queue.model_workers,
             "questions_waiting": queue.questions,
             "questions_running": queue.questions_running,
         },
@@ -189,13 +189,13 @@ def _round_data(entry: Round) -> dict[str, Any]:
 
 
 def _builds() -> tuple[EnvironmentBuild, ...]:
-    """The newest build of each environment for each sandbox."""
+    """Return the newest build of each environment for each sandbox."""
     newest = EnvironmentBuild.objects.order_by().values("name", "sandbox").annotate(newest=Max("pk")).values("newest")
     return tuple(EnvironmentBuild.objects.filter(pk__in=newest).order_by("name", "sandbox"))
 
 
 def _audits_waiting() -> int:
-    """Runnable tasks of each suite's newest version that were not audited yet."""
+    """Count the runnable tasks of each suite's newest version that were not audited yet."""
     newest = SuiteVersion.objects.filter(suite=OuterRef("suite")).order_by("-number").values("pk")[:1]
     versions = SuiteVersion.objects.filter(pk=Subquery(newest))
     unaudited = TaskRevision.objects.filter(suite_versions__in=versions, audit_state=AuditState.UNAUDITED)

@@ -116,9 +116,9 @@ def test_a_killed_worker_is_not_counted_for_long(redis_url: str) -> None:
 def test_workers_that_ask_models_are_counted_apart(redis_url: str) -> None:
     with opened(RUNS) as runs, opened(MODELS) as models:
         worker(runs, "evaluates")
-        assert (queue_state().registered, queue_state().asking) == (1, 0)
+        assert (queue_state().registered, queue_state().model_workers) == (1, 0)
         worker(models, "asks")
-        assert (queue_state().registered, queue_state().asking) == (1, 1)
+        assert (queue_state().registered, queue_state().model_workers) == (1, 1)
 
 
 @pytest.mark.redis
@@ -156,7 +156,7 @@ SECRET = "/srv/instance/secret"
 @pytest.fixture(autouse=True)
 def _two_workers_listen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless a test says otherwise; the queue's server itself is asked in the tests of the queue's state."""
-    monkeypatch.setattr(domain, "queue_state", lambda: replace(queue_state(), registered=2, asking=2))
+    monkeypatch.setattr(domain, "queue_state", lambda: replace(queue_state(), registered=2, model_workers=2))
 
 
 def row(attack: str = "NaN", *, repelled: bool = True, group: str = "tampering", way: str = "sealed") -> dict[str, Any]:
@@ -207,7 +207,7 @@ def test_all_is_well(client: Client) -> None:
     checked(SelfCheckKind.CANARY, row("stub", group="control"))
     page = words_of(client.get("/status/"))
     assert ("All is well" in page, "Not all is well" in page) == (True, False)
-    assert "4 of 4 ended as they must, in boxes of bubblewrap" in page
+    assert "4 of 4 ended as expected, in boxes of bubblewrap" in page
     assert "Attacks repelled: sealed 2 of 2, upstream remote 1 of 1" in page
     assert data_of(client) == {
         "ok": True,
@@ -259,8 +259,8 @@ def test_runs_that_wait_while_none_is_under_way_are_trouble(client: Client) -> N
 @pytest.mark.parametrize(
     ("registered", "trouble"),
     [
-        (None, "The server of the queue does not answer: what is submitted waits."),
-        (0, "No worker is listening: what is submitted waits."),
+        (None, "The queue's server does not answer: submissions wait."),
+        (0, "No worker is running: submissions wait."),
     ],
 )
 def test_what_does_not_work_is_said(
