@@ -1,4 +1,4 @@
-"""A snapshot's data as a zip whose bytes depend on nothing but the data."""
+"""Write a snapshot's data as a zip file whose bytes depend only on the data."""
 
 from __future__ import annotations
 
@@ -24,22 +24,25 @@ _STATISTICS: Final = ("agreement", "conflict_share", "kappa", "quadratic_kappa",
 _AGREEMENT_MEANINGS: Final = {
     "first": ("text", "A rater: annotators, or a judge by its name."),
     "second": ("text", "The other rater."),
-    "answers": ("integer", "Answers that both labelled."),
-    "papers": ("integer", "Papers of these answers."),
-    "statistic": ("text", f"Which number it is: {', '.join(_STATISTICS)}; docs/agreement of the site explains each."),
-    "value": ("number", "The number; empty where there is none."),
+    "answers": ("integer", "Number of answers that both labelled."),
+    "papers": ("integer", "Number of papers of these answers."),
+    "statistic": ("text", f"The statistic: {', '.join(_STATISTICS)}; docs/agreement of the site explains each."),
+    "value": ("number", "Its value; empty if there is none."),
     "low": ("number", "Lower bound of its 95 % interval."),
     "high": ("number", "Upper bound of its 95 % interval."),
-    "why": ("text", "Why there is no number, or no interval."),
+    "why": ("text", "Why there is no value, or no interval."),
 }
 _GONE: Final = """
-Since the board was frozen, submissions were withdrawn or hidden. {} of its rows are not in these files, nor is the
-rater agreement, which counted them.
+Since the board was frozen, submissions were withdrawn or hidden. These files lack {} of its rows, and the rater
+agreement, which counted them.
 """
 
 
 def archive_of(snapshot: Snapshot, *, without: Collection[str] = ()) -> bytes:
-    """The archive; ``without`` the rows of these keys, and then without the agreement, which counts them."""
+    """Write the archive ``without`` the rows of these keys; if there are any, also without the agreement.
+
+    The agreement counts these rows.
+    """
     document = snapshot.document
     frozen = rows_of(document)
     rows = [row for row in frozen if row.key not in without]
@@ -80,7 +83,7 @@ def archive_of(snapshot: Snapshot, *, without: Collection[str] = ()) -> bytes:
 
 
 def _sorted(facts: Mapping[str, object] | None) -> dict[str, object] | None:
-    """PostgreSQL keeps no order of an object's keys."""
+    """Sort the keys of an object, since PostgreSQL does not keep their order."""
     return None if facts is None else dict(sorted(facts.items()))
 
 
@@ -123,12 +126,12 @@ One line for each row of the board.
 {_dictionary((row, sample, *((field.name, (field.type, field.meaning)) for field in FILE_FIELDS)))}
 ## matrix.csv, matrix.json
 
-One line for each row and task; none for rows of which only totals were published.
+One line for each row and task; none for rows with published totals only.
 
 {_dictionary((row, *MATRIX_MEANINGS.items()))}
 ## agreement.csv, agreement.json
 
-How far every two raters agree on the published ranked answers of the suite, all its versions together.
+The agreement of every two raters on the published ranked answers of the suite, all its versions together.
 
 {_dictionary(_AGREEMENT_MEANINGS.items())}
 ## Tasks that are not counted

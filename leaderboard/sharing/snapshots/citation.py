@@ -1,4 +1,4 @@
-"""Cite a snapshot."""
+"""Write the citation of a snapshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a board and its tasks as JSON and back."""
+"""Convert a board's rows and tasks to JSON and back."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 class _Encoder(DjangoJSONEncoder):
-    """Every field with every digit, also those that the API leaves out or rounds."""
+    """Encode every field with every digit, including those that the API omits or rounds."""
 
     def default(self, o: Any) -> Any:
         return dict(o) if isinstance(o, BaseModel) else super().default(o)
 
 
 def as_json(values: Sequence[BoardRow] | Sequence[MatrixTask]) -> list[dict[str, Any]]:
-    """Rows or tasks as plain JSON."""
+    """Convert rows or tasks to plain JSON."""
     data: list[dict[str, Any]] = json.loads(json.dumps(values, cls=_Encoder))
     return data
 
 
 def rows_of(document: Document) -> list[BoardRow]:
-    """The frozen rows in their order. An older or a newer program may have stored them."""
+    """Read the frozen rows in their order. An older or newer version of the site may have stored them."""
     return [BoardRow.model_validate(data) for data in document["rows"]]
 
 
 def tasks_of(document: Document) -> list[MatrixTask]:
-    """The frozen tasks in the matrix's order."""
+    """Read the frozen tasks in the matrix's order."""
     return [MatrixTask.model_validate(data) for data in document["tasks"]]

@@ -1,4 +1,4 @@
-"""Freeze a board: everything that its public page shows, in one document and one archive."""
+"""Freeze a board: store everything that its public page shows in one document and one archive."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ def freeze(
     supersedes: int | None = None,
     seen: int | None = None,
 ) -> Snapshot:
-    """Store the board of a suite's newest version as everybody sees it now. ``actor`` is null for the command line.
+    """Store the board of a suite's newest version as it is public now. ``actor`` is None for the command line.
 
-    Raises :class:`NotAllowedError` for others than maintainers and without title and note, and :class:`WrongStateError`
-    where there is nothing to freeze, ranks are not computed yet, the snapshot to supersede is not there or superseded
-    already, or the board changed since it had the version ``seen``.
+    Raises :class:`NotAllowedError` unless the actor is a maintainer and gives title and note. Raises
+    :class:`WrongStateError` if there is nothing to freeze, if ranks are not computed yet, if the snapshot to supersede
+    does not exist or is superseded already, or if the board changed after its version ``seen``.
     """
     if actor is not None and not actor.is_staff:
-        msg = "Only maintainers freeze boards."
+        msg = "Only maintainers may freeze boards."
         raise NotAllowedError(msg)
     if not title.strip() or not note.strip():
-        msg = "Give a title, and say why the board is frozen: both stand on the snapshot's page."
+        msg = "Give a title and the reason for the snapshot: its page shows both."
         raise NotAllowedError(msg)
     if seen is not None and changes_of(suite.slug) != seen:
-        msg = "The board has changed since you looked at what would be frozen. Look at it again, then freeze it."
+        msg = "The board has changed since you opened this page. Check what would be frozen, then freeze it."
         raise WrongStateError(msg)
     version, frozen = _collected(suite)
     with transaction.atomic():
-        # One after the other: numbers have no gaps.
+        # The lock makes concurrent calls wait, so that snapshots are numbered without gaps.
         suite = Suite.objects.select_for_update().get(pk=suite.pk)
         newest = suite.snapshots.first()
         snapshot = Snapshot(
@@ -105,7 +105,7 @@ def _superseded(suite: Suite, number: int | None) -> Snapshot | None:
 
 
 def _collected(suite: Suite) -> tuple[SuiteVersion, Document]:
-    """The newest version and its board, read again where something changed meanwhile."""
+    """Return the newest version and its board; both are read again if something changed meanwhile."""
     for _ in range(_TRIES):
         before = changes_of(suite.slug)
         version = current_version(suite)
@@ -116,7 +116,7 @@ def _collected(suite: Suite) -> tuple[SuiteVersion, Document]:
         if changes_of(suite.slug) == before:
             return version, found
     else:
-        msg = "The board changed each time while it was read. Try again when less is evaluated and reviewed."
+        msg = f"The board changed during each of {_TRIES} readings. Try again when less is evaluated and reviewed."
         raise WrongStateError(msg)
     msg = f"{suite.title} has no version yet, so there is no board to freeze."
     raise WrongStateError(msg)
@@ -129,12 +129,12 @@ def _require_ranks(version: SuiteVersion) -> None:
         msg = "Nothing is published on this board yet, so there is nothing to freeze."
         raise WrongStateError(msg)
     if state.ranked < state.results:
-        msg = "Rank bands are being computed from results that changed just now. Freeze the board in a minute."
+        msg = "Rank bands are still being computed from new results. Freeze the board in a minute."
         raise WrongStateError(msg)
 
 
 def collect(version: SuiteVersion) -> Document:
-    """All that is public of a version's board now."""
+    """Collect everything that is public of a version's board now."""
     rows = board_rows(sorted_metrics(board_metrics(version), DEFAULT_SORT)[:MOST_ROWS], version, None)
     pairs = read_report(suite=version.suite, selection=(selection := Selection())).pairs
     counted = selected_entries(suite=version.suite, selection=selection).filter(submission__isnull=False)

@@ -1,4 +1,4 @@
-"""Frozen boards: their list, their pages, their archives, and freezing."""
+"""List and show frozen boards, return their archives, and freeze boards."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 ROWS: Final = 50
 MOST_CORRECTED: Final = 100
-"""Corrected rows that the page lists; the API lists all."""
+"""Number of corrected rows that the page lists; the API lists all."""
 _SHOWN: Final = {
     *("rank", "system", "inputs", "tests", "trials", "judge", "human", "final", "marks", "cost", "date", "source")
 }
 
 
 def _version(request: HttpRequest, suite: str, **_: Any) -> str | None:
-    """What the pages are made from. New guidelines change no board."""
+    """Return the version of the pages' data: the boards', and the guidelines' number, which does not change boards."""
     known, guidelines = data_version(request, suite), GuidelineRevision.objects.values_list("number", flat=True).first()
     return known and f"{known} {guidelines}"
 
@@ -57,7 +57,7 @@ def _version(request: HttpRequest, suite: str, **_: Any) -> str | None:
 @require_safe
 @kept_by(_version)
 def snapshots(request: HttpRequest, suite: str) -> HttpResponse:
-    """A suite's snapshots; for maintainers with the form that freezes its board."""
+    """List a suite's snapshots; for maintainers with the form that freezes its board."""
     return _list(request, get_object_or_404(Suite, slug=suite))
 
 
@@ -102,7 +102,7 @@ def snapshot_freeze(request: HttpRequest, suite: str) -> HttpResponse:
 @closes
 @kept_by(_version)
 def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
-    """One frozen board: its rows, how to cite it, its data, and what was corrected since."""
+    """Show a frozen board: its rows, citation and data, and later corrections."""
     shown = requested_snapshot(request, suite, number)
     gone = gone_since(shown)
     away = {each.key for each in gone}
@@ -139,5 +139,5 @@ def snapshot(request: HttpRequest, suite: str, number: int) -> HttpResponse:
 @require_safe
 @closes
 def snapshot_archive(request: HttpRequest, suite: str, number: int) -> HttpResponse:
-    """A snapshot's data: what was stored when it was frozen, without the rows that were withdrawn since."""
+    """Return a snapshot's archive as stored when it was frozen, without the rows that were withdrawn later."""
     return archive_response(requested_snapshot(request, suite, number))
