@@ -84,7 +84,7 @@ urlpatterns += [
     path("status.json", status.status_json, name="status_json"),
 ]
 
-# Accounts. Ours comes first: allauth would send a letter where no e-mail server is configured.
+# Accounts. Our page for a forgotten password comes first: allauth's would send an e-mail even without an e-mail server.
 urlpatterns += [
     path("accounts/password/reset/", site.password_reset, name="account_reset_password"),
     path("accounts/notices/", notices.notice_settings, name="notice_settings"),
@@ -98,7 +98,7 @@ urlpatterns += [
 # Uploading.
 urlpatterns += [path("", include("submissions.urls"))]
 
-# Submissions and their answers. They read what was measured, so they live in this room.
+# Submissions and their answers. Their pages show results, so they belong to this app.
 urlpatterns += [
     path("my/", submissions.my_submissions, name="my_submissions"),
     path("submissions/<int:pk>/", submissions.submission, name="submission"),
@@ -111,7 +111,7 @@ urlpatterns += [
     path(ANSWER, submissions.implementation, name="implementation"),
 ]
 
-# Endpoints, what is asked of them, and what agents did.
+# Endpoints, requests to models, and agents' actions.
 urlpatterns += [
     path("endpoints/", endpoints.endpoints, name="endpoints"),
     path("endpoints/new/", endpoints.endpoint_form, name="endpoint_new"),
@@ -144,7 +144,7 @@ urlpatterns += [
     path("judges/<slug:slug>/show/", judges.judge_show, name="judge_show"),
 ]
 
-# Reviewing, and what came of it.
+# Reviewing, and the cases.
 urlpatterns += [path("", include("reviews.urls"))]
 urlpatterns += [
     path("cases/", cases.cases, name="cases"),

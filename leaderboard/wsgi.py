@@ -10,6 +10,6 @@ from django.urls import reverse
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "leaderboard.settings")
 application = get_wsgi_application()
-# The code of pages and templates is loaded here, before the web server forks, and not in each process anew.
+# The code of pages and templates is loaded here once, before the web server forks, and not in each process.
 reverse("board_default")
 engines.all()

@@ -1,4 +1,4 @@
-"""``manage.py board``: the rows that the board's page shows."""
+"""``manage.py board``: print the rows that the board's page shows."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _HEADINGS = ("system", "inputs", "tests %", "judge CC/LC/LI", "human CC/LC/LI")
 
 
 class Command(BaseCommand):
-    """Print the board of a suite's newest version. Percentages have one decimal; a dash means nothing was rated."""
+    """Print the board of a suite's newest version. Percentages have one decimal; a dash means no result."""
 
     help = "Print the rows that the board shows."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which suite and category, and whether for machines."""
+        """Add the suite, the category and the output's format."""
         parser.add_argument("--suite", required=True, help="the suite's slug, such as lmr-bench")
         parser.add_argument("--category", help="one category's slug; overall without it")
         parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
@@ -59,7 +59,7 @@ class Command(BaseCommand):
             )
         measured = next((row for row in rows if not row.reported), None)
         if measured is not None and measured.left_out:
-            self.stdout.write(f"\n{left_out_text(measured.left_out)}. The suite's page says why.")
+            self.stdout.write(f"\n{left_out_text(measured.left_out)}. The suite's page gives the reasons.")
 
 
 def _category(slug: str | None) -> Category | None:
@@ -73,7 +73,7 @@ def _category(slug: str | None) -> Category | None:
 
 
 def _as_data(row: BoardRow) -> dict[str, Any]:
-    """The row's fields, percentages rounded as shown."""
+    """Return the row's fields, with percentages rounded as shown."""
     data = {**dict(row), "date": row.date and row.date.isoformat(timespec="seconds"), "provenance": row.provenance}
     for name in ("tests", "judge", "human", "final"):
         cell = getattr(row, name)
@@ -108,7 +108,7 @@ def _labels(cell: LabelsCell | None) -> str:
 
 
 def _table(rows: list[BoardRow]) -> str:
-    """Rows under headings. Final labels have columns only where annotators gave some: else they are the judge's."""
+    """Write rows under headings. Final labels have columns only if annotators gave some; else they are the judge's."""
     final = "final" not in unused_columns(rows)
     headings = (*_HEADINGS, *(["final CC/LC/LI", "final labels"] if final else []), "source")
     return aligned([headings, *(_cells(row, final=final) for row in rows)])
