@@ -1,4 +1,4 @@
-"""What is published: the rows of the boards, task by task and beside each other."""
+"""Return the published rows of boards, and the same rows task by task."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from leaderboard.api.problems import valid
 from leaderboard.board.columns import DEFAULT_SORT, SORT_KEYS, sorted_metrics
 from leaderboard.board.facets import board_context, filter_choices, published_on
 from leaderboard.board.filters import BoardFilter
-from leaderboard.board.matrix import arranged, said_of
-from leaderboard.board.query_strings import asked_version
+from leaderboard.board.matrix import arranged, results_on
+from leaderboard.board.query_strings import requested_version
 from leaderboard.board.row import BoardRow, Rounded
 from leaderboard.board.rows import board_metrics, board_rows
 from leaderboard.board.states import state_of
@@ -37,8 +37,8 @@ router = Router(tags=["Boards"])
 Sort = Literal[*SORT_KEYS, *(f"-{key}" for key in SORT_KEYS)]  # type: ignore[valid-type]
 
 
-class Wanted(Versioned):
-    """Which rows are asked for, in which order."""
+class BoardQuery(Versioned):
+    """The selection of rows, and their order."""
 
     category: str = Field("", description="A category's slug; overall without it.")
     q: str = Field("", description="Words in a system's name, backbone, scaffold or organisation.")
@@ -50,7 +50,7 @@ class Wanted(Versioned):
 
 
 class MarksOut(Schema):
-    """What each rater says of one task: the share of trials that pass, and labels (``A`` abstained, ``M`` mixed)."""
+    """The results of one task: the share of trials that pass, and each rater's label (``A`` abstained, ``M`` mixed)."""
 
     task: str
     category: str
@@ -60,9 +60,9 @@ class MarksOut(Schema):
 
 
 class TaskRowOut(Schema):
-    """A row with its marks; none where only totals were published, or while you label an answer of it.
+    """A row with its marks, which are empty if only totals were published, or while you label an answer of it.
 
-    Then ``hidden_while_you_label`` is true.
+    In the latter case ``hidden_while_you_label`` is true.
     """
 
     key: str
@@ -73,9 +73,9 @@ class TaskRowOut(Schema):
 
 
 @router.get("/suites/{slug:suite}/board", response=Page[BoardRow])
-def list_rows(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Query[Paging]) -> dict[str, Any]:
-    """The published rows of a suite's board, overall or in one category."""
-    found = _found(request, suite, asked)
+def list_rows(request: HttpRequest, suite: str, query: Query[BoardQuery], paging: Query[Paging]) -> dict[str, Any]:
+    """List the published rows of a suite's board, overall or in one category."""
+    found = _found(request, suite, query)
     if found is None:
         return paged(request, [], paging, lambda shown: shown)
     version, category, metrics = found
@@ -87,9 +87,9 @@ def list_rows(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Qu
 
 
 @router.get("/suites/{slug:suite}/matrix", response=Page[TaskRowOut])
-def list_marks(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Query[Paging]) -> dict[str, Any]:
-    """The same rows task by task."""
-    found = _found(request, suite, asked)
+def list_marks(request: HttpRequest, suite: str, query: Query[BoardQuery], paging: Query[Paging]) -> dict[str, Any]:
+    """List the published rows of a suite's board task by task."""
+    found = _found(request, suite, query)
     if found is None:
         return paged(request, [], paging, lambda shown: shown)
     version, category, metrics = found
@@ -112,29 +112,29 @@ def list_marks(request: HttpRequest, suite: str, asked: Query[Wanted], paging: Q
 
 
 def _found(
-    request: HttpRequest, suite: str, asked: Wanted
+    request: HttpRequest, suite: str, query: BoardQuery
 ) -> tuple[SuiteVersion, Category | None, QuerySet[EntryMetric]] | None:
-    """The version, the category and the sorted rows that are asked for; None where the suite has no version."""
-    version = asked_version(request, get_object_or_404(Suite, slug=suite))
+    """Return the version, the category and the sorted rows of a request; None if the suite has no version."""
+    version = requested_version(request, get_object_or_404(Suite, slug=suite))
     if version is None:
         return None
     state = state_of(version)
     around = board_context(version, state)
-    category = next((each for each in around.categories if each.slug == asked.category), None)
-    if asked.category and category is None:
+    category = next((each for each in around.categories if each.slug == query.category), None)
+    if query.category and category is None:
         raise Http404
-    metrics = board_metrics(version, category, asked.kind)
+    metrics = board_metrics(version, category, query.kind)
     facets = filter_choices(around, published_on(version, state))
     found = BoardFilter(request.GET, queryset=metrics, facets=facets)
     if found.is_bound:
         valid(found.form)
-    return version, category, sorted_metrics(found.qs, asked.sort, hidden=closed_submissions(request))
+    return version, category, sorted_metrics(found.qs, query.sort, hidden=closed_submissions(request))
 
 
 def _marks(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[dict[str, Any]]:
     marks = []
     for task in tasks if row.marks else ():
-        share, judge, human = said_of(row, task)
+        share, judge, human = results_on(row, task)
         about = {"task": task.slug, "category": task.category}
         marks.append({**about, "tests": share, "judge": judge, "annotators": human})
     return marks

@@ -16,7 +16,7 @@ from benchmark_tasks.domain.queries import revisions_of, why_closed
 from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.schemas import filled
-from leaderboard.board.query_strings import asked_version
+from leaderboard.board.query_strings import requested_version
 from leaderboard.evidence.task_state import why_outdated
 from leaderboard.evidence.tasks import flags_on, kit_response, paper_response, requested_revision
 
@@ -209,7 +209,7 @@ def list_suites(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
 def get_suite(request: HttpRequest, suite: str, query: Query[Versioned]) -> dict[str, Any]:
     """Get one suite, in its newest version unless ``version`` selects another."""
     shown = get_object_or_404(Suite, slug=suite)
-    version = asked_version(request, shown)
+    version = requested_version(request, shown)
     revisions = list(revisions_of(version)) if version else []
     return {
         **_suite(shown, version, revisions),
@@ -260,7 +260,7 @@ def list_tasks(
     request: HttpRequest, suite: str, query: Query[Versioned], paging: Query[Paging], category: str = ""
 ) -> dict[str, Any]:
     """List the tasks of a suite, or of one ``category``, in the benchmark's order."""
-    version = asked_version(request, get_object_or_404(Suite, slug=suite))
+    version = requested_version(request, get_object_or_404(Suite, slug=suite))
     revisions = list(revisions_of(version).defer("masked_source", "instruction")) if version else []
     if category:
         revisions = [each for each in revisions if each.category and each.category.slug == category]

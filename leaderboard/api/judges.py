@@ -15,7 +15,7 @@ from leaderboard.api.catalogue import Versioned
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.schemas import filled
 from leaderboard.board.labels import COUNTED, shown_judge
-from leaderboard.board.query_strings import asked_version
+from leaderboard.board.query_strings import requested_version
 from leaderboard.board.visibility import closed_submissions, require_open
 from leaderboard.insight.judge_differences import compare, requested_suite
 from leaderboard.insight.judges import judge_facts, list_judges
@@ -197,7 +197,7 @@ def get_judge_differences(request: HttpRequest, slug: str, query: Query[Differen
     """
     config = get_object_or_404(JudgeConfig, slug=slug)
     suite = requested_suite(request, config)
-    version = asked_version(request, suite) if suite else None
+    version = requested_version(request, suite) if suite else None
     if suite is None or version is None:
         raise Http404
     require_open(request, suite=suite)

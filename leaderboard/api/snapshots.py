@@ -15,7 +15,7 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError
 from leaderboard.api.schemas import filled
 from leaderboard.board.matrix import tasks_of
-from leaderboard.board.query_strings import asked_version
+from leaderboard.board.query_strings import requested_version
 from leaderboard.board.row import BoardRow
 from leaderboard.board.visibility import closed, closed_submissions, without_numbers
 from leaderboard.sharing.snapshots.changes import Changes, changes_since, gone_since
@@ -124,7 +124,7 @@ def compare_rows(request: HttpRequest, suite: str, query: Query[RowsQuery]) -> d
     # Imported here: resampling needs numpy.
     from leaderboard.insight.comparing import FEWEST, compared, rows_named
 
-    version = asked_version(request, get_object_or_404(Suite, slug=suite))
+    version = requested_version(request, get_object_or_404(Suite, slug=suite))
     if version is None:
         raise Http404
     rows = without_numbers(rows_named(version, query.row), closed_submissions(request))

@@ -1,4 +1,4 @@
-"""What agents did, as numbers and as bars: shares of actions (like the paper's Figure 5), and by outcome (Figure 6)."""
+"""Count agents' actions and draw them as bars: shares (like the paper's Figure 5), and by outcome (Figure 6)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ ACTIONS: Final = tuple(action.value for action in Action)
 
 
 class Bar(NamedTuple):
-    """One bar with its data: ``numbers`` (shares or means) are in the order of :data:`ACTIONS`.
+    """A bar with its data: ``numbers`` (shares or means) are in the order of :data:`ACTIONS`.
 
-    ``total`` are the actions in ``answers`` answers together. ``parts`` are those that were taken, with x and width of
-    their part of a bar that is 100 wide.
+    ``total`` is the number of actions in all of the ``answers`` answers. ``parts`` are the actions that occur, with x
+    and width of their part of a bar that is 100 wide.
     """
 
     name: str
@@ -41,8 +41,10 @@ class Bar(NamedTuple):
 
 
 class ActionCharts(NamedTuple):
-    """``shares`` has a bar a submission, percentages of its actions; ``outcomes`` one for answers that passed and one
-    for those that did not, mean numbers of actions for one answer, drawn on one scale.
+    """Bars of agents' actions.
+
+    ``shares`` has a bar for each submission, with percentages of its actions. ``outcomes`` has one for answers that
+    passed and one for those that did not, with mean numbers of actions per answer, drawn on one scale.
     """
 
     shares: list[Bar]
@@ -50,36 +52,36 @@ class ActionCharts(NamedTuple):
 
 
 def has_trajectories(version: SuiteVersion) -> bool:
-    """Whether anything published on a suite version has steps to draw. One query."""
+    """Return whether anything published on a suite version has steps to draw. One query."""
     shown = visible_entries().filter(suite_version=version)
     return _counted().filter(implementation__submission__entry__in=shown).exists()
 
 
 def _counted() -> QuerySet[Trajectory]:
-    """Trajectories whose steps are known: no steps are counted in a file that is not understood, which is not zero."""
+    """Select the trajectories whose steps are known: a file of unknown format has no counts, which is not zero."""
     return Trajectory.objects.exclude(counts={})
 
 
 def unread_of(submission: Submission) -> list[tuple[str, int]]:
-    """The trajectories of a submission whose steps are not known: whose they are, and how many. One query."""
+    """Count the trajectories of a submission whose steps are not known, by their source. One query."""
     found = Trajectory.objects.filter(implementation__submission=submission, counts={}).order_by("source")
     counted = Counter(found.values_list("source", flat=True))
     return [(TrajectorySource(source).label, number) for source, number in counted.items()]
 
 
 def steps_of(answer: Implementation) -> Bar | None:
-    """What the agent of one answer did, in shares; None without steps. One query."""
+    """Return the shares of actions of the agent of one answer; None without steps. One query."""
     counts = list(_counted().filter(implementation=answer).values_list("counts", flat=True))
     return _bar("What the agent did", "", counts, per=_actions(counts) / 100) if counts else None
 
 
 def of_submission(submission: Submission) -> ActionCharts:
-    """The charts of one submission; no bars where it has no trajectories. Two queries."""
+    """Draw the charts of one submission; without trajectories they have no bars. Two queries."""
     return _charts([submission])
 
 
 def of_board(version: SuiteVersion, hidden: Collection[int] = ()) -> ActionCharts:
-    """The charts of everything published on a suite version that has trajectories. Three queries.
+    """Draw the charts of everything published on a suite version that has trajectories. Three queries.
 
     The submissions ``hidden`` from the viewer are left out.
     """
@@ -100,7 +102,7 @@ def _charts(submissions: Iterable[Submission]) -> ActionCharts:
     by_submission, by_outcome = defaultdict(list), defaultdict(list)
     for submission, answer, counts in rows:
         by_submission[submission].append(counts)
-        # An answer whose tests have not ended is neither.
+        # An answer whose tests have not ended has neither passed nor failed.
         if answer in passed:
             by_outcome[passed[answer]].append(counts)
     shares = [
@@ -122,7 +124,7 @@ def _charts(submissions: Iterable[Submission]) -> ActionCharts:
 
 
 def _passed(implementations: Iterable[int]) -> dict[int, bool]:
-    """Answer's id -> whether the run that counts passed, of those that are decided."""
+    """Return answer's id -> whether the run that counts passed, for runs that have ended."""
     runs = (
         TestRun.objects.current().filter(implementation__in=list(implementations), state=RunState.DONE).order_by("pk")
     )
@@ -130,15 +132,15 @@ def _passed(implementations: Iterable[int]) -> dict[int, bool]:
 
 
 def _actions(each: Iterable[Mapping[str, int]]) -> int:
-    """How many actions were taken together."""
+    """Return the number of all actions."""
     return sum(counts.get(action, 0) for counts in each for action in ACTIONS)
 
 
 def _bar(name: str, address: str, each: Sequence[Mapping[str, int]], *, per: float, longest: float = 100) -> Bar:
-    """The bar of the answers with the counts ``each``, divided by ``per``; a bar of ``longest`` is 100 wide."""
+    """Draw the bar of the answers with the counts ``each``, divided by ``per``; a bar of ``longest`` is 100 wide."""
     counts: Counter[str] = Counter()
-    for taken in each:
-        counts.update(taken)
+    for of_answer in each:
+        counts.update(of_answer)
     numbers = [counts[action] / per if per else 0.0 for action in ACTIONS]
     parts, x = [], 0.0
     for action, number in zip(ACTIONS, numbers, strict=True):

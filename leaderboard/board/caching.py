@@ -1,4 +1,4 @@
-"""Keep what boards are made from. One key for everything kept: a digest of the code and of all that it is made from."""
+"""Cache rows and parts of boards, each under a digest of the code and of all data that the value is made from."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ _Value = TypeVar("_Value")
 PAGES: Final = "pages"
 """Django's cache of rendered pages."""
 MOST: Final = 500
-# All that a row shows is of one of these, or of what ``BoardState.surroundings`` counts: results that are counted anew
-# get a new metric, labels a new time.
+# Everything that a row shows changes one of these or ``BoardState.surroundings``: recounted results get a new metric,
+# recounted labels a new time.
 _STAMPED = ("pk", "entry__computed", "entry__date", "rank_from", "rank_to")
 
 
 class Kept(Generic[_Value]):
-    """Hold the ``most`` values of this process that were last used, by digests of all that they are made from.
+    """Cache the ``most`` recently used values in this process, by digests of all that they are made from.
 
-    As they are: a cache of Django's would pickle each row of a page. They must not be changed.
+    Values are not copied, so they must not be changed: Django's caches would pickle each row of a page.
     """
 
     def __init__(self, most: int) -> None:
         self._most, self._values, self._lock = most, OrderedDict[str, _Value](), Lock()
 
     def get_many(self, keys: Iterable[str]) -> dict[str, _Value]:
-        """Those that are kept."""
+        """Return the cached values among ``keys``."""
         with self._lock:
             found = {key: self._values[key] for key in keys if key in self._values}
             for key in found:
@@ -52,26 +52,26 @@ class Kept(Generic[_Value]):
         return found
 
     def set_many(self, values: Mapping[str, _Value]) -> None:
-        """Keep these, and no more of the others than there is room for."""
+        """Cache ``values``, and remove the least recently used beyond the limit."""
         with self._lock:
             self._values |= values
             while len(self._values) > self._most:
                 self._values.popitem(last=False)
 
     def clear(self) -> None:
-        """Keep nothing."""
+        """Remove all values."""
         with self._lock:
             self._values.clear()
 
 
 ROWS: Final[Kept[BoardRow]] = Kept(1_500)
 WRITTEN: Final[Kept[str]] = Kept(1_500)
-"""Single rows of boards, and the same as HTML, some 7 kB each."""
+"""Single rows of boards as HTML, about 7 kB each."""
 
 
 @once
 def build() -> str:
-    """What this process makes pages from: a digest of the code's and templates' times and sizes, and of settings."""
+    """Return a digest of what this process makes pages from: times and sizes of code and templates, and settings."""
     digest = hashlib.sha256(repr((settings.SITE_NAME, settings.ENVIRONMENT.contact, settings.DEBUG)).encode())
     for folder in ("templates", "static", *(app for app in settings.INSTALLED_APPS if (PROJECT_ROOT / app).is_dir())):
         for file in sorted((PROJECT_ROOT / folder).rglob("*")):
@@ -82,20 +82,20 @@ def build() -> str:
 
 
 def key_of(*made_from: object) -> str:
-    """The key of a kept value: a digest of :func:`build` and of the name and all data that the value is made from."""
+    """Return the key of a cached value: a digest of :func:`build`, its name and all data that it is made from."""
     return hashlib.sha256(repr((build(), *made_from)).encode()).hexdigest()
 
 
 def keep(read: Callable[[], _Value], *made_from: object) -> _Value:
-    """What ``read`` returns, kept for all processes (pickled) under :func:`key_of` what it is made from."""
+    """Return the result of ``read``, cached (pickled) for all processes under ``key_of(*made_from)``."""
     return cast("_Value", caches[PAGES].get_or_set(key_of(*made_from), read))
 
 
 def kept_rows(listed: QuerySet[EntryMetric], state: BoardState, category: Category | None) -> list[BoardRow]:
-    """What ``board_rows`` makes of ``listed``, with a ``stamp``: rows of the same stamp are the same. Two queries.
+    """Return ``board_rows`` of ``listed``, each with a ``stamp``: rows with the same stamp are equal. Two queries.
 
-    Four more where a row is not kept; more than :data:`MOST` rows are read without keeping them. ``state`` is the one
-    that was read before.
+    Four more queries if a row is not cached. More than :data:`MOST` rows are not cached. ``state`` is the board's state
+    as read before.
     """
     found = list(shown_metrics(listed).values_list("entry__system", *_STAMPED))
     if len(found) > MOST:

@@ -1,4 +1,4 @@
-"""The board's columns: each names itself, sorts rows, and says what files hold of it."""
+"""Define the board's columns: title, sort order, and fields in files."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ DEFAULT_SORT: Final = "-tests"
 
 
 class FileField(NamedTuple):
-    """One field of the board as a file: its ``name``, type and meaning, and its ``value`` of a row.
+    """A field of the board's file: ``name``, type, meaning, and ``value`` for a row.
 
-    Roundedages have one decimal, as on the page. Without a value it is empty (null in JSON).
+    Percentages have one decimal, as on the page. A missing value is empty (null in JSON).
     """
 
     name: str
@@ -38,13 +38,13 @@ class FileField(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column by its ``key`` in addresses.
+    """A column of the board, with its ``key`` in addresses.
 
-    ``sort`` are the values that it is sorted by, in this order; a rater's column is sorted by one of its ``labels``.
-    ``ascends``: sorting starts at A, or at the least. ``shows_results`` says whether it shows how a row did.
-    ``known`` says whether a row has something to show in it: where no row has, the page leaves the column out.
-    The cell of a ``plain`` one is its first field in files as text, of class ``css``, beside ``label`` on narrow
-    screens; other columns have cells of their own in ``board_row.html``.
+    Rows are sorted by the values ``sort`` in this order; in a rater's column by the share of one of its ``labels``.
+    ``ascends``: sorting starts at A, or at the smallest value. ``shows_results``: the column shows results of a row.
+    ``known`` returns whether a row has a value for the column: if no row has one, the page omits the column. The cell
+    of a ``plain`` column is its first field in files as text, of class ``css``, beside ``label`` on narrow screens;
+    other columns have their own cells in ``board_row.html``.
     """
 
     key: str
@@ -63,29 +63,29 @@ class Column:
 
     @property
     def sort_keys(self) -> tuple[str, ...]:
-        """What ``?sort=`` may name to sort by it, if anything: ``judge``, ``judge-lc``, ``judge-li``."""
+        """The values of ``?sort=`` that sort by the column, such as ``judge``, ``judge-lc``, ``judge-li``, if any."""
         if not (self.sort or self.labels):
             return ()
         return (self.key, *(f"{self.key}-{label.lower()}" for label in self.labels[1:]))
 
     def text(self, row: BoardRow) -> str:
-        """The cell of a ``plain`` column in a row; empty where there is nothing to show."""
+        """Return the cell of a ``plain`` column in a row; empty without a value."""
         value = self.files[0].value(row)
         return f"{value:,}" if value and isinstance(value, int) else str(value or "")
 
     def values(self, label: str = "") -> list[F | Func | Case]:
-        """What rows are sorted by: for a rater by ``label``, without one by CC, then LC."""
+        """Return the values that rows are sorted by: for a rater the share of ``label``; without one, CC, then LC."""
         if not self.labels:
             return list(self.sort)
         return [_percent(self.key, each) for each in ([label.upper()] if label else self.labels[:2])]
 
 
 def _percent(rater: str, label: str) -> F | Case:
-    said = F(f"labels__{rater}__percent__{label}")
+    share = F(f"labels__{rater}__percent__{label}")
     if rater != "final":
-        return said
-    # The judge's labels are final where annotators decided nothing, of rows that were measured here.
-    return Case(When(entry__submission__isnull=False, then=Coalesce(said, F(f"labels__judge__percent__{label}"))))
+        return share
+    # In rows that were measured here, the judge's labels are final where annotators decided nothing.
+    return Case(When(entry__submission__isnull=False, then=Coalesce(share, F(f"labels__judge__percent__{label}"))))
 
 
 def _one_decimal(value: float | None) -> float | None:
@@ -93,7 +93,7 @@ def _one_decimal(value: float | None) -> float | None:
 
 
 def _file(name: str, type: str = "text", *, field: str = "", null: bool = False) -> FileField:  # noqa: A002
-    """A field of files that is a field of :class:`BoardRow`; with ``null`` an empty text has no value."""
+    """Make a file's field from a field of :class:`BoardRow`; with ``null``, an empty text becomes a missing value."""
 
     def value(row: BoardRow) -> Any:
         found = getattr(row, field or name)
@@ -102,8 +102,8 @@ def _file(name: str, type: str = "text", *, field: str = "", null: bool = False)
     return FileField(name, type, BoardRow.model_fields[field or name].description or "", value)
 
 
-def _rater(key: str, title: str, name: str, says: str, known: Callable[[BoardRow], object] | None = None) -> Column:
-    """A column of labels: ``name`` begins its fields in files, ``says`` leads to a label in their meanings."""
+def _rater(key: str, title: str, name: str, calls: str, known: Callable[[BoardRow], object] | None = None) -> Column:
+    """Make a column of labels. Names of its fields in files begin with ``name``; ``calls`` is the verb in meanings."""
 
     def percent(row: BoardRow, label: str) -> float | None:
         cell = getattr(row, key)
@@ -119,7 +119,7 @@ def _rater(key: str, title: str, name: str, says: str, known: Callable[[BoardRow
             FileField(
                 f"{name}_{label}_percent",
                 "number",
-                f"Per cent of the tasks whose answers {says} {meaning}.",
+                f"Per cent of the tasks whose answers {calls} {meaning}.",
                 partial(percent, label=label),
             )
             for label, meaning in (
@@ -209,7 +209,7 @@ COLUMNS: Final = (
     Column(
         "cutoff",
         "Knowledge cutoff",
-        "The month up to which the model knows texts, by its vendor",
+        "The last month of the model's training texts, by its vendor",
         usual=False,
         sort=(NullIf(F("entry__system__knowledge_cutoff"), Value("")),),
         ascends=True,
@@ -358,15 +358,15 @@ COLUMNS: Final = (
 BY_KEY: Final = {column.key: column for column in COLUMNS}
 SORT_KEYS: Final = tuple(key for column in COLUMNS for key in column.sort_keys)
 _SWAPPED: Final = {"agent": "backbone", "backbone": "agent", "tests": "trials", "trials": "tests"}
-"""Neighbours that files have in the other order, as they always did."""
+"""Adjacent columns whose fields files have in the reverse order, kept for compatibility."""
 FILE_FIELDS: Final = tuple(field for column in COLUMNS for field in BY_KEY[_SWAPPED.get(column.key, column.key)].files)
 FILE_COLUMNS: Final = tuple(field.name for field in FILE_FIELDS)
 
 
 def sorted_metrics(metrics: QuerySet[EntryMetric], sort: str, *, hidden: Collection[int] = ()) -> QuerySet[EntryMetric]:
-    """Rows by one of :data:`SORT_KEYS`, descending after "-"; without a value last either way, ties by name.
+    """Sort rows by one of :data:`SORT_KEYS`, descending after "-"; rows without a value are last, ties are by name.
 
-    The numbers of the submissions ``hidden`` from the viewer decide no place; ranks, which depend on them, none at all.
+    The numbers of the submissions ``hidden`` from the viewer are not sorted by, nor ranks, which depend on them.
     """
     descends = sort.startswith("-")
     if sort == DEFAULT_SORT and not hidden:
@@ -382,43 +382,43 @@ def sorted_metrics(metrics: QuerySet[EntryMetric], sort: str, *, hidden: Collect
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A shown column, with the links that sort by it: address, ``aria-sort`` state and label of each."""
+    """A column as shown, with its sort links: address, ``aria-sort`` state and label of each."""
 
     column: Column
     links: tuple[tuple[str, str, str], ...]
 
     @property
     def state(self) -> str:
-        """Whether the rows are sorted by it: ``ascending``, ``descending`` or ``none``."""
+        """How the rows are sorted by it: ``ascending``, ``descending`` or ``none``."""
         return next((state for _, state, _ in self.links if state != "none"), "none")
 
 
-def asked_columns(params: QueryDict, *, without: Collection[str] = ()) -> list[Column]:
-    """The columns that ``?columns=`` names (the system's always), else the usual ones but ``without`` some.
+def requested_columns(params: QueryDict, *, without: Collection[str] = ()) -> list[Column]:
+    """Return the columns that ``?columns=`` names, always with the system; by default the usual ones ``without`` some.
 
-    Whoever asks for later papers sees the models' knowledge cutoffs, too.
+    With ``?papers=``, the models' knowledge cutoffs are among the usual ones.
     """
-    asked = set(params.getlist("columns")) & BY_KEY.keys()
-    if asked:
-        return [column for column in COLUMNS if column.key in asked | {"system"}]
+    requested = set(params.getlist("columns")) & BY_KEY.keys()
+    if requested:
+        return [column for column in COLUMNS if column.key in requested | {"system"}]
     usual = {column.key for column in COLUMNS if column.usual} | ({"cutoff"} if params.get("papers") else set())
     return [column for column in COLUMNS if column.key in usual - set(without)]
 
 
 def unused_columns(rows: Iterable[BoardRow]) -> set[str]:
-    """Return the columns in which none of the rows has something to show."""
+    """Return the keys of the columns for which no row has a value."""
     listed = list(rows)
     return {column.key for column in COLUMNS if column.known and not any(map(column.known, listed))}
 
 
 def used_columns(keys: Collection[str], rows: Iterable[BoardRow]) -> list[Column]:
-    """Return the columns with these keys in which some row has something to show, in the board's order."""
+    """Return the columns with these keys for which some row has a value, in the board's order."""
     unused = unused_columns(rows)
     return [column for column in COLUMNS if column.key in keys and column.key not in unused]
 
 
 def headings(params: QueryDict, columns: Iterable[Column]) -> list[Heading]:
-    """The headings of some columns."""
+    """Return the headings of ``columns``."""
     links = sort_columns(
         params, SORT_KEYS, DEFAULT_SORT, ascending=[column.key for column in COLUMNS if column.ascends]
     )
@@ -427,7 +427,7 @@ def headings(params: QueryDict, columns: Iterable[Column]) -> list[Heading]:
             column,
             tuple(
                 (links[key]["query"], links[key]["state"], label)
-                # A column that rows are not sorted by has no link.
+                # Columns without sort keys have no link.
                 for key, label in zip(column.sort_keys, column.labels or (column.title,), strict=False)
             ),
         )
@@ -436,6 +436,6 @@ def headings(params: QueryDict, columns: Iterable[Column]) -> list[Heading]:
 
 
 def file_row(row: BoardRow, site: str) -> list[Any]:
-    """A row's values for :data:`FILE_COLUMNS`; ``site`` is what stands before its address."""
+    """Return a row's values for :data:`FILE_COLUMNS`; ``site`` is put before its address."""
     *values, address = (field.value(row) for field in FILE_FIELDS)
     return [*values, f"{site}{address}"]

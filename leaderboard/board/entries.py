@@ -1,4 +1,4 @@
-"""Computing board rows, and computing those again that are older than what they count. Entries are never edited."""
+"""Compute board rows and refresh stale ones. Entries are never edited."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
 
 OVERALL: int | None = None
 COUNTING: Final = 3
-"""Raise it when something else is counted: the sweep then counts every row again."""
+"""Increase it when counting changes: the sweep then recomputes every row."""
 NOT_REPORTED: Final = "not in the publication"
 """Why a reported row leaves out a task."""
 
 
 @dataclass
 class Tally:
-    """What is counted of one entry in one category (or overall)."""
+    """The counts of one entry in one category (or overall)."""
 
     tasks: int = 0
     tests: float | None = None
@@ -68,20 +68,20 @@ class Tally:
         self.tests = (self.tests or 0.0) + share
 
     def add_label(self, rater: str, label: str) -> None:
-        """Count what one rater said of a task."""
+        """Count one rater's label of a task."""
         counts = self.labels.setdefault(rater, dict.fromkeys(COUNTED, 0))
         counts[label] += 1
 
 
 def recompute_submission(submission_id: int) -> Entry | None:
-    """Write the entry of a scored submission anew; ``None`` (and no entry) while it is not scored."""
+    """Recompute the entry of a scored submission; delete it and return ``None`` if the submission is not scored."""
     submission = Submission.objects.select_related("suite_version").get(pk=submission_id)
     if submission.state != SubmissionState.SCORED:
         Entry.objects.filter(submission=submission).delete()
         return None
     revisions = list(revisions_of(submission.suite_version))
     with transaction.atomic():
-        # The row is locked before anything is counted, so that of two at once the later one counts what is newer.
+        # The row is locked before anything is counted, so that the later of two concurrent calls counts newer data.
         entry, _ = Entry.objects.update_or_create(
             submission=submission,
             defaults={
@@ -111,7 +111,7 @@ def recompute_submission(submission_id: int) -> Entry | None:
 
 
 def _declared_usage(submission: Submission) -> dict[str, float | int | None]:
-    """``cost`` and ``tokens`` of one trial; None unless they are known of every answer that was attempted."""
+    """Return ``cost`` and ``tokens`` of one trial; None unless they are known for every attempted answer."""
     answers = list(submission.implementations.filter(attempted=True).only("usage"))
     costs = [answer.usage.get("cost_usd") for answer in answers]
     tokens = [answer.tokens for answer in answers]
@@ -135,13 +135,13 @@ def _counted(entry: Entry, revisions: Sequence[TaskRevision], raters: Mapping[st
 
 
 def recompute_audited(revision_id: int) -> int:
-    """Compute the entries of every scored submission that ``revision_id`` counts in, or does not; say how many."""
+    """Recompute the entry of each scored submission to a version with ``revision_id``; return how many."""
     concerned = Submission.objects.filter(state=SubmissionState.SCORED, suite_version__revisions=revision_id)
     return sum(recompute_submission(pk) is not None for pk in list(concerned.values_list("pk", flat=True)))
 
 
 def refresh_visibility(submission_id: int) -> None:
-    """Copy whether and when a submission was published onto its entry. Cheap; numbers are not touched."""
+    """Copy whether and when a submission was published to its entry. Cheap: numbers are not recomputed."""
     submission = Submission.objects.get(pk=submission_id)
     published = submission.visibility == Visibility.PUBLISHED
     Entry.objects.filter(submission=submission).update(
@@ -153,16 +153,16 @@ def refresh_visibility(submission_id: int) -> None:
 
 
 def rename(system: System) -> None:
-    """Sort the rows of a system by the name that it has now."""
+    """Copy the current name of a system to its metrics, which are sorted by it."""
     name = system.name.lower()
     EntryMetric.objects.filter(entry__system=system).exclude(name=name).update(name=name)
 
 
 def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
-    """Write the entry of a reported run anew, from its per-task results and, where there are none, its totals.
+    """Recompute the entry of a reported run, from its per-task results or, without these, its totals.
 
-    It keeps its publication's denominator: all tasks that this is about, whether they can be run here or not. Others
-    of the version are left out.
+    The denominator is the publication's: all of its tasks, whether they can be run here or not. Other tasks of the
+    version are left out.
     """
     revisions = list(revisions_of(version))
     added = _added_since(revisions)
@@ -204,7 +204,7 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
 
 
 def _added_since(revisions: Sequence[TaskRevision]) -> list[str]:
-    """The tasks of a version that upstream's paper does not have, where it holds all those that the paper has."""
+    """Return the tasks of a version that upstream's paper lacks; none unless the version has all of the paper's."""
     published = lmr_bench().task_slugs
     slugs = [each.task.slug for each in revisions]
     return [slug for slug in slugs if slug not in published] if published.issubset(slugs) else []
@@ -226,7 +226,7 @@ def _empty_tallies(counted: Iterable[TaskRevision]) -> dict[int | None, Tally]:
     tallies: dict[int | None, Tally] = defaultdict(Tally)
     tallies[OVERALL] = Tally()
     for revision in counted:
-        # A task outside the nine counts once, overall: the set holds the same key twice then.
+        # A task without one of the nine categories counts once, overall: its two keys are equal.
         for key in {OVERALL, revision.category_id}:
             tallies[key].tasks += 1
     return tallies
@@ -259,13 +259,13 @@ def _metrics(
 
 _CAUGHT_UP: Final = "board-rows-caught-up"
 _IN_FLIGHT: Final = timedelta(minutes=10)
-"""How long before its commit a transaction may have noted its time."""
+"""Longest time between the moment that a transaction stores as its time and its commit."""
 
 
 def catch_up() -> int:
-    """Bring the rows up to date that an older version counted, or whose news a killed process did not send.
+    """Refresh rows that an older version counted, or whose job a killed process did not queue; return how many.
 
-    Looks for news since this last ran, or for all where that is not known; returns how many rows.
+    Changes since the last call are considered, or all changes if its time is not known.
     """
     for version in SuiteVersion.objects.filter(board_state=None):
         note_change(version.pk)
@@ -291,7 +291,7 @@ def _without_row(since: datetime | None) -> list[int]:
 
 
 def _with_other_tasks() -> list[int]:
-    """Rows that leave out other tasks than their suite version does now. One query for each version."""
+    """List submissions whose row leaves out other tasks than its suite version does now. One query per version."""
     found: list[int] = []
     for version in SuiteVersion.objects.filter(pk__in=Entry.objects.order_by().values("suite_version")):
         left_out = tasks_left_out(revisions_of(version))
@@ -301,7 +301,7 @@ def _with_other_tasks() -> list[int]:
 
 
 def _judged_since(since: datetime | None) -> list[int]:
-    """Submissions with a verdict of the shown judge that is newer than their row."""
+    """List submissions with a verdict of the shown judge that is newer than their row."""
     answer = "implementation__submission"
     verdicts = Judgement.objects.filter(
         state=WorkState.DONE,

@@ -1,4 +1,4 @@
-"""Read what a board shows besides its rows, once for each version of it."""
+"""Read what a board shows besides its rows; cached for each version of the board's data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BoardContext:
-    """What changes with suites and judges. ``submit_to`` is the suite that takes answers, this one if it does."""
+    """The data that change with suites and judges. ``submit_to`` is a suite that takes answers, this one if it does."""
 
     categories: list[Category]
     tasks: list[MatrixTask]
@@ -39,9 +39,9 @@ class BoardContext:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What changes with what is published: choices of the filters, other versions with rows, whether agents worked.
+    """The data that change with publications: choices of the filters, and numbers of other versions with rows.
 
-    ``has_samples`` is whether any row is a calibration sample.
+    ``has_actions`` is whether any row has trajectories, ``has_samples`` whether any is a calibration sample.
     """
 
     facets: dict[str, list[tuple[str, str]]]
@@ -51,7 +51,7 @@ class Published:
 
 
 def board_context(version: SuiteVersion, state: BoardState) -> BoardContext:
-    """Suite, tasks and judge around the rows of a board."""
+    """Read suites, tasks and judge of a board."""
 
     def read() -> BoardContext:
         suites = list(Suite.objects.all())
@@ -68,7 +68,7 @@ def board_context(version: SuiteVersion, state: BoardState) -> BoardContext:
 
 
 def published_on(version: SuiteVersion, state: BoardState) -> Published:
-    """What is published on a suite version, and on the suite's other ones, whose rows are not comparable."""
+    """Read what is published on a suite version, and which other versions, not comparable with it, have rows."""
 
     def read() -> Published:
         elsewhere = visible_entries().exclude(suite_version=version).values("suite_version")
@@ -81,7 +81,7 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
 
 
 def filter_choices(around: BoardContext, published: Published) -> dict[str, list[tuple[str, str]]]:
-    """What ``BoardFilter`` offers on a board: the facets of its rows, its categories, and its papers' months."""
+    """Return the choices of ``BoardFilter`` on a board: facets of its rows, its categories, and its papers' months."""
     return {
         **published.facets,
         "category": [(each.slug, each.title) for each in around.categories],
@@ -90,7 +90,7 @@ def filter_choices(around: BoardContext, published: Published) -> dict[str, list
 
 
 def _facets_of(version: SuiteVersion) -> dict[str, list[tuple[str, str]]]:
-    """The agents, backbones and organisations of a board's ranked rows, as choices with their numbers. One query."""
+    """Count the agents, backbones and organisations of a board's ranked rows, and return them as choices. One query."""
     rows = visible_entries().filter(suite_version=version, kind=Kind.RANKED)
     fields = {"agent": "scaffold", "backbone": "backbone", "organisation": "organisation"}
     systems = rows.order_by().values_list(*(f"system__{field}" for field in fields.values())).annotate(Count("pk"))

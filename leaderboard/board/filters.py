@@ -1,4 +1,4 @@
-"""Lists filtered and sorted as their addresses ask. A wrong value is reported beside its field and filters nothing."""
+"""Filter lists by the query strings of their pages. An invalid value is reported beside its field and has no effect."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def suite_choices(suites: Iterable[Suite] | None = None) -> list[tuple[str, str]]:
-    """Every suite, unless some are given, with titles of which no two are the same."""
-    told_apart = distinct_titles(Suite.objects.all() if suites is None else suites)
-    return [(suite.slug, title) for suite, title in told_apart]
+    """Return choices of ``suites`` (every suite by default), with distinct titles."""
+    titled = distinct_titles(Suite.objects.all() if suites is None else suites)
+    return [(suite.slug, title) for suite, title in titled]
 
 
 def _categories() -> Sequence[tuple[str, str]]:
@@ -46,34 +46,34 @@ def _day() -> forms.DateInput:
 
 
 def _with_words(queryset: QuerySet[Any], text: str, *fields: str) -> QuerySet[Any]:
-    """The rows in which each word of ``text`` stands in one of ``fields``."""
+    """Select the rows in which each word of ``text`` occurs in one of ``fields``."""
     for word in text[:100].split():
         queryset = queryset.filter(Q.create([(f"{field}__icontains", word) for field in fields], connector=Q.OR))
     return queryset
 
 
 class ListFilter(FilterSet):
-    """What the filters of all lists have in common."""
+    """Base class of the filters of all lists."""
 
     def __init__(self, data: QueryDict | None, *, queryset: QuerySet[Any]) -> None:
         super().__init__(data, queryset)  # type: ignore[no-untyped-call]
 
     @property
-    def asked(self) -> list[tuple[str, str]]:
-        """What is asked for, in the order of the filters."""
+    def requested(self) -> list[tuple[str, str]]:
+        """The filters that have a value, in order, with their values."""
         return [(name, self.data[name]) for name in self.filters if self.data.get(name)]
 
     @property
     def narrowed(self) -> bool:
-        """Whether anything but the whole list is asked for."""
+        """Whether any filter restricts the list."""
         return self.is_bound and any(value and value != "all" for value in self.form.cleaned_data.values())
 
 
 class BoardFilter(ListFilter):
-    """``?q=&category=&papers=&inputs=&agent=&backbone=&organisation=&weights=&show=&since=&until=`` of a board.
+    """Filter a board: ``?q=&category=&papers=&inputs=&agent=&backbone=&organisation=&weights=&show=&since=&until=``.
 
-    Category and papers choose which numbers are shown, so the view does that. ``facets`` are the choices that depend on
-    the board: categories, months, and the agents, backbones and organisations of its rows.
+    Category and papers select which numbers are shown, so the view applies them. ``facets`` are the choices that depend
+    on the board: categories, months, and the agents, backbones and organisations of its rows.
     """
 
     q = CharFilter(method="words", label="Search", widget=_search("system or model"))
@@ -108,27 +108,27 @@ class BoardFilter(ListFilter):
     def __init__(
         self, data: QueryDict, *, queryset: QuerySet[EntryMetric], facets: Mapping[str, Sequence[tuple[str, str]]]
     ) -> None:
-        # A form that nothing was typed into is not checked: that is half of what a filter costs.
+        # An empty form is not validated, which saves half of the filter's time.
         super().__init__(data if any(map(data.get, self.base_filters)) else None, queryset=queryset)  # type: ignore[attr-defined]
         for name, choices in facets.items():
             self.filters[name].extra["choices"] = choices
 
     def words(self, queryset: QuerySet[EntryMetric], _name: str, text: str) -> QuerySet[EntryMetric]:
-        """Rows of systems with all the words."""
+        """Select the rows of systems with all the words."""
         fields = ("name", "backbone", "scaffold", "organisation")
         return _with_words(queryset, text, *(f"entry__system__{field}" for field in fields))
 
     def numbers(self, queryset: QuerySet[EntryMetric], _name: str, _category: str) -> QuerySet[EntryMetric]:
-        """All rows: the view asks for their numbers in the category, or on later papers."""
+        """Select all rows: the view reads their numbers in the category, or on later papers."""
         return queryset
 
     def measured_or_reported(self, queryset: QuerySet[EntryMetric], _name: str, which: str) -> QuerySet[EntryMetric]:
-        """Rows of this site, or of others."""
+        """Select the rows measured by this site, or those reported by others."""
         return queryset if which == "all" else queryset.filter(entry__reported_run__isnull=which == "measured")
 
 
 class OwnSubmissionFilter(ListFilter):
-    """``?q=&suite=&state=&visibility=`` of one's own submissions."""
+    """Filter the user's own submissions: ``?q=&suite=&state=&visibility=``."""
 
     q = CharFilter(method="words", label="Search", widget=_search())
     suite = ChoiceFilter(
@@ -142,12 +142,12 @@ class OwnSubmissionFilter(ListFilter):
         fields: Sequence[str] = []
 
     def words(self, queryset: QuerySet[Submission], _name: str, text: str) -> QuerySet[Submission]:
-        """Submissions of systems with all the words."""
+        """Select the submissions of systems with all the words."""
         return _with_words(queryset, text, "system__name", "system__backbone")
 
 
 class AuditFilter(ListFilter):
-    """``?verb=&subject=`` of the audit events. ``submission 12`` means exactly that row."""
+    """Filter the audit events: ``?verb=&subject=``. The subject ``submission 12`` matches exactly that row."""
 
     verb = ChoiceFilter(choices=Verb.choices, label="What was done", empty_label="anything")
     subject = CharFilter(method="about", label="To what, or by whom", widget=_search("name, submission 12, user name"))
@@ -157,7 +157,7 @@ class AuditFilter(ListFilter):
         fields: Sequence[str] = []
 
     def about(self, queryset: QuerySet[AuditEvent], _name: str, text: str) -> QuerySet[AuditEvent]:
-        """Events about a row, or with a text in their subject's or actor's name."""
+        """Select the events of a row, or those with a text in their subject's or actor's name."""
         kind, _, number = text.partition(" ")
         if number.strip().isdigit():
             return queryset.filter(subject_kind=kind.lower(), subject_id=number.strip())
@@ -165,7 +165,7 @@ class AuditFilter(ListFilter):
 
 
 class CaseFilter(ListFilter):
-    """``?what=&suite=&category=&reason=&source=`` of the cases that were decided here, and of reported ones."""
+    """Filter cases decided here and reported cases: ``?what=&suite=&category=&reason=&source=``."""
 
     what = ChoiceFilter(
         method="own",
@@ -186,7 +186,7 @@ class CaseFilter(ListFilter):
     source = ChoiceFilter(
         choices=[choice for choice in FinalSource.choices if choice[0] != FinalSource.JUDGE],
         label="Final label by",
-        empty_label="anybody",
+        empty_label="any",
     )
 
     class Meta:
@@ -194,27 +194,27 @@ class CaseFilter(ListFilter):
         fields: Sequence[str] = []
 
     def own(self, queryset: QuerySet[Case], _name: str, which: str) -> QuerySet[Case]:
-        """No case of this site where only reported ones are asked for."""
+        """Select the cases of this site, or none if only reported ones are requested."""
         return queryset.none() if which == "reported" else queryset
 
     def for_reason(self, queryset: QuerySet[Case], _name: str, code: str) -> QuerySet[Case]:
-        """Cases decided for a reason. A list's "contains" is PostgreSQL's only; its text is everybody's."""
+        """Select the cases decided for a reason, in the list's text: only PostgreSQL has "contains" for lists."""
         return queryset.filter(decision__reasons__icontains=f'"{code}"')
 
     @property
     def reported(self) -> QuerySet[ReportedResult]:
-        """Reported results in which judge and human differ, or the human contradicts the unit test."""
-        asked = self.form.cleaned_data if self.is_bound else {}
-        # Only what was decided here has a reason, or somebody who gave the final label.
-        if asked.get("what") == "own" or asked.get("reason") or asked.get("source"):
+        """Reported results whose judge and annotators differ, or whose annotators contradict the unit test."""
+        requested = self.form.cleaned_data if self.is_bound else {}
+        # Only cases decided here have reasons and a source of the final label.
+        if requested.get("what") == "own" or requested.get("reason") or requested.get("source"):
             return ReportedResult.objects.none()
         shown = visible_entries().filter(reported_run__isnull=False).values("reported_run")
         labels_differ = ~Q(judge_label="") & ~Q(human_label="") & ~Q(judge_label=F("human_label"))
         contradiction = Q(tests_passed=True, human_label=Label.LI) | Q(tests_passed=False, human_label=Label.CC)
         found = ReportedResult.objects.filter(labels_differ | contradiction, run__in=shown)
-        if asked.get("suite"):
-            found = found.filter(run__suite__slug=asked["suite"])
-        if asked.get("category"):
-            revisions = TaskRevision.objects.filter(task=OuterRef("task"), category__slug=asked["category"])
+        if requested.get("suite"):
+            found = found.filter(run__suite__slug=requested["suite"])
+        if requested.get("category"):
+            revisions = TaskRevision.objects.filter(task=OuterRef("task"), category__slug=requested["category"])
             found = found.filter(Exists(revisions.filter(suite_versions=OuterRef("run__entry__suite_version"))))
         return found

@@ -1,4 +1,4 @@
-"""How a system's unit tests went from submission to submission, as a small drawing beside its table."""
+"""Draw the pass rates of a system's submissions over time, beside their table."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from leaderboard.board.row import BoardRow, TestsCell
 
 LEFT, RIGHT, TOP, BOTTOM = 34.0, 700.0, 12.0, 132.0
-"""Where the axes are in the drawing, which is 720 wide and 156 high."""
+"""Position of the axes in the drawing, which is 720 wide and 156 high."""
 TICKS: Final = (0, 50, 100)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A submission: where it is drawn, from ``high`` to ``low``, and what it says in words."""
+    """A submission: its position, its interval from ``high`` to ``low`` in the drawing, and its numbers in words."""
 
     x: float
     y: float
@@ -30,7 +30,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The submissions that were given the same inputs, oldest first; ``path`` joins them."""
+    """The submissions with the same inputs, oldest first; ``path`` joins them."""
 
     inputs: str
     points: tuple[Point, ...]
@@ -43,7 +43,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The drawing: lines, ticks of the scale (height, percentage), and the first and the last day."""
+    """The drawing: lines, ticks of the scale (position, percentage), and the first and the last date."""
 
     series: tuple[Series, ...]
     ticks: tuple[tuple[float, int], ...]
@@ -52,12 +52,12 @@ class History:
 
     @property
     def one_day(self) -> bool:
-        """Whether everything happened on one day."""
+        """Whether all submissions are of one day."""
         return self.first.date() == self.last.date()
 
 
 def history_of(rows: Iterable[BoardRow]) -> History | None:
-    """The history of the rows that have unit tests and a date; None without any."""
+    """Draw the history of the rows that have unit tests and a date; None if there are none."""
     dated = [(row.date, row.tests, row) for row in rows if row.date and row.tests]
     if not dated:
         return None
@@ -77,7 +77,7 @@ def _points(dated: Sequence[tuple[datetime, TestsCell]], first: datetime, last: 
         share = (when - first).total_seconds() / span if span else 0.5
         low, high = (tests.percent if bound is None else bound for bound in (tests.low, tests.high))
         words = f"{when:%Y-%m-%d}: {tests.percent:.1f} % [{low:.1f}, {high:.1f}]"
-        # A little room at the ends, so that no interval stands on an axis.
+        # A margin at both ends, so that no interval overlaps an axis.
         x = LEFT + 16 + share * (RIGHT - LEFT - 32)
         found.append(Point(x, _height(tests.percent), _height(low), _height(high), words))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Labels in board rows: how they are counted, whose they are, and choosing another judge for a suite."""
+"""Count the labels in board rows by rater, and choose the judge that a suite's board shows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 BATCH: Final = 100
-"""So many rows of another judge, or of an older way of counting, are counted at once; the sweep counts the rest."""
+"""Rows recounted at once after a change of the judge or of the counting rules; the sweep recounts the rest."""
 LABELS: Final = tuple(label.value for label in Label)
 ABSTAINED: Final = "abstained"
 COUNTED: Final = (*LABELS, ABSTAINED)
@@ -52,15 +52,15 @@ Counts: TypeAlias = dict[str, dict[str, float]]
 """Rater -> label -> number of tasks; ``final`` also has each source of final labels."""
 SOURCES: Final = tuple(source.value for source in FinalSource)
 
-# The states in which annotators may say something else of an answer than before. From AGREED to DISPUTED takes it back.
-_TELLING: Final = (CaseState.AGREED, CaseState.DISPUTED, CaseState.FINAL, CaseState.VOID, CaseState.REOPENED)
+# A case that enters one of these may change the annotators' label of its answer; DISPUTED after AGREED removes it.
+_LABEL_CHANGES: Final = (CaseState.AGREED, CaseState.DISPUTED, CaseState.FINAL, CaseState.VOID, CaseState.REOPENED)
 
 
 def annotators_shares(submission: Submission, judge: JudgeConfig | None) -> dict[str, Shares]:
-    """``human`` and ``final`` -> (category id, task revision id) -> label -> share of the trials.
+    """Return ``human`` and ``final`` -> (category id, task revision id) -> label -> share of the trials.
 
-    The final ones also say how much comes from each source. Empty where annotators have decided no answer: then the
-    judge's labels, which stand beside it, are the final ones. Four queries.
+    The final ones also have the share of each source. Empty if annotators have decided no answer: then the judge's
+    labels, which the row has as well, are the final ones. Four queries.
     """
     answers = Implementation.objects.filter(submission=submission).order_by("pk")
     places = {
@@ -82,10 +82,10 @@ def annotators_shares(submission: Submission, judge: JudgeConfig | None) -> dict
 
 
 def reviewed_since(since: datetime | None) -> list[int]:
-    """Submissions of whose answers annotators said something newer than their row; from ``since`` on, where given."""
+    """List submissions whose annotators' labels changed after their row was counted, and after ``since`` if given."""
     answer = "case__implementation__submission"
     events = CaseEvent.objects.filter(
-        case__kind=CaseKind.REVIEW, after__in=_TELLING, created__gt=F(f"{answer}__entry__computed")
+        case__kind=CaseKind.REVIEW, after__in=_LABEL_CHANGES, created__gt=F(f"{answer}__entry__computed")
     )
     if since is not None:
         events = events.filter(created__gt=since)
@@ -93,14 +93,14 @@ def reviewed_since(since: datetime | None) -> list[int]:
 
 
 def shown_judge(suite_id: int) -> JudgeConfig | None:
-    """The judge whose labels a suite's board shows; None where none was chosen yet. One query."""
+    """Return the judge whose labels a suite's board shows; None if none was chosen yet. One query."""
     return JudgeConfig.objects.filter(shown_for__suite=suite_id).first()
 
 
 def judged_shares(submission: Submission, judge: JudgeConfig) -> Shares:
-    """(category id, task revision id) -> label (or ``abstained``) -> share of the trials that ``judge`` gave it to.
+    """Return (category id, task revision id) -> label (or ``abstained``) by ``judge`` -> its share of the trials.
 
-    What is not judged, or was not answered, is missing. One query.
+    Tasks that are not judged, or were not answered, are missing. One query.
     """
     shares: Shares = defaultdict(lambda: dict.fromkeys(COUNTED, 0.0))
     rows = Judgement.objects.filter(
@@ -112,18 +112,18 @@ def judged_shares(submission: Submission, judge: JudgeConfig) -> Shares:
 
 
 def raters_shares(submission: Submission, judge: JudgeConfig | None) -> dict[str, Shares]:
-    """What judge, annotators and the final labels say of each answer; who said nothing is missing. Five queries."""
+    """Return the shares of judge, annotators and final labels; a rater without labels is missing. Five queries."""
     raters = {RaterAxis.JUDGE.value: judged_shares(submission, judge)} if judge else {}
     return raters | annotators_shares(submission, judge)
 
 
 def label_marks(raters: Mapping[str, Shares], revisions: Sequence[int]) -> Marks:
-    """``Marks`` of the raters: for each of ``revisions`` what all trials are labelled, ``M`` where they differ."""
+    """Return ``Marks`` of the raters: for each of ``revisions`` the label of all trials, ``M`` if they differ."""
     marks = Marks()
     for rater, shares in raters.items():
-        said = {revision: labels for (_, revision), labels in shares.items()}
-        # Raters are the keys of Marks but for the tests.
-        marks[rater] = [_mark(said.get(revision, {})) for revision in revisions]  # type: ignore[literal-required]
+        by_revision = {revision: labels for (_, revision), labels in shares.items()}
+        # The keys of Marks are the raters and "tests".
+        marks[rater] = [_mark(by_revision.get(revision, {})) for revision in revisions]  # type: ignore[literal-required]
     return marks
 
 
@@ -133,7 +133,7 @@ def _mark(labels: Mapping[str, float]) -> str:
 
 
 def count_labels(raters: Mapping[str, Shares], *, without: Collection[int]) -> dict[int | None, Counts]:
-    """Category id (None: overall) -> what each rater says, ``without`` some task revisions."""
+    """Return category id (None: overall) -> each rater's counts of labels, ``without`` some task revisions."""
     counted: dict[int | None, Counts] = defaultdict(dict)
     for rater, shares in raters.items():
         for (category, revision), labels in shares.items():
@@ -145,15 +145,15 @@ def count_labels(raters: Mapping[str, Shares], *, without: Collection[int]) -> d
 
 
 def distributions(counts: Counts, tasks: int, judge: JudgeConfig | None = None) -> dict[str, RaterLabels]:
-    """``EntryMetric.labels`` of a metric of so many ``tasks``. ``judge`` is named where this site asked it."""
+    """Return ``EntryMetric.labels`` of a metric with ``tasks`` tasks. They name ``judge``, a judge of this site."""
     return {
-        rater: distribution(said, tasks, judge if rater == RaterAxis.JUDGE.value else None)
-        for rater, said in counts.items()
+        rater: distribution(labels, tasks, judge if rater == RaterAxis.JUDGE.value else None)
+        for rater, labels in counts.items()
     }
 
 
 def distribution(counts: Mapping[str, float], tasks: int, judge: JudgeConfig | None = None) -> RaterLabels:
-    """One rater's labels of so many ``tasks``."""
+    """Return one rater's labels of a metric with ``tasks`` tasks."""
     made: RaterLabels = {
         "CC": _whole(counts.get("CC", 0)),
         "LC": _whole(counts.get("LC", 0)),
@@ -170,10 +170,10 @@ def distribution(counts: Mapping[str, float], tasks: int, judge: JudgeConfig | N
 
 
 def recount_labels(submission_id: int) -> bool:
-    """Count what judge and annotators say in the row of a submission anew; say whether it has a row.
+    """Recount judge's and annotators' labels in the row of a submission; return whether it has a row.
 
-    Cheap, since nothing but labels is touched: this happens after every verdict and every closed case. Two at once
-    count one after the other, and the row is as old as what was read for it: what comes later makes it outdated.
+    Cheap, since only labels are recounted: called after every verdict and every closed case. Concurrent calls run one
+    after the other. The row's time is when this began to read, so that later changes make the row stale.
     """
     with transaction.atomic():
         begun = timezone.now()
@@ -200,18 +200,18 @@ def recount_labels(submission_id: int) -> bool:
 
 
 def show_judge(*, suite: Suite, config: JudgeConfig, actor: User, reason: str) -> int:
-    """Make ``config`` the judge of a suite's board; return how many rows are to be counted anew.
+    """Make ``config`` the judge of a suite's board; return how many rows are to be recounted.
 
-    Until it has, a row shows the labels of the judge before, with that judge's name. Raises ``NotAllowedError`` for
-    whoever is no maintainer, ``WrongStateError`` when it is the shown one already or has judged nothing on the suite.
+    Until it is recounted, a row shows the previous judge's labels and name. Raises ``NotAllowedError`` unless the actor
+    is a maintainer, ``WrongStateError`` if the judge is shown already or has judged nothing on the suite.
     """
     if not actor.is_staff:
-        msg = "Only maintainers choose the judge that a board shows."
+        msg = "Only maintainers may choose the judge that a board shows."
         raise NotAllowedError(msg)
     with transaction.atomic():
         before = shown_judge(suite.pk)
         if before == config:
-            msg = f"{config.name} is the judge that this board shows already."
+            msg = f"This board already shows the judge {config.name}."
             raise WrongStateError(msg)
         judged = Judgement.objects.filter(
             config=config, implementation__submission__suite_version__suite=suite, state=WorkState.DONE
@@ -233,14 +233,14 @@ def show_judge(*, suite: Suite, config: JudgeConfig, actor: User, reason: str) -
 
 
 def recount_batch() -> int:
-    """Count the labels of some rows whose suite shows another judge since they were counted; return how many."""
+    """Recount some rows whose suite's judge was changed after they were counted; return how many."""
     return sum(recount_labels(pk) for pk in _of_another_judge())
 
 
 def _of_another_judge() -> list[int]:
-    """Some submissions whose row was counted before their suite's board showed its judge."""
+    """List some submissions whose row was counted before their suite's judge was chosen."""
     found: list[int] = []
-    # Were a clock ahead, a row that is counted now would be outdated still, and counted for ever.
+    # A time in the future (of a clock that is ahead) is skipped: rows counted now would stay stale and be recounted.
     for shown in ShownJudge.objects.filter(changed__lte=timezone.now()):
         older = Entry.objects.filter(suite_version__suite=shown.suite_id, computed__lt=shown.changed)
         scored = older.filter(submission__state=SubmissionState.SCORED).order_by("computed")
@@ -249,15 +249,15 @@ def _of_another_judge() -> list[int]:
 
 
 def judge_suite(*, suite: Suite, config: JudgeConfig, actor: User) -> int:
-    """Have every answer of a suite judged by ``config`` in the background; say how many wait for it newly.
+    """Queue a judgement by ``config`` for every answer of a suite; return how many were added.
 
-    Raises ``NotAllowedError`` for whoever is no maintainer, ``WrongStateError`` for a judge that is retired.
+    Raises ``NotAllowedError`` unless the actor is a maintainer, ``WrongStateError`` for a retired judge.
     """
     if not actor.is_staff:
-        msg = "Only maintainers have a suite judged: it spends a maintainer's key."
+        msg = "Only maintainers may have a suite judged: it spends a maintainer's key."
         raise NotAllowedError(msg)
     if not config.active:
-        msg = f"{config.name} is retired, so it judges nothing more."
+        msg = f"{config.name} is retired and cannot judge any more."
         raise WrongStateError(msg)
     with transaction.atomic():
         number = plan_judgements(suite=suite, config=config)
@@ -266,12 +266,12 @@ def judge_suite(*, suite: Suite, config: JudgeConfig, actor: User) -> int:
 
 
 def left_out_revisions(entry: Entry, revisions: Iterable[TaskRevision]) -> set[int]:
-    """Those of ``revisions`` that the row's numbers do not count, as they were when it was computed."""
+    """Return the ids of ``revisions`` that the row's numbers left out when they were computed."""
     slugs = {each["task"] for each in entry.left_out}
     return {each.pk for each in revisions if each.task.slug in slugs}
 
 
 def _whole(number: float) -> float | int:
-    """``number`` without the noise of adding thirds; whole where it is whole."""
+    """Round away the error of adding thirds; return an integer if the number is whole."""
     rounded = round(number, _DIGITS)
     return int(rounded) if rounded == int(rounded) else rounded

@@ -1,4 +1,4 @@
-"""A board that counts only tasks of papers that were first public after a month: what a model cannot have learned."""
+"""Count a board on tasks of papers first public after a given month, which models trained before cannot have seen."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ RATERS = ("judge", "human", "final")
 
 
 def month_choices(tasks: Sequence[MatrixTask]) -> list[tuple[str, str]]:
-    """The months after which some but not all of ``tasks`` were first public, with the number of those tasks."""
+    """Return choices of months after which some but not all ``tasks`` were first public, with the number of these."""
     months = sorted({task.first_public for task in tasks if task.first_public})
     counted = ((month, len(later(tasks, month))) for month in months)
     return [(month, f"papers after {month} ({number})") for month, number in counted if number]
 
 
 def later(tasks: Sequence[MatrixTask], month: str) -> list[MatrixTask]:
-    """Those of ``tasks`` whose paper was first public after ``month``; of one with a year only, that is not known."""
+    """Return the ``tasks`` whose paper was first public after ``month``; a date without a month needs a later year."""
     return [task for task in tasks if task.first_public > month]
 
 
 def counted_on(
     rows: Sequence[BoardRow], tasks: Sequence[MatrixTask], month: str, order: Sequence[int]
 ) -> list[BoardRow]:
-    """``rows`` with their numbers on ``tasks`` alone, in the ``order`` of their metrics if it is given.
+    """Return ``rows`` with their numbers on ``tasks`` alone, in the ``order`` of their metrics if it is given.
 
-    Without results by task a row has no numbers, and none has a rank.
+    Rows without results by task have no numbers, and no row has a rank.
     """
     places = {metric: place for place, metric in enumerate(order)}
     counted = [_counted(row, _reported(tasks, row.not_reported), month) for row in rows]
@@ -61,9 +61,9 @@ def _counted(row: BoardRow, tasks: Sequence[MatrixTask], month: str) -> BoardRow
 def sorted_on(
     listed: QuerySet[EntryMetric], tasks: Sequence[MatrixTask], sort: str, *, hidden: Collection[int]
 ) -> list[int]:
-    """The metrics of ``listed`` by what ``sort`` names on ``tasks``, or as they are. One query.
+    """Return the metrics of ``listed``, sorted by the results on ``tasks`` if ``sort`` names a rater. One query.
 
-    Submissions in ``hidden`` are last, as those without results are.
+    The submissions in ``hidden`` are last, like rows without results.
     """
     found = list(listed.values_list("pk", "entry__marks", "entry__submission", "entry__left_out"))
     rater, _, label = sort.removeprefix("-").partition("-")
@@ -99,7 +99,7 @@ def _given(marks: Marks, rater: str, tasks: Sequence[MatrixTask]) -> list[str]:
 
 
 def _reported(tasks: Sequence[MatrixTask], absent: Iterable[LeftOut]) -> list[MatrixTask]:
-    """Those of ``tasks`` that a reported row's publication has; ``absent`` are the others."""
+    """Return the ``tasks`` that a reported row's publication has; ``absent`` are the others."""
     slugs = {each["task"] for each in absent}
     return [task for task in tasks if task.slug not in slugs]
 
@@ -107,13 +107,13 @@ def _reported(tasks: Sequence[MatrixTask], absent: Iterable[LeftOut]) -> list[Ma
 def _tests(row: BoardRow, tasks: Sequence[MatrixTask]) -> TestsCell | None:
     shares = _shares(row.marks, tasks)
     known = [share for share in shares if share is not None]
-    # As everywhere, what others reported keeps all tasks of theirs as its denominator; here some may be left out.
+    # Reported rows have all tasks of their publication as the denominator; measured rows only those with results.
     number = len(shares) if row.reported else len(known)
     return TestsCell.counted(sum(known), number) if known else None
 
 
 def _labels(row: BoardRow, rater: str, tasks: Sequence[MatrixTask]) -> LabelsCell | None:
-    """A rater's labels; None where it said nothing, or where trials differ, which ``marks`` do not keep apart."""
+    """Return a rater's labels; None without any, or if trials differ, since ``marks`` lack labels of single trials."""
     labels = _given(row.marks, rater, tasks)
     cell: LabelsCell | None = getattr(row, rater)
     if cell is None or not any(labels) or MIXED in labels:

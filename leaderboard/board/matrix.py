@@ -1,4 +1,4 @@
-"""Three marks for each task of a row: what unit tests, judge and annotators say, so that disagreement can be seen."""
+"""Show three marks for each task of a row, by unit tests, judge and annotators, to make their disagreement visible."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _LABEL_WORDS: Final = {"A": "abstained", "M": "differs between trials"}
 
 
 class MatrixTask(BaseModel, frozen=True):
-    """A column of the matrix. ``place`` is where its mark stands in ``Entry.marks``, ``starts`` whether a group begins.
+    """A column of the matrix. ``place`` is its index in the lists of ``Entry.marks``; ``starts``: a group begins here.
 
-    ``pass_rate`` is the mean share of trials that pass over the ranked rows; None where no row has a result.
-    ``first_public`` is when its paper was, as exactly as is known (``Paper.first_public``).
+    ``pass_rate`` is the mean share of trials that pass over the ranked rows; None if no row has a result.
+    ``first_public`` is the year or month in which its paper was first public (``Paper.first_public``).
     """
 
     slug: str
@@ -46,17 +46,17 @@ class MatrixTask(BaseModel, frozen=True):
 
     @property
     def percent(self) -> float | None:
-        """The share of passes in per cent."""
+        """The pass rate in per cent."""
         return None if self.pass_rate is None else 100 * self.pass_rate
 
 
 def tasks_of(version: SuiteVersion) -> list[MatrixTask]:
-    """The tasks of a suite version by category, in the paper's order. One query."""
+    """Return the tasks of a suite version by category, in the paper's order. One query."""
     return _by_category(revisions_of(version))
 
 
 def tasks_by_version(versions: Collection[int]) -> dict[int, list[MatrixTask]]:
-    """The same for several suite versions, by their ids. One query."""
+    """Return suite version's id -> its tasks as :func:`tasks_of` does. One query."""
     found = TaskRevision.objects.filter(suite_versions__in=versions).annotate(version=F("suite_versions"))
     revisions: dict[int, list[TaskRevision]] = {version: [] for version in versions}
     for revision in in_order(found):
@@ -86,7 +86,7 @@ def _by_category(revisions: Iterable[TaskRevision]) -> list[MatrixTask]:
 def arranged(
     tasks: Sequence[MatrixTask], pass_rates: Sequence[float | None], *, category: str = "", order: str = "category"
 ) -> list[MatrixTask]:
-    """Those of ``tasks`` in a category (all without one), with their pass rates; by difficulty, the hardest first."""
+    """Return the ``tasks`` in a category (all without one) with their pass rates; by difficulty, the hardest first."""
     chosen = [
         task.model_copy(update={"pass_rate": pass_rates[task.place] if pass_rates else None})
         for task in tasks
@@ -100,17 +100,17 @@ def arranged(
     ]
 
 
-def said_of(row: BoardRow, task: MatrixTask) -> tuple[float | None, str, str]:
-    """The share of trials that pass a task, and the labels by judge and annotators; None and empty where unknown."""
+def results_on(row: BoardRow, task: MatrixTask) -> tuple[float | None, str, str]:
+    """Return the share of trials that pass a task, and the labels by judge and annotators; None and "" if unknown."""
     tests, judge, human = (row.marks.get("tests"), row.marks.get("judge"), row.marks.get("human"))
     place = task.place
     return tests[place] if tests else None, judge[place] if judge else "", human[place] if human else ""
 
 
 def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, SafeString]]:
-    """A link with three marks for each of ``tasks``, to the answer or what was reported of it; words say the same.
+    """Write a link with three marks for each of ``tasks``, to the answer or its reported result; its title has words.
 
-    Empty where nothing is known of single tasks.
+    Empty if no results of single tasks are known.
     """
     marks = row.marks
     labelled = any((*marks.get("judge", []), *marks.get("human", [])))
@@ -120,12 +120,12 @@ def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, 
     address_of = _addresses(row)
     absent = {each["task"]: each["why"] for each in row.not_reported}
     for task in tasks:
-        share, judge, human = said_of(row, task)
-        told = f"{_told(share, row.trials)}, judge {_said(judge)}, annotators {_said(human)}"
-        words = escape(f"{task.slug}: {absent.get(task.slug, told)}")
+        share, judge, human = results_on(row, task)
+        results = f"{_tests_words(share, row.trials)}, judge {_label_words(judge)}, annotators {_label_words(human)}"
+        words = escape(f"{task.slug}: {absent.get(task.slug, results)}")
         classes = f"m t{_tests_mark(share)} j{_LABEL_MARKS.get(judge, 'n')} h{_LABEL_MARKS.get(human, 'n')}"
         group = " starts" if task.starts else ""
-        # One stop of the Tab key in a row; the arrow keys go on from it (static/js/board.js).
+        # The Tab key stops once in a row; arrow keys move within it (static/js/board.js).
         stop = ' tabindex="-1"' if found else ""
         html = f'<a class="{classes}{group}" href="{address_of(task)}"{stop} title="{words}"></a>'
         found.append((task, mark_safe(html)))  # noqa: S308 - the words are escaped, all else are slugs and numbers
@@ -133,7 +133,7 @@ def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, 
 
 
 def _addresses(row: BoardRow) -> Callable[[MatrixTask], str]:
-    """Gives the address of the row's answer to a task; the task's own where a publication does not have it."""
+    """Return a function from a task to the row's answer's address, or the task's if the publication lacks it."""
     if not row.reported:
         return lambda task: f"{row.address}answers/{task.paper}/{task.index}/1/"
     before = f"{reverse('cases')}reported/{row.key.removeprefix('r-')}/"
@@ -147,7 +147,7 @@ def _tests_mark(share: float | None) -> str:
     return "g" if share >= 1 else "m" if share > 0 else "b"
 
 
-def _told(share: float | None, trials: int) -> str:
+def _tests_words(share: float | None, trials: int) -> str:
     if share is None:
         return "tests not counted or not known"
     if trials > 1:
@@ -155,32 +155,32 @@ def _told(share: float | None, trials: int) -> str:
     return "tests passed" if share >= 1 else "tests failed"
 
 
-def _said(label: str) -> str:
-    return _LABEL_WORDS.get(label, label) or "nothing"
+def _label_words(label: str) -> str:
+    return _LABEL_WORDS.get(label, label) or "no label"
 
 
-_LABELS_MEAN: Final = "CC, LC, LI, abstained, or mixed where trials differ; empty where nothing was said."
+_LABELS_MEAN: Final = "CC, LC, LI, abstained, or mixed where trials differ; empty without a label."
 FILE_MEANINGS: Final = {
     "system": ("text", "The system's name."),
-    "inputs": ("text", "What it was given: full, paper_only or paper_goal_file."),
+    "inputs": ("text", "What the system was given: full, paper_only or paper_goal_file."),
     "task": ("text", "The task, as paper and index."),
     "category": ("text", "The task's category."),
-    "tests": ("number", "Share of trials whose unit test passes, from 0 to 1; empty where not counted or not known."),
+    "tests": ("number", "Share of trials whose unit test passes, from 0 to 1; empty if not counted or not known."),
     "judge": ("text", f"The LLM judge's label: {_LABELS_MEAN}"),
     "annotators": ("text", f"The annotators' label: {_LABELS_MEAN}"),
     "address": ("text", "The answer's page."),
 }
-"""The matrix as a file, a line for each system and task: each field's type and meaning."""
+"""Type and meaning of each field of the matrix as a file, which has a line for each system and task."""
 FILE_COLUMNS: Final = tuple(FILE_MEANINGS)
 
 
 def file_rows(row: BoardRow, tasks: Sequence[MatrixTask], site: str) -> list[list[Any]]:
-    """The lines of one system. While the viewer labels an answer of it, they have None for what raters say."""
+    """Return the lines of one row. While the viewer labels an answer of it, they have None for results and labels."""
     address_of = _addresses(row)
     lines: list[list[Any]] = []
     for task in tasks if row.marks or row.closed else ():
-        share, *labels = said_of(row, task)
+        share, *labels = results_on(row, task)
         about = (row.system, row.inputs, task.slug, task.category)
-        said = (None if row.closed else _WRITTEN.get(label, label) for label in labels)
-        lines.append([*about, share, *said, f"{site}{address_of(task)}"])
+        written = (None if row.closed else _WRITTEN.get(label, label) for label in labels)
+        lines.append([*about, share, *written, f"{site}{address_of(task)}"])
     return lines

@@ -1,4 +1,4 @@
-"""The rows beside a system's best one on each board, to compare it with."""
+"""Find the rows adjacent to a system's best row on each board, to compare it with."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLOSE: Final = 1e-9
 
 
 class Neighbour(NamedTuple):
-    """A row beside the best one of a system, where it stands, and the page that compares the two."""
+    """A row adjacent to a system's best one, its position in words, and the page that compares the two."""
 
     word: str
     row: BoardRow
@@ -31,14 +31,14 @@ class Neighbour(NamedTuple):
 
 
 def neighbours_of(runs: Iterable[SystemRun], hidden: Collection[int] = ()) -> dict[int, list[Neighbour]]:
-    """For each suite version the rows of other systems beside the best of ``runs`` on its board. Two queries.
+    """Return suite version's id -> the rows of other systems adjacent to the best of ``runs`` on it. Two queries.
 
-    Submissions ``hidden`` from the viewer are no neighbours, and no row has a rank then.
+    Submissions ``hidden`` from the viewer are left out; if there are any, no row has a rank.
     """
     best: dict[int, SystemRun] = {}
     for run in runs:
-        there = best.get(run.entry.suite_version_id)
-        if run.row.tests and not run.row.calibration and (there is None or _percent(run) > _percent(there)):
+        known = best.get(run.entry.suite_version_id)
+        if run.row.tests and not run.row.calibration and (known is None or _percent(run) > _percent(known)):
             best[run.entry.suite_version_id] = run
     own = EntryMetric.objects.filter(category=None, entry__in=[run.entry.pk for run in best.values()])
     others = board_metrics(OuterRef("entry__suite_version"), kind=Kind.RANKED).filter(

@@ -1,4 +1,4 @@
-"""Small things that views share."""
+"""Read requests: suite version, sort key and the client's address; write query strings of links."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def query_with(params: QueryDict, **changes: str | None) -> str:
-    """The query string of ``params`` with some keys set, or dropped by None; a bare ``?`` when nothing is left."""
+    """Return the query string of ``params`` with some keys set, or removed by None; a bare ``?`` if none remain."""
     changed = params.copy()
     for key, value in changes.items():
         changed.pop(key, None)
@@ -32,10 +32,10 @@ def query_with(params: QueryDict, **changes: str | None) -> str:
     return f"?{changed.urlencode()}"
 
 
-def asked_version(request: HttpRequest, suite: Suite | str) -> SuiteVersion | None:
-    """The version that ``?version=`` names of a suite (or its slug), else the newest, None when there is none.
+def requested_version(request: HttpRequest, suite: Suite | str) -> SuiteVersion | None:
+    """Return the version of a suite (or its slug) that ``?version=`` names, else the newest; None if there is none.
 
-    With suite, seed epoch and the board's state at hand. Raises Http404.
+    Suite, seed epoch and the board's state are read with it. Raises Http404 for an invalid or unknown number.
     """
     named = {"suite__slug": suite} if isinstance(suite, str) else {"suite": suite}
     versions = SuiteVersion.objects.filter(**named).select_related("suite", "seed_epoch", "board_state")
@@ -48,9 +48,10 @@ def asked_version(request: HttpRequest, suite: Suite | str) -> SuiteVersion | No
 
 
 def client_address(request: HttpRequest) -> str:
-    """The client's address as sign-ins count it: behind a trusted proxy too, and of IPv6 the network of one household.
+    """Return the client's address as limits of sign-ins count it: from a trusted proxy, too, and IPv6 by network.
 
-    ``unknown`` where the server listens on a Unix socket without a proxy that sends it.
+    An IPv6 network is that of one household. ``unknown`` if the server listens on a Unix socket without a proxy that
+    sends the address.
     """
     try:
         return client_network(request)
@@ -58,8 +59,8 @@ def client_address(request: HttpRequest) -> str:
         return "unknown"
 
 
-def asked_sort(params: QueryDict, keys: Collection[str], default: str) -> str:
-    """The key that ``?sort=`` names, with "-" before it to descend; ``default`` for one that there is not."""
+def requested_sort(params: QueryDict, keys: Collection[str], default: str) -> str:
+    """Return the key that ``?sort=`` names, with "-" before it to descend; ``default`` if it is unknown."""
     sort = params.get("sort", "")
     return sort if sort.removeprefix("-") in keys else default
 
@@ -67,8 +68,8 @@ def asked_sort(params: QueryDict, keys: Collection[str], default: str) -> str:
 def sort_columns(
     params: QueryDict, keys: Collection[str], default: str, *, ascending: Collection[str] = ("system", "state")
 ) -> dict[str, dict[str, str]]:
-    """Per sortable column its link and ``aria-sort`` state. ``ascending`` ones start at A, the rest at the largest."""
-    sort = asked_sort(params, keys, default)
+    """Return the link and ``aria-sort`` state by column. ``ascending`` columns start at A, others at the largest."""
+    sort = requested_sort(params, keys, default)
     columns = {}
     for key in keys:
         state = {key: "ascending", f"-{key}": "descending"}.get(sort, "none")

@@ -1,4 +1,4 @@
-"""Rank bands of a board's rows, kept on their metrics."""
+"""Compute the rank bands of a board's rows and store them in their metrics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def rank_version(version_id: int) -> bool:
-    """Compute the rank bands of a board's rows, overall and in each category; False where they are up to date."""
+    """Compute the rank bands of a board's rows, overall and in each category; return False if they are up to date."""
     state = BoardState.objects.filter(pk=version_id, ranked__lt=F("results")).select_related("suite_version").first()
     if state is None:
         return False
@@ -37,19 +37,19 @@ def rank_version(version_id: int) -> bool:
         found = rank_bands(scores[:, tasks], papers)
         bands |= {(entry, category): band for entry, band in zip(marks, found, strict=True)}
     concerned = EntryMetric.objects.filter(Q(entry__in=list(marks)) | Q(rank_from__isnull=False))
-    # Row by row: an update of many would wait for whoever counts one of them, who waits for the next.
+    # Row by row: an update of many rows could deadlock with a recount that holds one of them and waits for another.
     for metric in list(concerned.filter(entry__suite_version=version_id)):
         first, last = bands.get((metric.entry_id, metric.category_id)) or (None, None)
         if (metric.rank_from, metric.rank_to) != (first, last):
             EntryMetric.objects.filter(pk=metric.pk).update(rank_from=first, rank_to=last)
-    # What changed meanwhile is computed by the next job, or by the sweep.
+    # Changes made meanwhile are computed by the next job or by the sweep.
     rates = [None if np.isnan(task).all() else float(np.nanmean(task)) for task in scores.T]
     BoardState.objects.filter(pk=version_id).update(ranked=state.results, changed=F("changed") + 1, pass_rates=rates)
     return True
 
 
 def rank_outdated() -> int:
-    """Compute the rank bands of every board whose results changed since they were; say of how many."""
+    """Compute the rank bands of every board whose results changed since the last computation; return how many."""
     outdated = BoardState.objects.filter(ranked__lt=F("results")).values_list("pk", flat=True)
     return sum(rank_version(pk) for pk in list(outdated))
 
@@ -61,7 +61,7 @@ def _scores(marks: Sequence[float | None] | None, tasks: int) -> Array:
 
 
 def _ranked_categories(revisions: Sequence[TaskRevision], known: Array) -> Iterator[tuple[int | None, list[int]]]:
-    """Overall (None), and each category, with enough tasks of ``known`` results: its id, the places of its tasks."""
+    """Yield id (overall: None) and places of the tasks of each category with enough tasks of ``known`` results."""
     places: dict[int | None, list[int]] = {None: []}
     for place, each in enumerate(revisions):
         for key in {None, each.category_id} if known[place] else ():

@@ -1,7 +1,7 @@
-"""Store what others reported about a benchmark: the shipped results, and upstream's own files over them.
+"""Store results that others reported about a benchmark: the shipped ones, and those of upstream's own files over them.
 
-``lmr_bench_results.json`` beside this file holds the runs, their results by task where upstream's files give them, what
-the paper prints, and our remarks where the two differ. Reported rows never enter the site's own state machines.
+``lmr_bench_results.json`` in this folder holds the runs, their results by task if upstream's files have them, the
+paper's printed numbers, and our remarks where the two differ. Reported rows never enter the site's own state machines.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _RATER_FIELDS: Final = {"tests": "tests_passed", "judge": "judge_label", "human"
 
 
 class MissingSuiteError(Exception):
-    """The published results are about a suite, or tasks of it, that this site does not have."""
+    """Raised if this site lacks the suite of the published results, or one of its tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunImport:
-    """One run that was read: how many results of each rater, and how many tasks are stored differently now.
+    """A run that was read: numbers of results by rater, and of tasks whose stored results changed.
 
-    ``missing`` maps a rater to the tasks without a result of its; ``changed`` is None where this site has no such run.
+    ``missing`` maps a rater to the tasks without its result; ``changed`` is None if this site has no such run.
     """
 
     slug: str
@@ -57,28 +57,28 @@ class RunImport:
 
 @dataclass(frozen=True, slots=True)
 class ResultsImport:
-    """Every file that was found, and every run that was read."""
+    """All files that were found, and all runs that were read."""
 
     files: tuple[FileReport, ...]
     runs: tuple[RunImport, ...]
 
     @property
     def changed(self) -> int:
-        """How many tasks' results are stored differently now."""
+        """The number of tasks whose stored results changed."""
         return sum(run.changed or 0 for run in self.runs)
 
     @property
     def refused(self) -> int:
-        """How many files, and runs, could not be taken."""
+        """The number of files and runs that could not be imported."""
         files = sum(file.fate is FileFate.REFUSED for file in self.files)
         return files + sum(run.changed is None for run in self.runs)
 
 
 def load_published() -> int:
-    """Store every shipped run and return how many there are. What is stored already is not written again.
+    """Store every shipped run and return how many there are. Unchanged rows are not written.
 
-    What an operator imported of a run (:func:`import_results`) is newer than what is shipped, so it stays. Raises
-    :class:`MissingSuiteError` when the catalogue lacks the suite or one of its tasks.
+    Results of a run that an operator imported (:func:`import_results`) are newer than the shipped ones and stay. Raises
+    :class:`MissingSuiteError` if the catalogue lacks the suite or one of its tasks.
     """
     shipped: dict[str, Any] = json.loads(SHIPPED_FILE.read_text(encoding="utf-8"))
     version = _newest_with_tasks(shipped["benchmark"])
@@ -115,7 +115,7 @@ def load_published() -> int:
 
 
 def follow_suite(suite: Suite) -> int:
-    """Move the reported rows of ``suite`` to its newest version with all tasks of theirs; return how many moved."""
+    """Move the reported rows of ``suite`` to its newest version with all of their tasks; return how many moved."""
     if not ReportedRun.objects.filter(suite=suite, entry__isnull=False).exists():
         return 0
     version = _newest_with_tasks(suite.slug)
@@ -126,7 +126,7 @@ def follow_suite(suite: Suite) -> int:
 
 
 def _move_rows(version: SuiteVersion) -> int:
-    """Show the reported rows of a suite on ``version``, and no longer on the one that they stand on."""
+    """Move the reported rows of a suite from other versions to ``version``; return how many moved."""
     elsewhere = ReportedRun.objects.filter(suite=version.suite_id).exclude(entry__suite_version=version)
     moved = list(elsewhere.filter(entry__isnull=False).select_related("entry"))
     for left in {run.entry.suite_version_id for run in moved}:
@@ -137,11 +137,11 @@ def _move_rows(version: SuiteVersion) -> int:
 
 
 def import_results(*, folder: Path, suite: Suite, dry_run: bool = False, actor: User | None = None) -> ResultsImport:
-    """Read upstream's ``folder`` and store what it says about the reported runs of ``suite``; idempotent.
+    """Read upstream's ``folder`` and store its results of the reported runs of ``suite``; idempotent.
 
-    What the files say of a task and a rater replaces what is stored; what they do not mention stays. With ``dry_run``
-    nothing is stored. Raises FileNotFoundError where ``folder`` is none of upstream's, :class:`MissingSuiteError` where
-    the suite has no reported runs.
+    A result in the files for a task and a rater replaces the stored one; other stored results stay. With ``dry_run``
+    nothing is stored. Raises FileNotFoundError if ``folder`` is not upstream's, :class:`MissingSuiteError` if the suite
+    has no reported runs.
     """
     runs = {run.slug: run for run in ReportedRun.objects.filter(suite=suite, entry__isnull=False)}
     if not runs:
@@ -178,7 +178,7 @@ def _import_run(slug: str, results: TaskResults, run: ReportedRun | None, tasks:
 
 
 def _newest_with_tasks(suite_slug: str) -> SuiteVersion | None:
-    """The newest version that has the reported tasks; an operator's import may have others as well."""
+    """Return the newest version with all reported tasks; versions imported by an operator may have more tasks."""
     wanted = lmr_bench().task_slugs
     for version in SuiteVersion.objects.filter(suite__slug=suite_slug).prefetch_related("revisions__task"):
         if wanted <= {revision.task.slug for revision in version.revisions.all()}:
@@ -187,13 +187,13 @@ def _newest_with_tasks(suite_slug: str) -> SuiteVersion | None:
 
 
 def _imported_runs(suite: Suite) -> set[str]:
-    """The slugs of the reported runs of which an operator imported the files. One query."""
+    """Return the slugs of the reported runs whose files an operator imported. One query."""
     events = history(suite).filter(verb=Verb.IMPORTED).values_list("data", flat=True)
     return {slug for data in events for slug in data.get("runs", ())}
 
 
 def _system_of(facts: Mapping[str, Any], shipped: Mapping[str, Any], systems: dict[str, System]) -> System:
-    """One system for all inputs of the same backbone and scaffold."""
+    """Return the system of a run, stored: one for all inputs of the same backbone and scaffold."""
     scaffold = "no-agent" if facts["scaffold"] == "none" else facts["scaffold"]
     slug = f"reported-{scaffold}-{facts['backbone']}".lower().replace(" ", "-").replace(".", "-")
     system = systems.setdefault(slug, System(slug=slug))
@@ -210,7 +210,7 @@ def _system_of(facts: Mapping[str, Any], shipped: Mapping[str, Any], systems: di
 
 
 def _results(facts: Mapping[str, Any]) -> TaskResults:
-    """A shipped run's results, as the reader of upstream's files gives them."""
+    """Return a shipped run's results in the form of the reader of upstream's files."""
     return {
         slug: {
             **(tests_fields(TestOutcome(rated["tests"])) if "tests" in rated else {}),
@@ -222,7 +222,7 @@ def _results(facts: Mapping[str, Any]) -> TaskResults:
 
 
 def _store_results(run: ReportedRun, results: TaskResults, tasks: Mapping[str, Task]) -> int:
-    """Store the results that differ; return how many tasks did."""
+    """Store the results that differ; return the number of their tasks."""
     stored = {result.task.slug: result for result in run.results.all()}
     return sum(
         _store(stored.get(slug) or ReportedResult(run=run, task=tasks[slug]), storable(fields))
@@ -231,7 +231,10 @@ def _store_results(run: ReportedRun, results: TaskResults, tasks: Mapping[str, T
 
 
 def _store_totals(run: ReportedRun, facts: Mapping[str, Any]) -> int:
-    """Store the totals that differ: what the paper prints, and its counts of raters whose files are not published."""
+    """Store the totals that differ, and return their number.
+
+    They are the paper's printed numbers, and its counts for raters whose files are not published.
+    """
     printed, counts = _by_measure(facts.get("printed", {})), _by_measure(facts.get("totals_from_paper", {}))
     stored = {total.measure: total for total in run.aggregates.all()}
     return sum(
@@ -247,7 +250,7 @@ def _store_totals(run: ReportedRun, facts: Mapping[str, Any]) -> int:
 
 
 def _by_measure(totals: Mapping[str, Any]) -> dict[str, Any]:
-    """``{"tests": 39.3, "judge": {"CC": 17.9, …}}`` -> ``{"tests": 39.3, "judge_CC": 17.9, …}``."""
+    """Convert ``{"tests": 39.3, "judge": {"CC": 17.9, …}}`` to ``{"tests": 39.3, "judge_CC": 17.9, …}``."""
     labels = {
         f"{rater}_{label}": value for rater in ("judge", "human") for label, value in totals.get(rater, {}).items()
     }
@@ -265,7 +268,7 @@ def _store(row: Model, fields: Mapping[str, Any]) -> bool:
 
 
 def _drop_totals(run: ReportedRun) -> None:
-    """A total taken from the paper gives way where every task has a result now: it would be counted instead of them."""
+    """Remove the paper's count for each rater with a result on every task: it would be counted instead of these."""
     results = list(ReportedResult.objects.filter(run=run))
     for rater, measures in {"tests": ["tests"], "judge": ["judge_CC", "judge_LC", "judge_LI"]}.items():
         if all(getattr(result, _RATER_FIELDS[rater]) not in (None, "") for result in results):

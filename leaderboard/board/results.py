@@ -1,4 +1,4 @@
-"""Single results behind the board's rows: per system, and per reported run."""
+"""Read the results behind the board's rows: by system, by category and by reported run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class SystemRun(NamedTuple):
-    """One published row of a system, with its numbers per category."""
+    """A published row of a system, with its numbers by category."""
 
     entry: Entry
     row: BoardRow
@@ -31,7 +31,7 @@ class SystemRun(NamedTuple):
 
 
 def runs_of_system(system: System, hidden: Collection[int] = ()) -> list[SystemRun]:
-    """Every published row of ``system``, suite by suite, newest version first, with its numbers per category.
+    """Return every published row of ``system``, by suite, newest version first, with its numbers by category.
 
     Rows of the submissions ``hidden`` from the viewer have no numbers.
     """
@@ -54,10 +54,10 @@ def runs_of_system(system: System, hidden: Collection[int] = ()) -> list[SystemR
 
 
 def pass_at_k_table(submission: Submission) -> list[tuple[int, float, int]]:
-    """The estimated chance in percent that one of k answers to a task passes, as (k, percent, number of tasks).
+    """Estimate without bias the probability that one of k answers to a task passes: (k, per cent, number of tasks).
 
-    For k from 1 to the n > 1 trials of a scored submission, without bias; empty for a single trial. The tasks are those
-    of its board row, and one without any outcome has no pass.
+    For k from 1 to the n > 1 trials of a scored submission; empty for a single trial. The tasks are those of its board
+    row; a task without any outcome counts as never passed.
     """
     if submission.trials == 1 or not Entry.objects.filter(submission=submission).exists():
         return []
@@ -68,7 +68,7 @@ def pass_at_k_table(submission: Submission) -> list[tuple[int, float, int]]:
 
 
 def category_numbers(metrics: Iterable[EntryMetric]) -> list[dict[str, Any]]:
-    """The per-category metrics among ``metrics`` in which at least one rater said something, in the paper's order."""
+    """Return the numbers of each category with a result of any rater, in the paper's order."""
     in_order = sorted(
         ((metric.category, metric) for metric in metrics if metric.category is not None),
         key=lambda each: each[0].position,
@@ -86,9 +86,9 @@ def category_numbers(metrics: Iterable[EntryMetric]) -> list[dict[str, Any]]:
 
 
 def confusion(results: Iterable[ReportedResult]) -> list[tuple[Label, list[int]]] | None:
-    """Counts of answers by human label (rows) and judge's label (columns), both in the order of labels.
+    """Count answers by annotators' label (rows) and judge's label (columns), both in the order of labels.
 
-    Only answers that both rated count; None when there are none.
+    Only answers with both labels count; None if there are none.
     """
     pairs = Counter(
         (result.human_label, result.judge_label) for result in results if result.human_label and result.judge_label

@@ -1,4 +1,4 @@
-"""What one row of a board holds. Page, API, files, snapshots and ``manage.py board`` all read this."""
+"""Define a row of a board, as pages, API, files, snapshots and ``manage.py board`` read it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from reviews.enums import FinalSource
 from submissions.enums import Inputs
 
 NONE: Final = "none"
-"""What a bundle writes as backbone or scaffold where it has none."""
+"""The backbone or scaffold in a bundle's manifest if there is none."""
 LEAST_TASKS: Final = 6
-"""Fewer tasks show no rank: even five wins to none are no evidence (exact McNemar .0625)."""
+"""With fewer tasks there are no ranks: even five wins to none are not significant (exact McNemar p = .0625)."""
 
 _INPUTS_WORDS: Final = {
     Inputs.FULL: "full",
@@ -33,24 +33,27 @@ _SOURCE_WORDS: Final = {
 
 
 class From(NamedTuple):
-    """Where a field's value is read: a lookup from ``Entry``, such as ``system__weights``."""
+    """The source of a field's value: a lookup from ``Entry``, such as ``system__weights``."""
 
     lookup: str
 
 
 Rounded = Annotated[float, PlainSerializer(lambda value: round(value, 4))]
-"""A number that the API writes with four decimals. Snapshots and files read the exact value."""
+"""A number with four decimals in the API's responses. Snapshots and files have the exact value."""
 
 
 def _as_response(schema: dict[str, Any]) -> None:
-    """A response always has every field: defaults are for older snapshots, and nothing of a response is written."""
+    """Remove defaults and ``readOnly`` from a response's schema: a response has every field, and is never a request.
+
+    Defaults are for older snapshots, which lack newer fields.
+    """
     for each in schema["properties"].values():
         each.pop("default", None)
         each.pop("readOnly", None)
 
 
 class _Data(BaseModel):
-    """Values that do not change. Unknown fields, such as a newer version stored, are ignored."""
+    """Immutable values. Unknown fields, such as those stored by a newer version, are ignored."""
 
     model_config = ConfigDict(
         frozen=True, json_schema_extra=_as_response, json_schema_serialization_defaults_required=True
@@ -70,13 +73,13 @@ class TestsCell(_Data):
 
     @classmethod
     def counted(cls, passed: float, tasks: int) -> Self:
-        """So many of so many (at least one), with Wilson's interval. ``passed`` is fractional with several trials."""
+        """Make a cell of ``passed`` (fractional with several trials) of ``tasks`` (at least one), with its interval."""
         low, high = wilson(passed, tasks)
         return cls(percent=100 * passed / tasks, low=100 * low, high=100 * high, passed=passed, tasks=tasks)
 
     @property
     def few(self) -> bool:
-        """Whether they are too few tasks for a percentage, or a rank."""
+        """Whether the tasks are too few for a percentage or a rank."""
         return self.tasks < LEAST_TASKS
 
 
@@ -84,7 +87,7 @@ class LabelsCell(_Data):
     """One rater's labels as percentages of ``tasks``; the rest were not labelled, or the rater ``abstained``.
 
     Counts are fractional with several trials. ``judge`` and ``judge_slug`` name the judge that this site ran; they are
-    empty for annotators and for reported labels. ``sources`` of final labels are (whose, how many).
+    empty for annotators and for reported labels. ``sources`` of final labels are (source, number).
     """
 
     cc: Rounded
@@ -104,28 +107,29 @@ class LabelsCell(_Data):
 
     @property
     def sources_text(self) -> str:
-        """Whose the final labels are: ``3 decided, 10 by two annotators, 5 by the judge alone``."""
+        """The sources of final labels in words: ``3 decided, 10 by two annotators, 5 by the judge alone``."""
         parts = (_SOURCE_WORDS[source].format(f"{round(number, 1):g}") for source, number in self.sources if number)
         return ", ".join(parts)
 
 
 class BoardRow(_Data):
-    """One row. A rater without results is null, never zero. ``calibration`` samples are not ranked.
+    """A row of a board. A rater without results is null, never zero. ``calibration`` samples are not ranked.
 
-    While you label an answer of the submission (``hidden_while_you_label``) its numbers are null; so is every ``rank``.
+    While you label an answer of the submission (``hidden_while_you_label``), its numbers and every ``rank`` are null.
 
-    ``key`` names the row in comparisons. ``reported`` rows come from others and were not re-run here. ``rank`` is the
-    first and the last rank that resampling cannot exclude. ``spread`` is the fewest and the most tasks that one of
-    several trials passes, ``pass_at_trials`` pass@k for all of them in per cent; both are of the whole board. ``cost``
-    (US $) and ``tokens`` are of all tasks in one trial. ``final`` labels are the judge's where no annotator has
-    reviewed. ``flagged`` names the tasks in these numbers whose test or reference implementation a decision found bad.
+    ``key`` names the row in comparisons. ``reported`` rows were published by others and not re-run here. ``rank`` is
+    the first and the last rank that resampling cannot exclude. ``spread`` is the fewest and the most tasks that one of
+    several trials passes, ``pass_at_trials`` is pass@k for all trials in per cent; both are of all categories together.
+    ``cost`` (US $) and ``tokens`` are of all tasks in one trial. ``final`` labels are the judge's if no annotator has
+    reviewed the row. ``flagged`` names the tasks in these numbers whose test or reference implementation a decision
+    found wrong.
     """
 
     # Fields without From are computed in ``rows.board_row``. A new field has a default: older snapshots lack it.
     rank: tuple[int, int] | None = None
     cost: Annotated[float | None, From("cost")] = Field(
         default=None,
-        description="US $ for all tasks once, as declared or measured; empty where not known of each answer.",
+        description="US $ for all tasks once, as declared or measured; empty unless known for each answer.",
     )
     tokens: Annotated[int | None, From("tokens")] = Field(
         default=None, description="Tokens in and out for all tasks once."
@@ -138,16 +142,16 @@ class BoardRow(_Data):
     backbone: Annotated[str, From("system__backbone")] = Field(description="The language model.")
     scaffold: str
     organisation: Annotated[str, From("system__organisation")] = Field(
-        description="Who built the system, by their own account."
+        description="The organisation that built the system, as declared."
     )
     weights: Annotated[str, From("system__weights")] = Field(
-        default="", description="open or closed: whether the model's weights are public; empty where not stated."
+        default="", description="open or closed: whether the model's weights are public; empty if not stated."
     )
     knowledge_cutoff: Annotated[str, From("system__knowledge_cutoff")] = Field(
-        default="", description="The month up to which the model knows texts, by its vendor; empty where not stated."
+        default="", description="The last month of the model's training texts, by its vendor; empty if not stated."
     )
     inputs: Annotated[str, From("inputs")] = Field(
-        description="What it was given: full, paper_only or paper_goal_file."
+        description="What the system was given: full, paper_only or paper_goal_file."
     )
     reported: bool
     calibration: bool
@@ -160,7 +164,7 @@ class BoardRow(_Data):
     remarks: Annotated[tuple[str, ...], From("reported_run__remarks")] = ()
     left_out: Annotated[tuple[LeftOut, ...], From("left_out")] = ()
     flagged: tuple[str, ...] = ()
-    # What follows serves pages and snapshots; the API leaves it out, or has it under another name.
+    # The following fields are for pages and snapshots; the API omits them or has them under another name.
     inputs_text: str = Field(exclude=True)
     address: str = Field(exclude=True)
     submission: int | None = Field(exclude=True)
@@ -169,7 +173,7 @@ class BoardRow(_Data):
         default=(), exclude=True, description="Tasks that each trial passes, overall only."
     )
     closed: bool = Field(
-        default=False, exclude=True, description="Without numbers: the viewer labels one of the answers."
+        default=False, exclude=True, description="Whether numbers are hidden: the viewer labels one of the answers."
     )
     marks: Marks = Field(default_factory=Marks, exclude=True, description="Each rater's result for each task.")
     metric: int = Field(default=0, exclude=True, description="The id of the EntryMetric.")
@@ -202,52 +206,52 @@ class BoardRow(_Data):
     @computed_field
     @property
     def pass_at_trials(self) -> Rounded | None:
-        """pass@k for as many trials as there are: per cent of the counted tasks that at least one of them passes."""
+        """pass@k for all trials: per cent of the counted tasks that at least one trial passes."""
         shares = [share for share in self.marks.get("tests") or [] if share is not None]
         return 100 * sum(share > 0 for share in shares) / len(shares) if self.spread and shares else None
 
     @computed_field
     @property
     def provenance(self) -> str:
-        """Who measured this, in the words that every page uses."""
+        """Who measured the row, in words."""
         if self.reported:
             return "reported upstream, not re-run here"
         return "run and evaluated by this site" if self.asked_here else "self-declared bundle, evaluated here"
 
     @property
     def not_counted(self) -> tuple[LeftOut, ...]:
-        """Of a measured row the tasks that count nowhere, and why."""
+        """The tasks that a measured row does not count, and why."""
         return () if self.reported else self.left_out
 
     @property
     def not_reported(self) -> tuple[LeftOut, ...]:
-        """Of a reported row the tasks that its publication does not have, and the words for that."""
+        """The tasks that a reported row's publication lacks, and the words for that."""
         return self.left_out if self.reported else ()
 
     @property
     def title_with_inputs(self) -> str:
-        """The system, and what it was given unless that was everything."""
+        """The system's name, with its inputs unless it was given everything."""
         return title_with_inputs(self.system, self.inputs)
 
     @property
     def inputs_word(self) -> str:
-        """What the system was given, short enough for a row."""
+        """The inputs in few words."""
         return _INPUTS_WORDS[Inputs(self.inputs)]
 
     @property
     def source_word(self) -> str:
-        """Who measured this, in one word or two."""
+        """Who measured the row, in one or two words."""
         if self.reported:
             return "reported"
         return "run here" if self.asked_here else "uploaded"
 
     @property
     def facts(self) -> str:
-        """Backbone, agent and organisation in one line, as far as there are any."""
+        """Backbone, agent and organisation in one line, without those that are missing."""
         return system_facts(self.backbone, self.scaffold, self.organisation)
 
     def remarks_on(self, axis: RaterAxis) -> tuple[str, ...]:
-        """The remarks about the tests, the judge or the annotators."""
+        """Return the remarks about the tests, the judge or the annotators."""
         return tuple(remark for remark in self.remarks if remark.startswith(axis.remark_prefix))
 
     @property
@@ -272,16 +276,16 @@ LOOKUPS: Final = {
     for each in field.metadata
     if isinstance(each, From)
 }
-"""Field of a row -> where its value is read, as a lookup from ``Entry``."""
+"""Field of a row -> the source of its value, a lookup from ``Entry``."""
 
 
 def title_with_inputs(system: str, inputs: str) -> str:
-    """The system's name, and what it was given unless that was everything."""
+    """Return the system's name, with its inputs unless it was given everything."""
     return system if inputs == Inputs.FULL else f"{system}, {_INPUTS_WORDS[Inputs(inputs)]}"
 
 
 def system_facts(backbone: str, scaffold: str, organisation: str) -> str:
-    """A system in one line. Samples are made by no model: their line names only their maker."""
+    """Describe a system in one line. Samples have no model, so their line has only their maker."""
     parts = []
     if backbone != NONE:
         parts.append(f"{backbone} in {scaffold}" if scaffold not in {"", NONE} else f"{backbone}, no agent")

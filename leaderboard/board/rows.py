@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import Category, SuiteVersion
 
 MOST_RANKED: Final = 500
-"""Ranks compare each system with each other one; beyond the best so many they would take minutes."""
+"""Number of the best rows that are ranked: ranks compare every two systems, so more would take minutes."""
 _COLUMNS_READ: Final = (
     *("category", "tasks", "tests_rate", "tests_passed", "tests_low", "tests_high", "rank_from", "rank_to", "labels"),
     *(f"entry__{lookup}" for lookup in LOOKUPS.values()),
@@ -32,11 +32,11 @@ _COLUMNS_READ: Final = (
 
 
 def is_visible(entry: str = "", *, hidden: Collection[int] = ()) -> Q:
-    """What everybody may see, of entries, or of rows that lead to theirs by the lookup ``entry`` (``"entry__"``).
+    """Build the condition for public entries, or for rows whose lookup ``entry`` (``"entry__"``) leads to them.
 
     The submissions ``hidden`` from one viewer (``leaderboard.board.visibility``) are left out.
-    The submission's own visibility is asked as well as the entry's flag: the flag is recomputed by a job, and what
-    was hidden or withdrawn a moment ago must not wait for it.
+    Both the submission's visibility and the entry's flag are checked: a job recomputes the flag later, but hiding and
+    withdrawing must take effect at once.
     """
     submission = {"visibility": Visibility.PUBLISHED, "state": SubmissionState.SCORED}
     measured = Q(**{f"{entry}submission__{name}": value for name, value in submission.items()})
@@ -46,32 +46,32 @@ def is_visible(entry: str = "", *, hidden: Collection[int] = ()) -> Q:
 
 
 def visible_entries(hidden: Collection[int] = ()) -> QuerySet[Entry]:
-    """Entries that everybody may see, without those of the submissions ``hidden`` from the viewer."""
+    """Select the public entries, without those of the submissions ``hidden`` from the viewer."""
     return Entry.objects.filter(is_visible(hidden=hidden))
 
 
 def board_metrics(
     version: SuiteVersion | OuterRef, category: Category | None = None, kind: Kind | None = None
 ) -> QuerySet[EntryMetric]:
-    """The rows of a board with their numbers in a category (None: overall), to be filtered, sorted and cut.
+    """Select the rows of a board with their numbers in a category (None: overall), to be filtered, sorted and sliced.
 
-    Whatever reads more than their number goes through :func:`shown_metrics`.
+    They may be counted as they are; to read them, use :func:`shown_metrics`.
     """
     kinds = [kind] if kind else list(Kind)
     return EntryMetric.objects.filter(suite_version=version, category=category, listed__in=kinds)
 
 
 def shown_metrics(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:
-    """Some of :func:`board_metrics` in their order, without what was hidden or withdrawn a moment ago.
+    """Select part of :func:`board_metrics` in its order, without submissions that were just hidden or withdrawn.
 
-    They are found by one index first, so that a page reads its own rows of 100,000 and no more.
+    One index finds the part first, so that a page reads only its own rows of 100,000.
     """
     found = EntryMetric.objects.filter(is_visible("entry__"), pk__in=listed.values("pk"))
     return found.order_by(*listed.query.order_by)
 
 
 def board_rows(listed: QuerySet[EntryMetric], version: SuiteVersion, category: Category | None) -> list[BoardRow]:
-    """The rows of some of :func:`board_metrics` in their order, as everybody may see them. Three queries."""
+    """Read the public rows of part of :func:`board_metrics` in its order. Three queries."""
     related = ("entry__system", "entry__submission", "entry__reported_run")
     metrics = list(shown_metrics(listed).select_related(*related).only(*_COLUMNS_READ))
     if not metrics:
@@ -90,9 +90,9 @@ def board_rows(listed: QuerySet[EntryMetric], version: SuiteVersion, category: C
 
 
 def unpublished_of(systems: Collection[int]) -> dict[tuple[int, int], int]:
-    """(System, suite) -> how many of its ranked submissions there are not on the board, if any. One query.
+    """Return (system, suite) -> number of its ranked submissions that are not published, if any. One query.
 
-    Cancelled ones measured nothing and do not count.
+    Cancelled ones have no results and do not count.
     """
     counted = (
         Submission.objects.filter(system__in=systems, kind=Kind.RANKED)
@@ -106,7 +106,7 @@ def unpublished_of(systems: Collection[int]) -> dict[tuple[int, int], int]:
 
 
 def flagged_tasks(version: int, category: Category | None) -> set[str]:
-    """The tasks of a suite version (in one category) that are flagged, by name. One query."""
+    """Return the slugs of the flagged tasks of a suite version (in one category). One query."""
     flags = raised_flags().filter(revision__suite_versions=version)
     if category is not None:
         flags = flags.filter(revision__category=category)
@@ -114,7 +114,7 @@ def flagged_tasks(version: int, category: Category | None) -> set[str]:
 
 
 def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, flagged: Iterable[str] = ()) -> BoardRow:
-    """One entry with the numbers of ``metric``; a missing metric leaves every rater None."""
+    """Make a row of an entry with the numbers of ``metric``; without a metric every rater is None."""
     read = {name: _read(entry, lookup) for name, lookup in LOOKUPS.items()}
     return BoardRow(
         **{name: value for name, value in read.items() if value is not None},
@@ -132,7 +132,7 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, fla
         final=final_cell(metric) if entry.submission else None,
         flagged=tuple(sorted(set(flagged) - {each["task"] for each in entry.left_out})),
         rank=(metric.rank_from, metric.rank_to) if metric and metric.rank_from and metric.rank_to else None,
-        # Of all its tasks, and so no number of a category.
+        # They are of all tasks, so a category has none.
         trial_passes=() if metric and metric.category_id else tuple(entry.trial_passes),
         marks=entry.marks,
         metric=metric.pk if metric else 0,
@@ -140,7 +140,7 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, fla
 
 
 def _read(entry: Entry, lookup: str) -> Any:
-    """What a lookup of :class:`From` leads to; None where a row on its way is missing."""
+    """Read the value of a lookup of :class:`From`; None if a row on the way is missing."""
     value: Any = entry
     for name in lookup.split("__"):
         value = None if value is None else getattr(value, name)
@@ -148,7 +148,7 @@ def _read(entry: Entry, lookup: str) -> Any:
 
 
 def tests_cell(metric: EntryMetric | None) -> TestsCell | None:
-    """The unit tests of a metric; None without any result."""
+    """Return the unit tests of a metric; None without any result."""
     if metric is None or metric.tests_rate is None:
         return None
     return TestsCell(
@@ -161,7 +161,7 @@ def tests_cell(metric: EntryMetric | None) -> TestsCell | None:
 
 
 def final_cell(metric: EntryMetric | None) -> LabelsCell | None:
-    """The final labels of a row measured here; the judge's, where no annotator has reviewed."""
+    """Return the final labels of a row measured here; the judge's if no annotator has reviewed it."""
     judged = labels_cell(metric, RaterAxis.JUDGE)
     alone = judged and judged.model_copy(
         update={"abstained": 0.0, "sources": ((FinalSource.JUDGE.value, judged.labelled),)}
@@ -170,20 +170,20 @@ def final_cell(metric: EntryMetric | None) -> LabelsCell | None:
 
 
 def labels_cell(metric: EntryMetric | None, rater: str) -> LabelsCell | None:
-    """The labels of one rater (or :data:`FINAL`) in a metric; None without any of its labels."""
-    said = metric.said(rater) if metric else None
-    if metric is None or said is None:
+    """Return the labels of one rater (or :data:`FINAL`) in a metric; None if it has none."""
+    labels = metric.labels_of(rater) if metric else None
+    if metric is None or labels is None:
         return None
-    judge, sources = said.get("by"), said.get("sources", {})
+    judge, sources = labels.get("by"), labels.get("sources", {})
     return LabelsCell(
-        cc=said["percent"]["CC"],
-        lc=said["percent"]["LC"],
-        li=said["percent"]["LI"],
-        labelled=said["CC"] + said["LC"] + said["LI"],
-        abstained=said["abstained"],
+        cc=labels["percent"]["CC"],
+        lc=labels["percent"]["LC"],
+        li=labels["percent"]["LI"],
+        labelled=labels["CC"] + labels["LC"] + labels["LI"],
+        abstained=labels["abstained"],
         tasks=metric.tasks,
         judge=judge["name"] if judge else "",
         judge_slug=judge["slug"] if judge else "",
-        # PostgreSQL keeps no order of an object's keys.
+        # PostgreSQL does not keep the order of an object's keys.
         sources=tuple((source.value, sources[source.value]) for source in FinalSource if source.value in sources),
     )

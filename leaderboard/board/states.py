@@ -1,4 +1,4 @@
-"""The version of a board's data: it goes up with each change, so that caches and rank bands know what is old."""
+"""Count the changes of a board's data, so that stale cache entries and rank bands are detected."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _CHANGES: Final = """
 
 
 def state_of(version: SuiteVersion) -> BoardState:
-    """The state of a suite version's board; a new one where none is stored yet."""
+    """Return the state of a suite version's board; a new one if none is stored yet."""
     return getattr(version, "board_state", None) or BoardState(suite_version=version)
 
 
 def board_changed(version: int, *, results: bool = False) -> None:
-    """Note that the board of a suite version shows something else, once this transaction is committed.
+    """Count a change of a suite version's board after this transaction's commit.
 
-    Not inside it: a row that everybody updates last, and some more than once, is where transactions lock each other.
-    Where ``results`` changed as well, ranks are computed again in the background.
+    Not inside it: transactions that all update one row would block each other, and could deadlock. If ``results``
+    changed as well, ranks are recomputed in the background.
     """
     transaction.on_commit(partial(note_change, version, results=results))
 
 
 def note_change(version: int, *, results: bool = False) -> None:
-    """Raise the version of a board's data now."""
+    """Count a change of a board's data now, and queue the computation of ranks if ``results`` changed."""
     more = {"changed": F("changed") + 1, **({"results": F("results") + 1} if results else {})}
     if not BoardState.objects.filter(suite_version=version).update(**more):
         BoardState.objects.get_or_create(suite_version_id=version)
@@ -46,14 +46,14 @@ def note_change(version: int, *, results: bool = False) -> None:
 
 
 def every_board_changed() -> None:
-    """Raise the version of every board's data now: what any of them may name has changed."""
+    """Count a change of every board's data now, since data that all may show have changed, such as names."""
     BoardState.objects.update(changed=F("changed") + 1, surroundings=F("surroundings") + 1)
 
 
 def changes_of(suite: str) -> int | None:
-    """How often the boards of a suite changed, by its slug; None where it has none. One query.
+    """Return the number of changes of the boards of a suite, by its slug; None if it has none. One query.
 
-    Every request for a kept page asks this and nothing else. Putting the query together would take longer than it.
+    It is the only query of a request for a cached page, and is plain SQL because building it would take longer.
     """
     with connection.cursor() as cursor:
         cursor.execute(_CHANGES, [suite])

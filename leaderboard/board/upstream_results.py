@@ -1,6 +1,6 @@
 """Read upstream's folder of published result files. No Django here.
 
-A file is read whole or refused with its reason, and the others are read all the same. Source: ``results/`` of the
+A file is read in full or refused with a reason; a refused file does not affect the others. Source: ``results/`` of the
 LMR-BENCH repository.
 """
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from benchmark_tasks.facts.lmr_bench import BenchmarkFacts
 
 TaskResults: TypeAlias = dict[str, dict[str, Any]]
-"""Task slug -> the fields of its ``ReportedResult`` of which something is said."""
+"""Task slug -> the fields of its ``ReportedResult`` that the files have."""
 
 MOST_BYTES: Final = 1_000_000
-"""Upstream's largest file has a fiftieth of it."""
+"""Largest file that is read; upstream's largest has a fiftieth of it."""
 
 MOST_CHARACTERS: Final = 20_000
-"""What is kept of one judge's answer, or one comment; upstream's longest has a third of it."""
+"""A judge's answer or a comment is cut to this length; upstream's longest has a third of it."""
 
 _TESTS, _JUDGE, _HUMANS = "unit_test_evaluation", "llm_as_a_judge_evaluation", "human_evaluation"
 _JUDGE_FILE: Final = re.compile(r"(?P<folder>[^_]+)_(?P<repo>.+)_(?P<index>\d{1,4})_analysis\.txt", re.ASCII)
@@ -47,7 +47,7 @@ _NEVER_RAN_NOTE: Final = "The tests never ran; upstream counts the task as faile
 
 
 class FileFate(StrEnum):
-    """What became of a file."""
+    """The outcome of reading a file."""
 
     READ = "read"
     SKIPPED = "skipped"
@@ -56,7 +56,7 @@ class FileFate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """One file: ``path`` from the results folder on, and what was read of it, or why it was not."""
+    """A file: its ``path`` in the results folder, and ``what`` was read in it, or why it was not read."""
 
     path: str
     fate: FileFate
@@ -65,22 +65,22 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamResults:
-    """What the files say of each run (by its slug), and what became of every file."""
+    """The results of each run (by its slug), and the outcome of each file."""
 
     runs: dict[str, TaskResults]
     files: tuple[FileReport, ...]
 
 
 def tests_fields(outcome: TestOutcome) -> dict[str, Any]:
-    """A task's outcome as fields of its ``ReportedResult``."""
+    """Convert a task's outcome to fields of its ``ReportedResult``."""
     note = _NEVER_RAN_NOTE if outcome is TestOutcome.NEVER_RAN else ""
     return {"tests_passed": outcome is TestOutcome.PASSED, "tests_note": note}
 
 
 def read_files(folder: Path, facts: BenchmarkFacts) -> UpstreamResults:
-    """Read ``folder``, upstream's ``results`` or the folder that holds it; a bad file does not stop the others.
+    """Read ``folder``, upstream's ``results`` or its parent folder. A file with errors does not affect the others.
 
-    Raises FileNotFoundError where there is no such folder.
+    Raises FileNotFoundError if there is no such folder.
     """
     results = _results_folder(folder)
     reader = _Reader(facts)
@@ -113,14 +113,14 @@ def _results_folder(folder: Path) -> Path:
 
 
 def _files(results: Path) -> Iterator[tuple[str, ...]]:
-    """The parts of every file's path below ``results``. Links to folders are not followed."""
+    """Yield the parts of every file's path below ``results``. Links to folders are not followed."""
     for parent, _, names in os.walk(results):
         for name in names:
             yield (Path(parent) / name).relative_to(results).parts
 
 
 class _Reader:
-    """Collects what the files say, and refuses a file that contradicts an earlier one."""
+    """Collect the files' results, and refuse a file that contradicts an earlier one."""
 
     def __init__(self, facts: BenchmarkFacts) -> None:
         self.runs: dict[tuple[Agent, str], TaskResults] = defaultdict(lambda: defaultdict(dict))
@@ -129,12 +129,12 @@ class _Reader:
         self._annotators: dict[str, int] = {}
 
     def read(self, results: Path, parts: tuple[str, ...]) -> FileReport:
-        """Read one file, by its place."""
+        """Read the file with the path ``parts`` below ``results``."""
         path = "/".join(parts)
         try:
             match parts:
                 case (_, *_, name) | (name,) if name.startswith("."):
-                    return FileReport(path, FileFate.SKIPPED, "a hidden file of somebody's computer")
+                    return FileReport(path, FileFate.SKIPPED, "a hidden file")
                 case (rater, agent, model, "results.txt") if rater == _TESTS and _is_run(agent, model):
                     what = self._read_tests(results / path, (Agent(agent), model))
                 case (rater, agent, model, name) if rater == _JUDGE and _is_run(agent, model):
@@ -152,7 +152,7 @@ class _Reader:
         return FileReport(path, FileFate.READ, what)
 
     def number_annotators(self) -> None:
-        """Number the annotators by their first task in the benchmark's order: the order of files gives names away."""
+        """Number the annotators by their first task in the benchmark's order: the order of files would reveal names."""
         numbers: dict[int, int] = {}
         for task in self._facts.tasks:
             if task.slug in self._annotators:
@@ -188,7 +188,7 @@ class _Reader:
         return f"{task}: {label}{cut}"
 
     def _read_humans(self, path: Path) -> str:
-        """One annotator's file. Errors name it by its number: its name is the annotator's."""
+        """Read one annotator's file. Errors give its number: its name is the annotator's."""
         self._human_files += 1
         annotator, where = self._human_files, f"{_HUMANS}, file {self._human_files}"
         entries = parse_human_labels(_text(path, where=where), facts=self._facts, where=where)
@@ -221,7 +221,7 @@ def _tasks(number: int) -> str:
 
 
 def _text(path: Path, *, where: str) -> str:
-    """The file's text without a byte order mark, and with plain line ends. Raises UpstreamFormatError."""
+    """Read the file's text without a byte order mark, with line feeds as line ends. Raises UpstreamFormatError."""
     try:
         if not path.is_file() or path.is_symlink():
             raise UpstreamFormatError(f"{where}: not a plain file.")

@@ -1,7 +1,7 @@
 """Parse upstream's result files: unit test lists, judge answers, annotators' labels. No Django here.
 
-The files were written by several scripts and people, so every parser here is strict: a shape it does not know
-raises UpstreamFormatError, and nothing is guessed. Source: ``results/`` of the LMR-BENCH repository.
+Several scripts and people wrote the files, so every parser here is strict: an unknown form raises UpstreamFormatError,
+and nothing is guessed. Source: ``results/`` of the LMR-BENCH repository.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ MODELS: Final = ("gpt4o", "gpt4.1", "o4mini", "claude3.7")
 
 
 class UpstreamFormatError(ValueError):
-    """A published file is not in any shape we know. The message names the file and what was expected."""
+    """Raised for a published file in an unknown format. The message names the file and what was expected."""
 
 
 class Agent(StrEnum):
-    """How upstream drove the model; values are the folder names of its results."""
+    """The agent that upstream ran the model with; values are the folder names of its results."""
 
     NONE = "BaseAgent"
     OPENHANDS = "OpenHands"
 
 
 class TestOutcome(StrEnum):
-    """What the unit test list says of one task. ``NEVER_RAN`` counts as failed."""
+    """The outcome of one task in the unit test list. ``NEVER_RAN`` counts as failed."""
 
     __test__ = False  # the name starts with "Test", but pytest has nothing to collect here
 
@@ -44,7 +44,7 @@ class TestOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HumanLabel:
-    """One entry of an annotator's file. The annotator's name in it is never read."""
+    """An entry of an annotator's file. The annotator's name in the file is never read."""
 
     agent: Agent
     model: str
@@ -69,9 +69,9 @@ _FENCED: Final = re.compile(r"```json\n(?P<body>.*)\n```", re.DOTALL)
 
 
 def parse_unit_tests(text: str, *, facts: BenchmarkFacts, where: str) -> dict[str, TestOutcome]:
-    """Outcome by task slug of one ``results.txt``; its own totals must agree with its lines.
+    """Return task slug -> outcome of one ``results.txt``, whose totals must agree with its lines.
 
-    Four shapes of lines are known: ``PASS``, ``PASS fail_count: 0``, ``FAIL (found N failure lines)``, and
+    Four forms of lines are known: ``PASS``, ``PASS fail_count: 0``, ``FAIL (found N failure lines)``, and
     ``/…/<folder>/<repository>/unit_test/logs is not a directory``, which means that the paper's tests never ran.
     """
     outcomes: dict[str, TestOutcome] = {}
@@ -93,7 +93,7 @@ def parse_unit_tests(text: str, *, facts: BenchmarkFacts, where: str) -> dict[st
 
 
 def parse_judge_answer(text: str, *, where: str) -> Label:
-    """The judge's label: ``category`` of a JSON object, plain or fenced, else the bare digit that ends its prose."""
+    """Return the judge's label: ``category`` of a JSON object, plain or fenced, or else the digit in the last line."""
     answer = text.strip()
     fenced = _FENCED.fullmatch(answer)
     body = fenced["body"] if fenced else answer
@@ -103,17 +103,17 @@ def parse_judge_answer(text: str, *, where: str) -> Label:
 
 
 def parse_human_labels(text: str, *, facts: BenchmarkFacts, where: str) -> list[HumanLabel]:
-    """All lines of one annotator's file. Codes run from 1 (LI) to 3 (CC), in one file from 0 to 2.
+    """Return all entries of one annotator's file. Codes are 1 (LI) to 3 (CC), in one file 0 to 2.
 
-    Which of both is used is read off the file's own extremes: a 0 or a 3 decides; a file with both, or with
-    neither, is refused, since its labels could be one step off.
+    A 0 or a 3 in the file shows which it uses; a file with both, or with neither, is refused, since its labels could be
+    off by one.
     """
     entries = _json(text, where=where, expected=list)
     if not all(isinstance(entry, dict) for entry in entries):
         raise UpstreamFormatError(f"{where}: expected a list of objects only.")
     codes = [entry.get("human_judge_result") for entry in entries]
     if (0 in codes) == (3 in codes):
-        raise UpstreamFormatError(f"{where}: cannot tell whether the labels run from 0 to 2 or from 1 to 3.")
+        raise UpstreamFormatError(f"{where}: unclear whether the labels run from 0 to 2 or from 1 to 3.")
     offset = 1 if 0 in codes else 0
     return [
         _human_label(entry, offset=offset, facts=facts, where=f"{where}, entry {number}")
@@ -129,7 +129,7 @@ def _parse_test_line(line: str, *, facts: BenchmarkFacts, place: str) -> dict[st
     if match := _MISSING_LINE.fullmatch(line):
         parts = match["path"].split("/")
         paper = paper_of_folder(parts[-2], facts=facts, place=place)
-        # The log folder is the paper's: without it, none of the paper's tests ran.
+        # All tests of a paper share a log folder: without it, none of them ran.
         return {task.slug: TestOutcome.NEVER_RAN for task in paper.tasks}
     raise UpstreamFormatError(f"{place}: not one of the four known shapes of a unit test line.")
 
@@ -154,7 +154,7 @@ def _human_label(entry: dict[str, Any], *, offset: int, facts: BenchmarkFacts, w
 
 
 def paper_of_folder(folder_name: str, *, facts: BenchmarkFacts, place: str) -> PaperFacts:
-    """The paper of ``1-DPO``. Raises UpstreamFormatError for another folder."""
+    """Return the paper of a folder such as ``1-DPO``. Raises UpstreamFormatError for another folder."""
     paper = facts.paper_of_folder(folder_name)
     if paper is None:
         raise UpstreamFormatError(f"{place}: folder {folder_name[:60]!r} is not one of the benchmark's papers.")
@@ -162,7 +162,7 @@ def paper_of_folder(folder_name: str, *, facts: BenchmarkFacts, place: str) -> P
 
 
 def task_slug(paper: PaperFacts, index: int, *, place: str) -> str:
-    """The slug of a paper's task by its number, from 1. Raises UpstreamFormatError for one that there is not."""
+    """Return the slug of a paper's task by its number, from 1. Raises UpstreamFormatError for an unknown number."""
     if not 1 <= index <= len(paper.tasks):
         raise UpstreamFormatError(f"{place}: {paper.slug} has {len(paper.tasks)} tasks, no number {index}.")
     return paper.tasks[index - 1].slug

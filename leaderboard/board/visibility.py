@@ -1,10 +1,10 @@
-"""Decide what is hidden from a viewer who is labelling: every number of the submissions that she holds an answer of.
+"""Decide what is hidden from a viewer who is labelling: every number of the submissions with an assigned answer.
 
-The rule for pages, files, pictures, feeds and operations alike:
+The rule for pages, files, pictures, feeds and the API's operations alike:
 
 - a row of such a submission is shown without numbers (:func:`without_numbers`), its pages are closed;
-- what is computed from rows for the viewer leaves it out (``rows.visible_entries``);
-- what was computed before, over a whole board (rank bands, analysis reports, snapshots, files), is closed.
+- whatever is computed from rows for the viewer excludes it (``rows.visible_entries``);
+- whatever was computed earlier over a whole board (rank bands, analysis reports, snapshots, files) is closed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from reviews.models import Assignment
     from submissions.models import Submission
 
-_ASKED = "_unlocked"
+_ATTRIBUTE = "_unlocked"
+"""The attribute of a request that caches the viewer's assignments."""
 
 
 class AnswerClosedError(Exception):
-    """The viewer has the assignments ``closed`` and must not see this yet."""
+    """Raised for data that are hidden from the viewer until the assignments ``closed`` are labelled."""
 
     def __init__(self, closed: list[Assignment]) -> None:
         super().__init__("A submission is hidden from an annotator who labels one of its answers.")
@@ -42,14 +43,14 @@ def closed(
     task: Task | None = None,
     suite: Suite | None = None,
 ) -> list[Assignment]:
-    """Return what the viewer has to label of a submission, a task or a suite; all of it where none is named.
+    """Return the viewer's unlabelled assignments of a submission, a task or a suite; of all if none is given.
 
-    Empty where everything is open. One query a request, none for visitors without an account.
+    Empty if nothing is hidden. One query per request, none for visitors without an account.
     """
-    known: list[Assignment] | None = getattr(request, _ASKED, None)
+    known: list[Assignment] | None = getattr(request, _ATTRIBUTE, None)
     if known is None:
         known = list(unlocked_assignments(request.user))
-        setattr(request, _ASKED, known)
+        setattr(request, _ATTRIBUTE, known)
     return [
         each
         for each in known
@@ -71,20 +72,20 @@ def require_open(
     task: Task | None = None,
     suite: Suite | None = None,
 ) -> None:
-    """Raise :class:`AnswerClosedError` where :func:`closed` finds something."""
+    """Raise :class:`AnswerClosedError` if :func:`closed` finds an assignment."""
     found = closed(request, submission=submission, task=task, suite=suite)
     if found:
         raise AnswerClosedError(found)
 
 
 def without_numbers(rows: Iterable[BoardRow], hidden: Collection[int]) -> list[BoardRow]:
-    """Return the rows for a viewer from whom the submissions ``hidden`` are hidden: of these the names and no number.
+    """Return the rows without the numbers of the submissions ``hidden`` from the viewer; their names stay.
 
-    No row has a rank then, since the ranks of the others show how these did.
+    If there are hidden ones, no row has a rank, since the ranks of the others reveal their results.
     """
     if not hidden:
         return list(rows)
-    nothing = dict.fromkeys(("tests", "judge", "human", "final", "cost", "tokens"))
-    closed = {**nothing, "trial_passes": (), "marks": Marks(), "closed": True}
+    numbers = dict.fromkeys(("tests", "judge", "human", "final", "cost", "tokens"))
+    closed = {**numbers, "trial_passes": (), "marks": Marks(), "closed": True}
     unranked = (row.model_copy(update={"rank": None, "stamp": row.stamp and f"{row.stamp} unranked"}) for row in rows)
     return [row.model_copy(update=closed) if row.submission in hidden else row for row in unranked]

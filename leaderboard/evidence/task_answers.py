@@ -14,7 +14,7 @@ from django.urls import reverse
 from evaluator.enums import RunState
 from evaluator.models import TestRun
 from evaluator.outcomes import Outcome
-from leaderboard.board.matrix import cells, said_of
+from leaderboard.board.matrix import cells, results_on
 from leaderboard.board.row import TestsCell
 from leaderboard.board.rows import board_row, is_visible, visible_entries
 from leaderboard.board.visibility import without_numbers
@@ -123,7 +123,7 @@ def task_answers(
     for entry in listed:
         (row,) = without_numbers([board_row(entry, None, 0)], hidden)
         marked = cells(row, [place])
-        _, judge, human = said_of(row, place)
+        _, judge, human = results_on(row, place)
         result = reported.get(entry.reported_run_id or 0)
         found.append(
             TaskAnswer(

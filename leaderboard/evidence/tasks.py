@@ -15,7 +15,7 @@ from benchmark_tasks.domain.paper_folder import is_pdf
 from benchmark_tasks.domain.queries import has_code
 from benchmark_tasks.models import Suite, Task, TaskRevision
 from leaderboard.board.matrix import tasks_of
-from leaderboard.board.query_strings import asked_version
+from leaderboard.board.query_strings import requested_version
 from leaderboard.evidence.cases import public_cases
 from leaderboard.evidence.task_answers import answers_to
 from reviews.cases.flags import raised_flags
@@ -36,7 +36,7 @@ def requested_revision(request: HttpRequest, suite: str, paper: str, index: int)
     shown = get_object_or_404(
         Task.objects.select_related("suite", "paper"), suite__slug=suite, paper__slug=paper, index=index
     )
-    version = asked_version(request, shown.suite)
+    version = requested_version(request, shown.suite)
     revisions = TaskRevision.objects.filter(task=shown).select_related("task__suite", "task__paper", "category")
     revision = revisions.filter(suite_versions=version).first() if version else None
     if revision is not None:
@@ -80,7 +80,7 @@ def _with_pages(flags: QuerySet[TaskFlag]) -> list[tuple[TaskFlag, bool]]:
 
 def kit_response(request: HttpRequest, suite: str) -> HttpResponseBase:
     """Return the task kit of the requested version as a zip file. Raises Http404 if there is none."""
-    version = asked_version(request, get_object_or_404(Suite, slug=suite))
+    version = requested_version(request, get_object_or_404(Suite, slug=suite))
     if version is None or not has_code(version):
         raise Http404("This suite version has no task that can be run, so there is no kit.")
     archive = build_kit(version)

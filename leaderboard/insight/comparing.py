@@ -11,7 +11,7 @@ import numpy as np
 from django.db.models import Q
 
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
-from leaderboard.board.matrix import said_of
+from leaderboard.board.matrix import results_on
 from leaderboard.board.row import title_with_inputs
 from leaderboard.board.rows import board_metrics, board_rows, shown_metrics
 from leaderboard.statistics.intervals import p_text
@@ -124,20 +124,20 @@ def task_lines(
     marks = [{task.slug: cell for task, cell in each} for each in cells]
     lines = []
     for task in tasks:
-        shares = {said_of(row, task)[0] for row in rows} - {None}
+        shares = {results_on(row, task)[0] for row in rows} - {None}
         pairs = tuple((each.get(task.slug), _words(row, task)) for each, row in zip(marks, rows, strict=True))
         lines.append(TaskLine(task, pairs, discordant=len(shares) > 1))
     return sorted(lines, key=lambda line: not line.discordant)
 
 
 def _scores(row: BoardRow, tasks: Sequence[MatrixTask]) -> Array:
-    shares = [said_of(row, task)[0] for task in tasks]
+    shares = [results_on(row, task)[0] for task in tasks]
     return np.array([np.nan if share is None else share for share in shares], dtype=np.float64)
 
 
 def _words(row: BoardRow, task: MatrixTask) -> tuple[str, str, str]:
     """Return the results of tests, judge and annotators in short."""
-    share, judge, human = said_of(row, task)
+    share, judge, human = results_on(row, task)
     if share is None:
         tests = ""
     elif row.trials > 1:

@@ -221,7 +221,7 @@ class EntryMetric(models.Model):
     def __str__(self) -> str:
         return f"{self.entry_id} {self.category or 'overall'}"
 
-    def said(self, rater: str) -> RaterLabels | None:
+    def labels_of(self, rater: str) -> RaterLabels | None:
         """Return the labels of ``rater``; None if there are none."""
         found: RaterLabels | None = self.labels.get(rater)
         return found

@@ -1,4 +1,4 @@
-"""How the board and its pages write numbers and bars, and what they say of reviews. All text is escaped or safe."""
+"""Filters and tags for numbers, bars and facts on pages about boards. All output is escaped or safe."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ LONG_TEXT, LONG_LINES, FIRST_LINE = 600, 12, 100
 
 @register.filter
 def percent(value: float | None) -> str:
-    """A percentage (0 to 100) to one decimal, as the paper prints its tables; a dash for None."""
+    """Format a percentage (0 to 100) with one decimal, as in the paper's tables; a dash for None."""
     return DASH if value is None else f"{value:.1f}"
 
 
 @register.filter
 def count(value: float | None) -> str:
-    """A number of tasks: whole where it is whole, else (means over trials) to one decimal; a dash for None."""
+    """Format a number of tasks: an integer without decimals, a mean over trials with one; a dash for None."""
     if value is None:
         return DASH
     return f"{value:.0f}" if abs(value - round(value)) < 1e-9 else f"{value:.1f}"
@@ -51,7 +51,7 @@ def count(value: float | None) -> str:
 
 @register.filter
 def of_tasks(passed: float, tasks: int) -> dict[str, float]:
-    """So many of ``tasks`` as a percentage with its 95 % Wilson interval."""
+    """Return ``passed`` of ``tasks`` as a percentage with its 95 % Wilson interval."""
     low, high = wilson(passed, tasks)
     return {"percent": 100 * passed / tasks, "low": 100 * low, "high": 100 * high}
 
@@ -66,7 +66,7 @@ class StepText(NamedTuple):
 
 @register.filter
 def step_text(text: str) -> StepText | None:
-    """A text of an agent's step without hidden characters; None where there is nothing in it."""
+    """Return a text of an agent's step with hidden characters made visible; None if it is blank."""
     text = with_visible_marks(text)
     if not text.strip():
         return None
@@ -76,31 +76,31 @@ def step_text(text: str) -> StepText | None:
 
 @register.filter
 def sources(suite: Suite) -> list[tuple[str, str]]:
-    """Where a suite comes from, as (word, address): paper and code of LMR-BENCH, and its page."""
+    """Return a suite's sources as (word, address): paper and code of LMR-BENCH, and the suite's page."""
     facts = lmr_bench()
     of_upstream = suite.slug == "lmr-bench"
     links = [("Paper", facts.paper_address), ("Code", facts.repository_address)] if of_upstream else []
     return [*links, ("Tasks", suite.get_absolute_url())]
 
 
-register.filter("told_apart", distinct_titles)
+register.filter(distinct_titles)
 
 
 @register.filter
 def facts_of(system: System) -> str:
-    """A system's backbone, agent and organisation in one line, as far as there are any."""
+    """Return a system's backbone, agent and organisation in one line, without those that are missing."""
     return system_facts(system.backbone, system.scaffold, system.organisation)
 
 
 @register.filter
 def text_in(column: Column, row: BoardRow) -> str:
-    """The cell of a column of plain text in a row."""
+    """Return the cell of a column of plain text in a row."""
     return column.text(row)
 
 
 @register.simple_tag
 def interval_bar(cell: TestsCell) -> SafeString:
-    """A line from 0 to 100 with the interval and the estimate on it. The numbers stand beside it as text."""
+    """Draw the interval and the estimate on a line from 0 to 100. Pages show the numbers beside it as text."""
     low = cell.percent if cell.low is None else cell.low
     high = cell.percent if cell.high is None else cell.high
     return format_html(
@@ -117,7 +117,7 @@ def interval_bar(cell: TestsCell) -> SafeString:
 
 @register.simple_tag
 def label_bar(cell: LabelsCell) -> SafeString:
-    """The shares of CC, LC and LI as one bar. The numbers stand beside it as text."""
+    """Draw the shares of CC, LC and LI as one bar. Pages show the numbers beside it as text."""
     return format_html(
         '<svg class="labels-bar" viewBox="0 0 100 6" width="100" height="6" preserveAspectRatio="none" '
         'aria-hidden="true" focusable="false"><rect class="label-none" width="100" height="6"/>'

@@ -17,7 +17,7 @@ HIDDEN: Final = "hidden_while_you_label"
 """The last column of a table: true if the viewer is labelling an answer of the row."""
 
 
-def file_asked(request: HttpRequest) -> bool:
+def file_requested(request: HttpRequest) -> bool:
     """Return whether the query string requests a file. Raises Http404 for an unknown format."""
     wanted = request.GET.get("format", "")
     if wanted not in {"", "csv", "json"}:

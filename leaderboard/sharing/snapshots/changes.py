@@ -1,4 +1,4 @@
-"""What was corrected since a board was frozen: computed from what stands now, never stored."""
+"""Compare a snapshot with the current board. The differences are computed at each request and never stored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmark_tasks.domain.queries import current_version
 from leaderboard.board.columns import FILE_COLUMNS, file_row
 from leaderboard.board.entries import COUNTING
 from leaderboard.board.labels import shown_judge
-from leaderboard.board.matrix import said_of, tasks_of
+from leaderboard.board.matrix import results_on, tasks_of
 from leaderboard.board.rows import board_metrics, board_row, flagged_tasks, visible_entries
 from leaderboard.models import EntryMetric
 from leaderboard.sharing.snapshots.document import rows_of
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from leaderboard.models import Snapshot
 
 _NO_CORRECTION: Final = {"rank_from", "rank_to", "date", "source", "address"}
-"""Rank bands change with every new row, dates when a row is published again."""
+"""Columns whose changes are no corrections: every new row may change ranks, publishing a row again its date."""
 _CAUSES: Final = (Verb.REEVALUATED, Verb.CORRECTED, Verb.DECIDED, Verb.LABELS_IMPORTED)
-_GOING: Final = (Verb.WITHDRAWN, Verb.HIDDEN)
+_REMOVALS: Final = (Verb.WITHDRAWN, Verb.HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """A frozen row that is not published any more: its submission's number, and the public reason; nothing else.
+    """A frozen row that is no longer published: only its submission's number and the public reason.
 
-    ``page`` says whether the submission's page says the same.
+    ``page`` is whether the submission's page shows the same.
     """
 
     key: str
@@ -57,7 +57,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A row with other numbers now: (column, was, is), the tasks with other marks, why, and the version it moved to."""
+    """A row whose results changed: (column, before, now), tasks with changed marks, causes, and its new version."""
 
     row: BoardRow
     columns: tuple[tuple[str, Any, Any], ...]
@@ -68,7 +68,7 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Everything that differs. ``around`` says (what, was, is) of judge, guidelines, suite and counting."""
+    """All differences. ``around`` has (name, before, now) of judge, guidelines, suite, flagged tasks, counting."""
 
     corrected: tuple[Corrected, ...]
     gone: tuple[Gone, ...]
@@ -77,12 +77,12 @@ class Changes:
 
     @property
     def any(self) -> bool:
-        """Whether anything differs but new rows."""
+        """Whether anything differs except new rows."""
         return bool(self.corrected or self.gone or self.around)
 
 
 def gone_since(snapshot: Snapshot) -> list[Gone]:
-    """The frozen rows, and submissions that the frozen agreement counts, that are not public now. Two queries."""
+    """List the rows, and submissions counted in the agreement, that are no longer public. At most three queries."""
     frozen = rows_of(snapshot.document)
     numbers = {row.submission for row in frozen if row.submission} | set(snapshot.document["agreement_of"])
     found = {
@@ -91,11 +91,11 @@ def gone_since(snapshot: Snapshot) -> list[Gone]:
     hidden = sorted(
         number for number in numbers if number not in found or found[number].visibility != Visibility.PUBLISHED
     )
-    newest = {event.subject_id: event.created for event in reversed(_events(hidden, _GOING))}
+    newest = {event.subject_id: event.created for event in reversed(_events(hidden, _REMOVALS))}
     gone = [_gone(number, found.get(number), newest.get(str(number))) for number in hidden]
     slugs = [row.key.removeprefix("r-") for row in frozen if row.reported]
-    there = set(visible_entries().filter(reported_run__slug__in=slugs).values_list("reported_run__slug", flat=True))
-    return gone + [Gone(f"r-{slug}", None, "was removed") for slug in slugs if slug not in there]
+    shown = set(visible_entries().filter(reported_run__slug__in=slugs).values_list("reported_run__slug", flat=True))
+    return gone + [Gone(f"r-{slug}", None, "was removed") for slug in slugs if slug not in shown]
 
 
 def _gone(number: int, submission: Submission | None, when: datetime | None) -> Gone:
@@ -108,7 +108,7 @@ def _gone(number: int, submission: Submission | None, when: datetime | None) -> 
 
 
 def changes_since(snapshot: Snapshot, gone: Sequence[Gone]) -> Changes:
-    """What differs between a snapshot and what everybody sees now. The number of queries does not grow with rows."""
+    """Compare a snapshot with what is public now. The number of queries does not grow with rows."""
     frozen = rows_of(snapshot.document)
     away = {each.key for each in gone}
     now = _rows_now(frozen)
@@ -123,7 +123,7 @@ def changes_since(snapshot: Snapshot, gone: Sequence[Gone]) -> Changes:
         differing = [(name, was[name], is_now[name]) for name in columns if was[name] != is_now[name]]
         moved = None if version == snapshot.suite_version_id else version
         tasks = tuple(
-            slug for slug, task in places.items() if moved is None and said_of(row, task) != said_of(today, task)
+            slug for slug, task in places.items() if moved is None and results_on(row, task) != results_on(today, task)
         )
         if differing or tasks or moved:
             found.append((row, today, differing, tasks, moved))
@@ -142,7 +142,7 @@ def changes_since(snapshot: Snapshot, gone: Sequence[Gone]) -> Changes:
 
 
 def _rows_now(frozen: Iterable[BoardRow]) -> dict[str, tuple[BoardRow, int]]:
-    """Key -> the row as it is now, on whichever version it is now, and the version's id. One query."""
+    """Return key -> the row as it is now, on its current suite version, and that version's id. One query."""
     submissions = [row.submission for row in frozen if row.submission]
     reported = [row.key.removeprefix("r-") for row in frozen if row.reported]
     shown = visible_entries().filter(submission__in=submissions) | visible_entries().filter(
@@ -164,7 +164,7 @@ def _new_rows(snapshot: Snapshot, frozen: Sequence[BoardRow]) -> int:
 
 
 def _events(submissions: Collection[int], verbs: Sequence[Verb]) -> list[AuditEvent]:
-    """Newest first."""
+    """List the audit events of submissions with these verbs, newest first."""
     numbers = list(map(str, submissions))
     return list(AuditEvent.objects.filter(subject_kind="submission", subject_id__in=numbers, verb__in=verbs))
 

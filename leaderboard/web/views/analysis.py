@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
-from leaderboard.board.query_strings import asked_version, query_with
+from leaderboard.board.query_strings import query_with, requested_version
 from leaderboard.board.visibility import closed, closed_submissions
 from leaderboard.insight.analysis.charts import MOST_ROWS
 from leaderboard.insight.analysis.data import SuiteResults
@@ -58,7 +58,7 @@ def analysis(request: HttpRequest, suite: str) -> HttpResponse:
 
 
 def _analysis(request: HttpRequest, suite: Suite) -> HttpResponse:
-    version = asked_version(request, suite)
+    version = requested_version(request, suite)
     if version is None:
         return render(request, "leaderboard/board_empty.html", {"suite": suite})
     slug, form = request.GET.get("figure", ""), request.GET.get("format", "")

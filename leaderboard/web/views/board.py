@@ -1,4 +1,4 @@
-"""The boards: landing page, table and matrix."""
+"""Show boards: landing page, table and matrix."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from leaderboard.board.columns import (
     DEFAULT_SORT,
     FILE_COLUMNS,
     SORT_KEYS,
-    asked_columns,
     file_row,
     headings,
+    requested_columns,
     sorted_metrics,
     unused_columns,
 )
@@ -31,13 +31,13 @@ from leaderboard.board.filters import BoardFilter
 from leaderboard.board.later_papers import counted_on, later, sorted_on
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
 from leaderboard.board.matrix import TASK_ORDERS, arranged, cells, file_rows
-from leaderboard.board.query_strings import asked_sort, asked_version, query_with
+from leaderboard.board.query_strings import query_with, requested_sort, requested_version
 from leaderboard.board.rows import board_metrics
 from leaderboard.board.states import changes_of, state_of
 from leaderboard.board.visibility import closed, closed_submissions, without_numbers
 from leaderboard.models import EntryMetric
 from leaderboard.web.page_cache import kept_by
-from leaderboard.web.table_files import HIDDEN, file_asked, table_file
+from leaderboard.web.table_files import HIDDEN, file_requested, table_file
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 MATRIX: Final = "leaderboard/matrix.html"
 MOST_FILE_ROWS: Final = 10_000
 PAGE_ROWS: Final = {"": 50, "all": 500}
-"""What ``?rows=`` may ask for."""
+"""Value of ``?rows=`` -> number of rows on a page."""
 
 
 def data_version(_request: HttpRequest, suite: str | None = None, **_: object) -> str | None:
-    """The version of what the boards of a suite show (of the first one without ``suite``); None where there is none."""
+    """Return the version of the data of a suite's boards (by default the first suite's); None if there is none."""
     slug = suite or Suite.objects.values_list("slug", flat=True).first()
     changed = changes_of(slug) if slug else None
     return f"{slug} {changed}" if changed else None
@@ -67,7 +67,7 @@ def data_version(_request: HttpRequest, suite: str | None = None, **_: object) -
 @require_safe
 @kept_by(data_version)
 def board_default(request: HttpRequest) -> HttpResponse:
-    """The first suite's board, at the site's root."""
+    """Show the first suite's board at the site's root."""
     suite = Suite.objects.first()
     if suite is None:
         return render(request, "leaderboard/no_suites.html")
@@ -77,19 +77,19 @@ def board_default(request: HttpRequest) -> HttpResponse:
 @require_safe
 @kept_by(data_version)
 def board(request: HttpRequest, suite: str) -> HttpResponse:
-    """One suite's board, overall or in one category, as the address asks."""
+    """Show a suite's board, overall or in one category."""
     return _board(request, suite, "leaderboard/board.html")
 
 
 @require_safe
 @kept_by(data_version)
 def matrix(request: HttpRequest, suite: str) -> HttpResponse:
-    """The same rows, task by task."""
+    """Show the rows of a suite's board task by task."""
     return _board(request, suite, MATRIX)
 
 
 def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
-    version = asked_version(request, slug)
+    version = requested_version(request, slug)
     if version is None:
         return render(request, "leaderboard/board_empty.html", {"suite": get_object_or_404(Suite, slug=slug)})
     suite = version.suite
@@ -101,10 +101,10 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     published = published_on(version, state)
     facets = filter_choices(around, published)
     found = BoardFilter(request.GET, queryset=board_metrics(version, category, Kind.RANKED), facets=facets)
-    sort = asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
+    sort = requested_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
     order = "difficulty" if request.GET.get("tasks") == "difficulty" else "category"
     hidden = closed_submissions(request)
-    # With few rows, the pass rate shows each row's result.
+    # With few rows, the pass rate reveals each row's result.
     rates = [] if hidden else state.pass_rates
     tasks = arranged(around.tasks, rates, category=category.slug if category else "", order=order)
     month = found.form.cleaned_data.get("papers", "") if found.is_bound and found.form.is_valid() else ""
@@ -117,18 +117,18 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         rows = without_numbers(kept_rows(some, state, category), hidden)
         return counted_on(rows, tasks, month, part if isinstance(part, list) else []) if month else rows
 
-    if file_asked(request):
+    if file_requested(request):
         return _file(request, suite, read(in_order[:MOST_FILE_ROWS]), tasks, by_task=template == MATRIX)
     paginator = Paginator(in_order, PAGE_ROWS.get(request.GET.get("rows", ""), PAGE_ROWS[""]))
     if not month:
-        # Counting 100,000 rows takes a third of the page's time, and only results and names change how many there are.
-        made_from = (version.pk, state.surroundings, state.results, category and category.pk, found.asked)
+        # Counting 100,000 rows takes a third of the page's time; their number changes only with results and names.
+        made_from = (version.pk, state.surroundings, state.results, category and category.pk, found.requested)
         paginator.count = keep(listed.count, "count", *made_from)
     page = paginator.get_page(request.GET.get("page"))
     rows = read(cast("QuerySet[EntryMetric]", page.object_list))
     calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort, hidden=hidden)
     samples = read(calibration) if published.has_samples else []
-    columns = asked_columns(request.GET, without=unused_columns([*rows, *samples]))
+    columns = requested_columns(request.GET, without=unused_columns([*rows, *samples]))
     shown = {
         "columns": {column.key for column in columns},
         "heads": columns,
@@ -163,11 +163,11 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
 
 
 def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) -> list[str]:
-    """Each row as HTML, written anew only where something of it changed: pages differ by a row or two."""
+    """Return each row as HTML, cached until its data change: a new page usually differs by one or two rows."""
     template = get_template(f"leaderboard/partials/{'matrix' if matrix else 'board'}_row.html")
     tasks, judge = [(task.slug, task.starts) for task in shown["tasks"]], shown["judge"] and shown["judge"].slug
-    same = key_of(matrix, [column.key for column in shown["heads"]], tasks, judge)
-    by_key = {key_of(same, row.stamp or row, row.closed): row for row in rows}
+    common = key_of(matrix, [column.key for column in shown["heads"]], tasks, judge)
+    by_key = {key_of(common, row.stamp or row, row.closed): row for row in rows}
     kept = WRITTEN.get_many(by_key)
     new = {
         key: template.render({**shown, "row": row, "cells": cells(row, shown["tasks"])})
@@ -182,9 +182,9 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
 def _controls(
     request: HttpRequest, suite: Suite, found: BoardFilter, facets: Mapping[str, Any], columns: list[Column]
 ) -> dict[str, str]:
-    """``filters`` above the board and its table's ``head`` as HTML, written anew only where what they are made from is.
+    """Return ``filters`` above the board and its table's ``head`` as HTML, cached.
 
-    That is the address, the choices that the filters offer, and the columns.
+    They are made from the address, the choices of the filters, and the columns.
     """
 
     def write() -> dict[str, str]:
@@ -226,7 +226,7 @@ def _file(
 
 
 def _groups(params: QueryDict, tasks: list[MatrixTask]) -> list[dict[str, Any]]:
-    """The categories above the matrix: title, number of tasks, and the address of each one's own matrix."""
+    """Return the categories above the matrix: title, number of tasks, and query string of the category's matrix."""
     numbers = Counter((task.category, task.category_slug) for task in tasks)
     return [
         {"title": title, "tasks": number, "query": query_with(params, category=slug) if slug else ""}

@@ -16,7 +16,7 @@ from benchmark_tasks.domain.queries import current_version, distinct_titles, rev
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite, TaskRevision
 from evaluator.generation.prompt_tasks import why_unreadable
-from leaderboard.board.query_strings import asked_sort, asked_version, sort_columns
+from leaderboard.board.query_strings import requested_sort, requested_version, sort_columns
 from leaderboard.board.rows import visible_entries
 from leaderboard.board.visibility import closed, closed_submissions
 from leaderboard.evidence.task_answers import DEFAULT_SORT, SORTS, difficulty_of, in_order, task_answers
@@ -48,7 +48,7 @@ def suites(request: HttpRequest) -> HttpResponse:
 def suite(request: HttpRequest, suite: str) -> HttpResponse:
     """Show one suite: its description, versions, tasks by category, and kit."""
     shown = get_object_or_404(Suite, slug=suite)
-    version = asked_version(request, shown)
+    version = requested_version(request, shown)
     revisions = list(revisions_of(version)) if version else []
     context = {
         "suite": shown,
@@ -106,7 +106,7 @@ def _answers(request: HttpRequest, revision: TaskRevision) -> dict[str, Any]:
         version = answered[0] if answered else None
         return {"closed": closed(request, task=task), "answers": [], "difficulty": None, "version": version}
     version, place, entries = answered
-    sort = asked_sort(request.GET, SORTS, DEFAULT_SORT)
+    sort = requested_sort(request.GET, SORTS, DEFAULT_SORT)
     hidden = closed_submissions(request)
     page = Paginator(in_order(entries, place, sort, hidden=hidden), PAGE_SIZE).get_page(request.GET.get("page"))
     return {

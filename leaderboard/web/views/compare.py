@@ -11,12 +11,12 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
 from leaderboard.board.matrix import FILE_COLUMNS, cells, file_rows, tasks_of
-from leaderboard.board.query_strings import asked_version
+from leaderboard.board.query_strings import requested_version
 from leaderboard.board.visibility import closed, closed_submissions, require_open, without_numbers
 from leaderboard.evidence.submissions import may_see_code
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.page_cache import kept_by
-from leaderboard.web.table_files import HIDDEN, file_asked, table_file
+from leaderboard.web.table_files import HIDDEN, file_requested, table_file
 from leaderboard.web.views.board import data_version
 from submissions.comparison import side_by_side
 from submissions.highlighting import code_with_visible_marks
@@ -40,7 +40,7 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
     from leaderboard.insight.comparing import FEWEST, MOST, compared, offered, rows_named, task_lines
 
     shown = get_object_or_404(Suite, slug=suite)
-    version = asked_version(request, shown)
+    version = requested_version(request, shown)
     if version is None:
         raise Http404("This suite has no version yet.")
     keys = request.GET.getlist("row")
@@ -50,7 +50,7 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
     enough = len(rows) >= FEWEST
     pairs = compared(rows, tasks) if enough else []
     lines = task_lines(rows, tasks, [cells(row, tasks) for row in rows]) if enough else []
-    if file_asked(request):
+    if file_requested(request):
         return _file(request, rows, tasks, pairs)
     choices = dict(offered(version, hidden))
     # Calibration samples and low-ranked rows are not offered, but those being compared stay selected.
@@ -81,7 +81,7 @@ def compare_task(request: HttpRequest, suite: str, paper: str, index: int) -> Ht
     from leaderboard.insight.comparing import rows_named
 
     shown = get_object_or_404(Suite, slug=suite)
-    version = asked_version(request, shown)
+    version = requested_version(request, shown)
     if version is None:
         raise Http404("This suite has no version yet.")
     rows = rows_named(version, [key for key in request.GET.getlist("row") if key.startswith("s")][:2])

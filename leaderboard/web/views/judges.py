@@ -19,7 +19,7 @@ from evaluator.judging.judgements import suites_to_judge
 from evaluator.judging.prompt import PROMPT, PROMPT_HASH, SCHEMA, SCHEMA_HASH
 from evaluator.models import JudgeConfig
 from leaderboard.board.labels import COUNTED, judge_suite, show_judge, shown_judge
-from leaderboard.board.query_strings import asked_version
+from leaderboard.board.query_strings import requested_version
 from leaderboard.board.visibility import closed, closed_submissions, require_open
 from leaderboard.insight.judge_differences import compare, requested_suite
 from leaderboard.insight.judges import TABLE_HEADS, judge_facts, list_judges, shown_health
@@ -75,7 +75,7 @@ def _differences(
 ) -> HttpResponse:
     if suite:
         require_open(request, suite=suite)
-    version = asked_version(request, suite) if suite else None
+    version = requested_version(request, suite) if suite else None
     old = shown_judge(suite.pk) if suite else None
     compared = compare(version=version, old=old, new=config) if version else None
     maintains = request.user.is_staff

@@ -16,7 +16,7 @@ from benchmark_tasks.models import Suite
 from leaderboard.board.caching import Kept, build
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.matrix import tasks_of
-from leaderboard.board.query_strings import asked_version, client_address
+from leaderboard.board.query_strings import client_address, requested_version
 from leaderboard.board.results import runs_of_system
 from leaderboard.board.rows import board_metrics, board_rows
 from leaderboard.board.visibility import closed_submissions, without_numbers
@@ -56,7 +56,7 @@ def _every_board(_request: HttpRequest, **_: object) -> str | None:
 def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
     """Draw the best rows of a suite's board."""
     shown = get_object_or_404(Suite, slug=suite)
-    version = asked_version(request, shown)
+    version = requested_version(request, shown)
     if version is None:
         raise Http404("This suite has no version yet.")
     ranked = board_metrics(version, kind=Kind.RANKED)
@@ -100,7 +100,7 @@ def compare_picture(request: HttpRequest, suite: str) -> HttpResponse:
     # Imported here: resampling needs numpy.
     from leaderboard.insight.comparing import FEWEST, MOST, compared, rows_named
 
-    version = asked_version(request, get_object_or_404(Suite, slug=suite))
+    version = requested_version(request, get_object_or_404(Suite, slug=suite))
     if version is None:
         raise Http404("This suite has no version yet.")
     found = rows_named(version, request.GET.getlist("row")[: MOST * 2])[:MOST]

@@ -10,7 +10,7 @@ from django.http import Http404
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from leaderboard.board.columns import asked_columns, headings
+from leaderboard.board.columns import headings, requested_columns
 from leaderboard.board.matrix import MatrixTask, cells
 from leaderboard.board.row import BoardRow, LabelsCell, TestsCell
 from submissions.enums import Inputs
@@ -58,7 +58,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
     """Show type, colours, controls, and the possible states of rows, lists and pages."""
     if not settings.DEBUG:
         raise Http404
-    columns = asked_columns(request.GET, without={"date"})
+    columns = requested_columns(request.GET, without={"date"})
     context = {
         "colours": COLOURS,
         "form": ExampleForm({"text": "typed", "wrong": "11", "choice": "one"}),

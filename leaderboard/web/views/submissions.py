@@ -19,7 +19,7 @@ from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import badge_of, case_rows
 from leaderboard.board.actions import steps_of
 from leaderboard.board.filters import OwnSubmissionFilter
-from leaderboard.board.query_strings import asked_sort, query_with, sort_columns
+from leaderboard.board.query_strings import query_with, requested_sort, sort_columns
 from leaderboard.evidence.answers import bundle_response, open_answer, request_of, shown_receipt, shown_runs, wanted_run
 from leaderboard.evidence.cases import may_appeal, review_of
 from leaderboard.evidence.generations import generation_context, without_answer
@@ -231,7 +231,7 @@ def submission_bundle(request: HttpRequest, pk: int) -> FileResponse:
 def my_submissions(request: HttpRequest) -> HttpResponse:
     """List the user's submissions, and uploads not yet submitted."""
     user = user_of(request)
-    sort = asked_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
+    sort = requested_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
     found = OwnSubmissionFilter(request.GET, queryset=own_submissions(user=user, sort=sort))
     remaining = quotas.remaining(user)
     context = {

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from evaluator.models import Trajectory
 from leaderboard.board import actions
-from leaderboard.board.query_strings import asked_version, query_with
+from leaderboard.board.query_strings import query_with, requested_version
 from leaderboard.board.visibility import closed, closed_submissions, require_open
 from leaderboard.evidence.answers import answer_with_code, trajectory_name
 from leaderboard.evidence.submissions import visible_submission
@@ -104,7 +104,7 @@ def submission_actions(request: HttpRequest, pk: int) -> HttpResponse:
 def board_actions(request: HttpRequest, suite: str) -> HttpResponse:
     """Show counts of agent actions over all published trajectories of a suite version."""
     found = get_object_or_404(Suite, slug=suite)
-    version = asked_version(request, found)
+    version = requested_version(request, found)
     if version is None:
         return render(request, "leaderboard/board_empty.html", {"suite": found})
     context = {

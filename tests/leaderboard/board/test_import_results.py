@@ -145,7 +145,7 @@ class TestTraps:
             write(results, place, b"x\x00")
         assert {line for line in imported(results) if line.startswith("skipped")} == {
             f"skipped  {JUDGE}/summary.txt: counts only a part of the answers beside it",
-            f"skipped  {JUDGE}/.DS_Store: a hidden file of somebody's computer",
+            f"skipped  {JUDGE}/.DS_Store: a hidden file",
             f"skipped  {JUDGE}/notes.md: unknown: not called …_analysis.txt",
             "skipped  elsewhere/results.txt: unknown: upstream keeps no results here",
         }

@@ -131,7 +131,7 @@ class TestHumanLabels:
 
     @pytest.mark.parametrize("codes", [(1, 2), (0, 1, 3), ()])
     def test_codes_that_tell_neither_or_both_are_refused(self, codes: tuple[int, ...]) -> None:
-        with pytest.raises(UpstreamFormatError, match="cannot tell whether the labels run from 0 to 2 or from 1 to 3"):
+        with pytest.raises(UpstreamFormatError, match="unclear whether the labels run from 0 to 2 or from 1 to 3"):
             labels(*(human(code) for code in codes))
 
     def test_function_index_counts_from_0(self) -> None:

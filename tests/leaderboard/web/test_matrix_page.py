@@ -63,7 +63,7 @@ def test_marks_say_what_each_rater_says_in_the_order_of_categories(client: Clien
         (
             "m tn jn ha",
             f"/submissions/{ours}/answers/c/1/1/",
-            "c/1: tests not counted or not known, judge nothing, annotators abstained",
+            "c/1: tests not counted or not known, judge no label, annotators abstained",
         ),
         (
             "m tg jg hb starts",
@@ -73,11 +73,11 @@ def test_marks_say_what_each_rater_says_in_the_order_of_categories(client: Clien
         (
             "m tm jx hn",
             f"/submissions/{ours}/answers/b/1/1/",
-            "b/1: tests passed in 1 of 3 trials, judge differs between trials, annotators nothing",
+            "b/1: tests passed in 1 of 3 trials, judge differs between trials, annotators no label",
         ),
-        ("m tg jm hn", "/cases/reported/no-agent-x.1/c/1/", "c/1: tests passed, judge LC, annotators nothing"),
-        ("m tb jm hn starts", "/cases/reported/no-agent-x.1/a/1/", "a/1: tests failed, judge LC, annotators nothing"),
-        ("m tg jm hn", "/cases/reported/no-agent-x.1/b/1/", "b/1: tests passed, judge LC, annotators nothing"),
+        ("m tg jm hn", "/cases/reported/no-agent-x.1/c/1/", "c/1: tests passed, judge LC, annotators no label"),
+        ("m tb jm hn starts", "/cases/reported/no-agent-x.1/a/1/", "a/1: tests failed, judge LC, annotators no label"),
+        ("m tg jm hn", "/cases/reported/no-agent-x.1/b/1/", "b/1: tests passed, judge LC, annotators no label"),
     ]
     for address in ("/board/small/?sort=system", "/board/small/matrix/?sort=system"):
         page = client.get(address).content.decode()
