@@ -105,14 +105,14 @@ class TestFreezing:
         ours(version)
         given: dict[str, Any] = {"suite": version.suite, "title": "t", "note": "n"}
         note_change(version.pk, results=True)
-        with pytest.raises(WrongStateError, match="Rank bands are being computed"):
+        with pytest.raises(WrongStateError, match="Rank bands are still being computed"):
             freeze(**given, actor=maintainer)
         rank_version(version.pk)
         with pytest.raises(NotAllowedError, match="Only maintainers"):
             freeze(**given, actor=alice)
         with pytest.raises(NotAllowedError, match="Give a title"):
             freeze(**{**given, "note": " "}, actor=maintainer)
-        with pytest.raises(WrongStateError, match="has changed since you looked"):
+        with pytest.raises(WrongStateError, match="has changed since you opened this page"):
             freeze(**given, actor=maintainer, seen=(changes_of("small") or 0) - 1)
         assert not Snapshot.objects.exists()
 
@@ -147,7 +147,7 @@ class TestForm:
         wrong = as_maintainer.post("/board/small/snapshots/freeze/", {**typed, "title": ""})
         assert (wrong.status_code, "Why." in wrong.content.decode()) == (422, True)
         late = as_maintainer.post("/board/small/snapshots/freeze/", {**typed, "seen": "\N{ARABIC-INDIC DIGIT ONE}"})
-        assert "has changed since you looked" in words_of(late)
+        assert "has changed since you opened this page" in words_of(late)
         done = as_maintainer.post("/board/small/snapshots/freeze/", typed, follow=True)
         assert "The board is frozen as snapshot 1." in words_of(done)
         assert "1: May" in words_of(done)
