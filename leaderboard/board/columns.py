@@ -301,7 +301,7 @@ COLUMNS: Final = (
         "final",
         "Final",
         "final",
-        "are, in the end,",
+        "are finally labelled",
         known=lambda row: row.final is not None and row.final.by_annotators,
     ),
     Column("marks", "Task by task", "Tests, judge and annotators on each task", known=lambda row: row.marks),
