@@ -86,6 +86,7 @@ ALLOWED_IN: Final = {
     ("evaluator/management/commands/audit_tasks.py", "faults"): "a key of the command's JSON output",
     ("evaluator/providers/sdk_client.py", "faults"): _MODULE,
     ("evaluator/sandbox/bubblewrap.py", "nobody"): "the user of this name",
+    ("evaluator/sandbox/docker_launcher.py", "nobody"): "the digest of every Docker environment includes this source",
 }
 """File and word of the list that is the right one in all of the file -> what it means there."""
 

@@ -55,7 +55,7 @@ def wait_for(child: int) -> int:
 def main() -> None:
     """See the module's docstring."""
     load_filter(sys.argv[1])
-    # The program may signal this process. The kernel drops unhandled signals, but the interpreter handles this one.
+    # The program may signal this process. The kernel drops what nobody handles, but the interpreter handles this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     child = os.fork()
     if child == 0:
