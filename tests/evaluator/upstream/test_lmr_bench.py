@@ -127,7 +127,7 @@ def test_an_environment_that_could_not_be_made_keeps_no_task_from_its_audit(
     def broken(*_: Any) -> str:
         raise SandboxError("no index answers")
 
-    monkeypatch.setattr(building, "_say_hello", broken)
+    monkeypatch.setattr(building, "_try_box", broken)
     call_command("lmr_bench", str(copy))
     shown = capsys.readouterr()
     assert "FAILED after 0 s: no index answers" in shown.out
@@ -178,7 +178,7 @@ def test_an_environment_that_cannot_be_made_ends_with_1(
     def broken(*_: Any) -> str:
         raise SandboxError("no index answers")
 
-    monkeypatch.setattr(building, "_say_hello", broken)
+    monkeypatch.setattr(building, "_try_box", broken)
     with pytest.raises(SystemExit) as end:
         call_command("prepare_suite", "lmr-bench")
     assert end.value.code == 1
