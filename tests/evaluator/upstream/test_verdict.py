@@ -72,7 +72,7 @@ def test_without_assertions_the_log_decides(changed: dict[str, Any], outcome: Ou
         ([{"event": "raised", "error": ERROR, "failed": True}, LEFT], {"exit_code": 1}, WRONG, "ValueError: no"),
         ([{"event": "logged", "text": "Test Failed: 3"}, ENDED, LEFT], {}, WRONG, "the test logged: Test Failed: 3"),
         ([ENDED, LEFT], {"changed": ["unit_test/a.pt"]}, TAMPERING, "protected files were changed"),
-        ([ENDED, {"event": "left", "replaced": ["numpy.allclose"]}], {}, TAMPERING, "was replaced: numpy.allclose"),
+        ([ENDED, {"event": "left", "replaced": ["numpy.allclose"]}], {}, TAMPERING, "were replaced: numpy.allclose"),
     ],
 )
 def test_what_keeps_a_file_from_passing(
