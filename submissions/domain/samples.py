@@ -125,7 +125,7 @@ def _zip(kind: SampleKind, version: SuiteVersion, answers: dict[TaskRevision, _A
         "inputs": "full",
         "kind": "calibration",
         "organisation": "LMR-Board",
-        "notes": "Made by manage.py sample_bundle to show that the evaluator distinguishes right from wrong answers.",
+        "notes": "Made by manage.py sample_bundle to show that the evaluator tells right from wrong.",
     }
     files = {"submission.json": json.dumps(manifest, indent=2) + "\n"}
     for revision, (source, _) in answers.items():
