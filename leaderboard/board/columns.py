@@ -437,5 +437,4 @@ def headings(params: QueryDict, columns: Iterable[Column]) -> list[Heading]:
 
 def file_row(row: BoardRow, site: str) -> list[Any]:
     """Return a row's values for :data:`FILE_COLUMNS`; ``site`` is put before its address."""
-    *values, address = (field.value(row) for field in FILE_FIELDS)
-    return [*values, f"{site}{address}"]
+    return [f"{site}{row.address}" if field.name == "address" else field.value(row) for field in FILE_FIELDS]
