@@ -8,7 +8,7 @@ import structlog
 
 from evaluator.auditing import auditing, self_checks
 from evaluator.queue.pushing import UPLOADS, top_up
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.testing.evaluate import evaluate_next as _evaluate_next
 from submissions.domain import checking
 

@@ -17,7 +17,7 @@ from evaluator.queue import leases
 from evaluator.queue.pushing import MODELS, UPLOADS, push_check, top_up
 from evaluator.reevaluation.reevaluating import finalise_reevaluation, reevaluations_to_finalise
 from evaluator.sandbox.configuration import configured_sandbox, golden_folder, sweep_scratch
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.signals import reconciled
 from evaluator.testing.claims import is_live
 from evaluator.testing.finalising import finalise, ready_to_finalise

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from evaluator.sandbox.environments import prepare_environment
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 
 
 def main() -> int:

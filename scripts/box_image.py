@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from evaluator.sandbox.environment_list import SHIPPED
 from evaluator.sandbox.images import build_image, find_image, image_source_digest
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 
 
 def main() -> int:

@@ -14,8 +14,8 @@ from django.db.models import Sum
 from benchmark_tasks.domain.queries import current_version, has_code
 from benchmark_tasks.models import Suite
 from submissions.answers.archives import ArchiveLimits, readable
+from submissions.answers.contents import hidden_character
 from submissions.answers.manifest import MONTH
-from submissions.answers.types import hidden_character
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.uploads import described_by
 from submissions.enums import Inputs, Scope, Weights
@@ -25,7 +25,7 @@ from submissions.upload_limits import largest_upload, tree_limits
 if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
 
-    from submissions.answers.types import Manifest
+    from submissions.answers.contents import Manifest
     from submissions.models import System
 
 LONGEST_NAME = 100

@@ -108,10 +108,18 @@ WORKERS_LIBRARIES = (
 """What a web process must not load before a page needs it: agreement loads numpy, estimates a tokenizer, ..."""
 WORKERS_PACKAGES = {
     # Package of machinery: the modules of it that pages show something from.
-    "evaluator.testing": {"box", "finalising", "planning", "progress", "results", "types", "shown_outcomes"},
+    "evaluator.testing": {"box", "finalising", "planning", "progress", "results", "verdicts", "shown_outcomes"},
     "evaluator.auditing": {"audit_result", "self_checks"},
-    "evaluator.sandbox": {"configuration", "environment_list", "box_names", "task_environments", "types"},
-    "evaluator.providers": {"calling", "checking_endpoints", "error_bodies", "guard", "spending", "tokens", "types"},
+    "evaluator.sandbox": {"configuration", "environment_list", "box_names", "task_environments", "interface"},
+    "evaluator.providers": {
+        "calling",
+        "checking_endpoints",
+        "error_bodies",
+        "guard",
+        "spending",
+        "tokens",
+        "interface",
+    },
 }
 WORKERS_MODULES = (
     *("evaluator.generation.answers", "evaluator.generation.asking", "evaluator.testing.claims"),

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evaluator.outcomes import Outcome
-from evaluator.testing.types import Verdict
+from evaluator.testing.verdicts import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evaluator.auditing.margins import Margins
     from evaluator.auditing.mutants import Mutant
     from evaluator.sandbox.missing_modules import Missing
-    from evaluator.testing.types import Check, Data
+    from evaluator.testing.verdicts import Check, Data
 
 LEAST_SHARE_KILLED = 0.8
 GUESSING_LIMIT = 1 / 1000

@@ -29,22 +29,22 @@ from evaluator.outcomes import Outcome
 from evaluator.queue.processes import job_label
 from evaluator.queue.pushing import AUDITS, push_once
 from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox, golden_folder
+from evaluator.sandbox.interface import SandboxError
 from evaluator.sandbox.missing_modules import Missing, is_module_of, missing_in_text
 from evaluator.sandbox.task_environments import environment_of, what_to_add
-from evaluator.sandbox.types import SandboxError
 from evaluator.signals import revision_audited
 from evaluator.testing.golden import GoldenError, GoldenFolder, compute_golden
 from evaluator.testing.graders import Grader, retried
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
-from evaluator.testing.types import Verdict
+from evaluator.testing.verdicts import Verdict
+from submissions.answers.contents import AnswerError
 from submissions.answers.splice import splice
-from submissions.answers.types import AnswerError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
     from evaluator.testing.golden import GoldenCase
 
 log = structlog.get_logger(__name__)

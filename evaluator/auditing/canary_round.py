@@ -18,7 +18,7 @@ from benchmark_tasks.domain.goals import Goal
 from evaluator.auditing.trivial import functions_of, parse_definition
 from evaluator.enums import AttackGroup
 from evaluator.outcomes import Outcome
-from evaluator.testing.types import Check, Rule, SealedTask, Verdict
+from evaluator.testing.verdicts import Check, Rule, SealedTask, Verdict
 from submissions.answers.splice import splice
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaluator.sandbox.types import BoxSpec, Ending, Limits, Mount, Sandbox, SandboxError
+from evaluator.sandbox.interface import BoxSpec, Ending, Limits, Mount, Sandbox, SandboxError
 from evaluator.testing import box, boxes
 from evaluator.testing.box import frames
 
 if TYPE_CHECKING:
-    from evaluator.testing.types import Data
+    from evaluator.testing.verdicts import Data
 
 SCAN_SECONDS = 60.0
 OUTPUT_BYTES = 16 * 1024 * 1024

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from evaluator.sandbox.interface import SandboxError, SandboxUnavailableError
 from evaluator.testing.comparison import compare
 from evaluator.testing.golden import run_reference
-from evaluator.testing.types import Check
+from evaluator.testing.verdicts import Check
 
 if TYPE_CHECKING:
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
     from evaluator.testing.golden import GoldenCase
-    from evaluator.testing.types import Data, Rule, SealedTask
+    from evaluator.testing.verdicts import Data, Rule, SealedTask
 
 REMARKABLE = 0.5
 """Margins above this are reported to the author; above 1 the audit fails."""

@@ -36,7 +36,7 @@ from evaluator.models import SelfCheck
 from evaluator.queue.processes import job_label
 from evaluator.queue.pushing import RUNS, push_once
 from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox, golden_folder, scratch_folder
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.testing.golden import GoldenFolder
 from evaluator.testing.graders import Grader, retried, writable_copy
 from evaluator.testing.infrastructure_errors import infrastructure_error_of

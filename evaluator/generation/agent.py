@@ -18,16 +18,16 @@ from evaluator.generation.agent_box import AgentBox, AgentLimits, BoxGoneError, 
 from evaluator.generation.agent_workspace import prepared
 from evaluator.generation.prompting import filled, prompt_text
 from evaluator.providers import tokens
-from evaluator.providers.types import Finish, Message, ModelRequest, Tool
-from evaluator.sandbox.types import RunCancelledError
+from evaluator.providers.interface import Finish, Message, ModelRequest, Tool
+from evaluator.sandbox.interface import RunCancelledError
 from submissions.trajectories.steps import Action, AgentRun, Step
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evaluator.generation.agent_workspace import AgentTask
-    from evaluator.providers.types import ModelReply, ToolUse
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.providers.interface import ModelReply, ToolUse
+    from evaluator.sandbox.interface import Sandbox
 
 SOURCE: Final = "agent"
 SUBMIT: Final = "submit"

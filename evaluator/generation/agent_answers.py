@@ -20,12 +20,12 @@ from evaluator.providers.calling import CallRejectedError, call
 from evaluator.queue.processes import job_label
 from evaluator.sandbox.configuration import configured_sandbox, environment_list, scratch_folder
 from evaluator.testing.graders import Grader
+from submissions.answers.contents import AnswerError, AnswerKind, RawAnswer
 from submissions.answers.git_tool import unified_diff
 from submissions.answers.limited import apply_limited
 from submissions.answers.patches import path_problem
 from submissions.answers.tree_answers import noise_of_content, noise_of_name
 from submissions.answers.trees import read_tree
-from submissions.answers.types import AnswerError, AnswerKind, RawAnswer
 from submissions.domain.uploads import files_of
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from evaluator.generation.agent_box import Changes
     from evaluator.generation.papers import Paper
     from evaluator.models import AnswerRequest
-    from evaluator.providers.types import EndpointSettings, ModelClient, ModelReply, ModelRequest
-    from submissions.answers.types import TaskFiles
+    from evaluator.providers.interface import EndpointSettings, ModelClient, ModelReply, ModelRequest
+    from submissions.answers.contents import TaskFiles
 
 PLACE: Final = "the agent's repository"
 """How messages name the source of an agent's answer."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from evaluator.generation.agent_workspace import LENT_TOOLS, shell_mounts
-from evaluator.sandbox.types import BoxSpec, Ending, Feed, Limits, Mount, SandboxError
+from evaluator.sandbox.interface import BoxSpec, Ending, Feed, Limits, Mount, SandboxError
 from evaluator.testing import box
 from evaluator.testing.box import frames
 from evaluator.testing.logs import clean_text
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from evaluator.generation.agent_workspace import Workspace
-    from evaluator.sandbox.types import BoxResult, Sandbox
+    from evaluator.sandbox.interface import BoxResult, Sandbox
 
 MEBIBYTE: Final = 1024 * 1024
 START_SECONDS: Final = 120.0
@@ -64,7 +64,7 @@ _FOREIGN: Final = "something in the box wrote what its driver does not write"
 
 
 class Conversation:
-    """The worker's end of a conversation with a box: a :class:`~evaluator.sandbox.types.Dialogue` of frames."""
+    """The worker's end of a conversation with a box: a :class:`~evaluator.sandbox.interface.Dialogue` of frames."""
 
     def __init__(self, take: Callable[[bytes], None], broken: Callable[[], None]) -> None:
         """Pass every whole message to ``take``; call ``broken`` once when the bytes are no valid frame."""

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 from benchmark_tasks.domain.goals import Goal, find_goal
 from benchmark_tasks.domain.python_source import SourceError
 from evaluator.sandbox.environments import run_step
+from evaluator.sandbox.interface import Mount, SandboxError
 from evaluator.sandbox.trees import entries, link_tree
-from evaluator.sandbox.types import Mount, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ from evaluator.generation.prompting import PromptTooLongError, build_prompt, inp
 from evaluator.generation.reading_trajectories import columns_of
 from evaluator.models import AnswerRequest, ModelCall, Trajectory
 from evaluator.providers.calling import CallRejectedError, Order, call, call_key
+from evaluator.providers.interface import Finish
 from evaluator.providers.spending import spent
-from evaluator.providers.types import Finish
 from evaluator.queue import leases
 from evaluator.queue.database import storable, storable_text
 from submissions.domain.uploads import files_of
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import TaskRevision
     from evaluator.generation.prompting import Prompt
-    from evaluator.providers.types import ModelClient, ModelReply
-    from submissions.answers.types import AppliedAnswer
+    from evaluator.providers.interface import ModelClient, ModelReply
+    from submissions.answers.contents import AppliedAnswer
     from submissions.trajectories.steps import AgentRun
 
 _REPLY: Final = "the model's reply"

@@ -22,7 +22,7 @@ from evaluator.providers.calling import CallBusyError, CallFailedError, CallLost
 from evaluator.providers.stored_clients import ClientUnavailableError, generation_client
 from evaluator.queue import leases
 from evaluator.queue.database import retry
-from evaluator.sandbox.types import RunCancelledError, SandboxError
+from evaluator.sandbox.interface import RunCancelledError, SandboxError
 from submissions.enums import EndpointCheck, Scaffold, SubmissionState
 from submissions.models import Endpoint
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from evaluator.models import Generation
-    from evaluator.providers.types import ModelClient
+    from evaluator.providers.interface import ModelClient
 
 log = structlog.get_logger(__name__)
 _SAME = ("api", "base_url", "model")

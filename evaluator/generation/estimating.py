@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmark_tasks.domain.queries import runnable_revisions_of
 from evaluator.generation.prompt_tasks import prompt_task, why_unreadable
 from evaluator.generation.prompting import NO_PAPER, PromptTooLongError, build_prompt, input_budget
+from evaluator.providers.interface import EndpointSettings
 from evaluator.providers.tokens import counted_with
-from evaluator.providers.types import EndpointSettings
 from submissions.enums import Scaffold
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from benchmark_tasks.domain.queries import revisions_of
 from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.generation.prompting import prompt_version
 from evaluator.models import AnswerRequest, Generation, ModelCall, TestRun
+from evaluator.providers.interface import EndpointSettings
 from evaluator.providers.spending import Spent, spent
-from evaluator.providers.types import EndpointSettings
 from evaluator.queue.pushing import MODELS, push
 from evaluator.testing.finalising import requeue_held
 from evaluator.testing.planning import plan
-from submissions.answers.types import Manifest
+from submissions.answers.contents import Manifest
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.domain.audit import record

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from evaluator.generation.paper_sections import LATER_PAGES, Section, cutting_order
 from evaluator.generation.papers import Paper
+from evaluator.providers.interface import Message, ModelRequest
 from evaluator.providers.tokens import count
-from evaluator.providers.types import Message, ModelRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evaluator.providers.types import EndpointSettings
+    from evaluator.providers.interface import EndpointSettings
 
 VERSION: Final = "2026-11-5"
 FULL: Final = "full"

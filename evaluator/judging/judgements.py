@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from evaluator.judging.prompt import JudgeInput
     from evaluator.models import JudgeConfig
-    from evaluator.providers.types import ModelClient
+    from evaluator.providers.interface import ModelClient
     from submissions.models import User
 
 log = structlog.get_logger(__name__)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evaluator.generation.paper_sections import LATER_PAGES, Section, cutting_order
 from evaluator.judging.rewriting import without_comments
 from evaluator.labels import Label
-from evaluator.providers.types import Message, ModelRequest
+from evaluator.providers.interface import Message, ModelRequest
 
 if TYPE_CHECKING:
     from evaluator.generation.papers import Paper

@@ -13,7 +13,7 @@ from evaluator.generation.reply_text import without_reasoning
 from evaluator.judging import judge_budget
 from evaluator.judging.prompt import JudgeInput, build, digest, excerpt, tokens_of
 from evaluator.providers.calling import CallRejectedError, Order, answered, call, call_key
-from evaluator.providers.types import EndpointSettings, Finish
+from evaluator.providers.interface import EndpointSettings, Finish
 from submissions.domain.shown_changes import other_files
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evaluator.judging.verdicts import JudgeVerdict
     from evaluator.labels import Label
     from evaluator.models import JudgeConfig, ModelCall
-    from evaluator.providers.types import ModelClient, ModelReply
+    from evaluator.providers.interface import ModelClient, ModelReply
     from submissions.models import Implementation
 
 TRIES: Final = 3

@@ -13,7 +13,7 @@ from submissions.models import Endpoint, Implementation, Submission
 class Generation(models.Model):
     """One submission whose answers this site asks a model for.
 
-    ``settings`` is the endpoint as it was when the run began (``evaluator.providers.types.EndpointSettings`` as data,
+    ``settings`` is the endpoint as it was when the run began (``EndpointSettings`` of ``evaluator.providers`` as data,
     never its key). ``estimate`` is the run's expected cost. ``reason`` explains to its owner why it is stopped, and
     ``ended`` is when it was stopped or done. ``stood_still_seconds`` of pauses do not count against ``run_seconds``.
     """

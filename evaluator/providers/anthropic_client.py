@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.providers import error_bodies
 from evaluator.providers.bodies import EMPTY, count, items, reported, short, text, tool_use, usage_of
+from evaluator.providers.interface import Finish, Message, ModelReply
 from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
-from evaluator.providers.types import Finish, Message, ModelReply
 from submissions.endpoints.addresses import canonical
 
 if TYPE_CHECKING:
     import httpx2
 
-    from evaluator.providers.types import ModelRequest, TokenUsage
+    from evaluator.providers.interface import ModelRequest, TokenUsage
 
 FINISHES: Final = {
     "end_turn": Finish.STOPPED,

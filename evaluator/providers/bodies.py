@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from evaluator.providers.faults import hostile
-from evaluator.providers.types import TokenUsage, ToolUse
+from evaluator.providers.interface import TokenUsage, ToolUse
 
 DEEPEST: Final = 60
 LONGEST_ID: Final = 200

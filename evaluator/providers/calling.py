@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from evaluator.enums import CallState
 from evaluator.models import ModelCall
+from evaluator.providers.interface import BUSY_STATUSES, FailureKind, ProviderError
 from evaluator.providers.spending import used
-from evaluator.providers.types import BUSY_STATUSES, FailureKind, ProviderError
 from evaluator.queue.database import retry, storable, storable_text
 from evaluator.queue.leases import is_under_way
 from evaluator.queue.processes import Owner
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from evaluator.enums import CallPurpose
+    from evaluator.providers.interface import ModelClient, ModelReply, ModelRequest
     from evaluator.providers.spending import Prices
-    from evaluator.providers.types import ModelClient, ModelReply, ModelRequest
 
 log = structlog.get_logger(__name__)
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from evaluator.providers.error_bodies import OMIT_STRICT, OUTPUT_LIMIT
 from evaluator.providers.guard import ForbiddenAddressError
-from evaluator.providers.types import FailureKind, Finish, Message, ModelRequest, ProviderError, Tool
+from evaluator.providers.interface import FailureKind, Finish, Message, ModelRequest, ProviderError, Tool
 from evaluator.queue.pushing import push_check
 from submissions.domain import rate_limits
 from submissions.domain.endpoints import correct_settings
@@ -23,7 +23,7 @@ from submissions.models import Endpoint
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evaluator.providers.types import ModelReply
+    from evaluator.providers.interface import ModelReply
 
 CHECKS_AN_HOUR: Final = 20
 _SHOWN_CHARACTERS: Final = 80

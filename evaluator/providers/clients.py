@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evaluator.providers.guard import Policy
+    from evaluator.providers.interface import EndpointSettings, ModelClient
     from evaluator.providers.sdk_client import SdkClient
-    from evaluator.providers.types import EndpointSettings, ModelClient
 
 CLIENTS: dict[str, Callable[..., SdkClient]] = {
     "chat": ChatClient,

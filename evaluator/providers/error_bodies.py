@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from evaluator.providers.types import Finish
+from evaluator.providers.interface import Finish
 
 OUTPUT_LIMIT, OMIT_STRICT = "output_limit", "omit_strict"
 _MOST_DETAILS: Final = 5

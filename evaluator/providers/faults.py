@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evaluator.providers import error_bodies
-from evaluator.providers.types import BUSY_STATUSES, FailureKind, ProviderError
+from evaluator.providers.interface import BUSY_STATUSES, FailureKind, ProviderError
 
 LONGEST_WAIT: Final = 24 * 3600.0
 """The longest ``Retry-After`` in seconds that is respected; daily quotas are renewed within it."""

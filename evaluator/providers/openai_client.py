@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.providers import error_bodies
 from evaluator.providers.bodies import EMPTY, count, items, mapping, reported, short, text, tool_use, usage_of
+from evaluator.providers.interface import Finish, Message, ModelReply
 from evaluator.providers.sdk_client import PLACEHOLDER, SdkClient
-from evaluator.providers.types import Finish, Message, ModelReply
 from submissions.endpoints.addresses import AddressError, canonical, origin
 
 if TYPE_CHECKING:
     import httpx2
 
-    from evaluator.providers.types import ModelRequest, TokenUsage, ToolUse
+    from evaluator.providers.interface import ModelRequest, TokenUsage, ToolUse
 
 OPENAI_HOST: Final = "api.openai.com"
 AZURE_HOSTS: Final = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")

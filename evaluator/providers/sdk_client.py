@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.providers import error_bodies, faults
 from evaluator.providers.bodies import parsed
-from evaluator.providers.types import FailureKind, Finish, Message, ModelReply, ProviderError
+from evaluator.providers.interface import FailureKind, Finish, Message, ModelReply, ProviderError
 from submissions.endpoints.addresses import AddressError, origin
 
 if TYPE_CHECKING:
     import httpx2
 
     from evaluator.providers.guard import Policy
-    from evaluator.providers.types import EndpointSettings, ModelRequest, TokenUsage
+    from evaluator.providers.interface import EndpointSettings, ModelRequest, TokenUsage
 
 # The SDKs require a key. The transport adds the real one, so that they never see it.
 PLACEHOLDER: Final = "put-on-later"
@@ -42,7 +42,7 @@ _PROBLEMS: Final = {
 
 
 class SdkClient(ABC):
-    """A :class:`evaluator.providers.types.ModelClient` over one of the SDKs."""
+    """A :class:`evaluator.providers.interface.ModelClient` over one of the SDKs."""
 
     def __init__(self, settings: EndpointSettings, *, key: str, policy: Policy) -> None:
         self.settings = settings

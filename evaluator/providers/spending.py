@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from evaluator.models import ModelCall
-    from evaluator.providers.types import TokenUsage
+    from evaluator.providers.interface import TokenUsage
 
 MOST_DOLLARS: Final = Decimal(99_999)
 MOST_TOKENS: Final = 10**8

@@ -11,13 +11,13 @@ from django.conf import settings
 
 from evaluator.providers.clients import connect
 from evaluator.providers.guard import Policy
-from evaluator.providers.types import EndpointSettings
+from evaluator.providers.interface import EndpointSettings
 from submissions.domain.endpoints import KeyLostError, key_of
 from submissions.endpoints.addresses import same_origin
 
 if TYPE_CHECKING:
     from evaluator.models import Generation, JudgeConfig
-    from evaluator.providers.types import ModelClient
+    from evaluator.providers.interface import ModelClient
     from submissions.models import Endpoint
 
 

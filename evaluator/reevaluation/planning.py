@@ -16,7 +16,7 @@ from evaluator.enums import ReevaluationState, RunState
 from evaluator.models import Reevaluation, TestRun
 from evaluator.sandbox.configuration import EVALUATOR_VERSION, is_comparable
 from evaluator.sandbox.task_environments import Offer, short_digest
-from submissions.answers.types import task_named
+from submissions.answers.contents import task_named
 from submissions.enums import SubmissionState
 from submissions.models import Implementation, Submission
 

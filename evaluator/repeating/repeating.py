@@ -12,14 +12,14 @@ from evaluator.repeating.receipts import ReceiptError
 from evaluator.sandbox.configuration import EVALUATOR_VERSION, configured_sandbox, is_comparable
 from evaluator.testing.evaluate import candidate_tree
 from evaluator.testing.graders import Grader, retried
+from submissions.answers.contents import AnswerError, AnswerKind, RawAnswer
 from submissions.answers.limited import apply_limited
-from submissions.answers.types import AnswerError, AnswerKind, RawAnswer
 from submissions.domain.uploads import files_of
 from submissions.models import Implementation
 
 if TYPE_CHECKING:
     from evaluator.repeating.receipts import Receipt, RunFacts, TaskFacts
-    from evaluator.testing.types import Verdict
+    from evaluator.testing.verdicts import Verdict
 
 _MOST_CASES: Final = 20
 

@@ -14,8 +14,7 @@ from evaluator.sandbox import seccomp
 from evaluator.sandbox.box_names import BoxName
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList, check_environment_name
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID, take_host_user
-from evaluator.sandbox.trees import readable_mounts
-from evaluator.sandbox.types import (
+from evaluator.sandbox.interface import (
     EVALUATOR_ERROR,
     BoxResult,
     BoxSpec,
@@ -24,6 +23,7 @@ from evaluator.sandbox.types import (
     SandboxError,
     SandboxUnavailableError,
 )
+from evaluator.sandbox.trees import readable_mounts
 
 BOX_SETTINGS_VERSION: Final = 4
 """Part of every environment digest: raise it when a change in a sandbox could change a program's results."""
@@ -58,7 +58,7 @@ _OUR_VARIABLES = re.compile(r"PATH|LD_.*|PYTHON.*")
 
 
 class LocalSandbox(ABC):
-    """Base of :class:`evaluator.sandbox.types.Sandbox` on this machine, independent of how boxes are made."""
+    """Base of :class:`evaluator.sandbox.interface.Sandbox` on this machine, independent of how boxes are made."""
 
     name: str
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator.queue.processes import Owner
-from evaluator.sandbox.types import BoxSpec
+from evaluator.sandbox.interface import BoxSpec
 
 GRACE_SECONDS: Final = 60.0
 """How long after its wall time a box may still be cleaning up before a reaper removes it despite a live owner."""

@@ -40,9 +40,7 @@ from evaluator.sandbox.environments import LIBRARIES, Environment, prepare_envir
 from evaluator.sandbox.fork_slots import CONTROL, FORKS, START_SECONDS, Slot
 from evaluator.sandbox.forking import ForkServers
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID
-from evaluator.sandbox.streams import Capture, Ticker, anonymous_file, process_pump
-from evaluator.sandbox.trees import reachable_state_dir
-from evaluator.sandbox.types import (
+from evaluator.sandbox.interface import (
     SHARED_MEMORY_BYTES,
     BoxResult,
     BoxSpec,
@@ -54,6 +52,8 @@ from evaluator.sandbox.types import (
     SandboxUnavailableError,
     host_error,
 )
+from evaluator.sandbox.streams import Capture, Ticker, anonymous_file, process_pump
+from evaluator.sandbox.trees import reachable_state_dir
 
 _UNPRIVILEGED_ID: Final = 65534
 """The user and group that the program sees as its own (named "nobody" on Debian)."""

@@ -35,8 +35,8 @@ from evaluator.sandbox.images import (
     find_image,
     image_source_digest,
 )
+from evaluator.sandbox.interface import BoxSpec, Limits, SandboxError, SandboxUnavailableError
 from evaluator.sandbox.task_environments import environment_name, newest_build, revisions_to_measure
-from evaluator.sandbox.types import BoxSpec, Limits, SandboxError, SandboxUnavailableError
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator.sandbox.types import Limits, SandboxError, SandboxUnavailableError
+from evaluator.sandbox.interface import Limits, SandboxError, SandboxUnavailableError
 
 PARENT: Final = "lmr-board"
 NEEDED: Final = ("memory", "pids", "cpu")

@@ -11,10 +11,10 @@ from django.conf import settings
 
 from evaluator.queue.processes import Owner
 from evaluator.sandbox.environment_list import EnvironmentList, read_environment_list
-from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from evaluator.sandbox.interface import SandboxError, SandboxUnavailableError
 
 if TYPE_CHECKING:
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 EVALUATOR_VERSION = "5"
 """Part of what makes two test runs comparable. Raise it when the driver, the comparison, the verdict or the derivation

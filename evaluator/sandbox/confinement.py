@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator.sandbox.cgroups import HELPER_PROCESSES, Group, GroupStore, ResourceUsage
-from evaluator.sandbox.types import Limits, SandboxError, SandboxUnavailableError
+from evaluator.sandbox.interface import Limits, SandboxError, SandboxUnavailableError
 
 _JOIN: Final = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"'
 REPORT_COUNTERS: Final = (

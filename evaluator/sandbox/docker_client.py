@@ -16,8 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS
 from evaluator.sandbox.box_names import BoxName
-from evaluator.sandbox.streams import Capture, Pump
-from evaluator.sandbox.types import (
+from evaluator.sandbox.interface import (
     DISK_IS_FULL,
     SHARED_MEMORY_BYTES,
     BoxSpec,
@@ -27,6 +26,7 @@ from evaluator.sandbox.types import (
     SandboxUnavailableError,
     host_error,
 )
+from evaluator.sandbox.streams import Capture, Pump
 
 Client: TypeAlias = Any  # the SDK has no types
 Container: TypeAlias = Any

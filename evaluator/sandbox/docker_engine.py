@@ -32,8 +32,7 @@ from evaluator.sandbox.docker_client import (
 )
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID
-from evaluator.sandbox.streams import Capture, Ticker
-from evaluator.sandbox.types import (
+from evaluator.sandbox.interface import (
     BoxResult,
     BoxSpec,
     Dialogue,
@@ -41,6 +40,7 @@ from evaluator.sandbox.types import (
     SandboxError,
     SandboxUnavailableError,
 )
+from evaluator.sandbox.streams import Capture, Ticker
 
 KILLED_FROM_OUTSIDE: Final = 128 + signal.SIGKILL
 """Exit code that the engine reports for a first process that was killed. The launcher never ends with this code, and a

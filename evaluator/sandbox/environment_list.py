@@ -29,7 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 
 IMAGE_PREFIX: Final = "lmr-board-box-"
 """Prefix of environments' Docker images, followed by the environment's name."""

@@ -33,8 +33,8 @@ from typing import Final
 
 from evaluator.sandbox.box import BOX_SETTINGS_VERSION
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList
+from evaluator.sandbox.interface import DISK_IS_FULL, SandboxError
 from evaluator.sandbox.trees import tree_digest
-from evaluator.sandbox.types import DISK_IS_FULL, SandboxError
 
 LIBRARIES: Final = "usr/lib/lmr-board"
 """Folder of shared libraries in the root, flat; boxes name it in ``LD_LIBRARY_PATH``."""

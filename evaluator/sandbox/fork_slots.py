@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from evaluator.sandbox import fork_server
+from evaluator.sandbox.interface import BoxSpec, Mount, SandboxError
 from evaluator.sandbox.trees import checked_source, link_tree
-from evaluator.sandbox.types import BoxSpec, Mount, SandboxError
 
 FORKS: Final = "forks"
 """Prefix of the names of all servers' control groups."""

@@ -31,9 +31,7 @@ from evaluator.sandbox import fork_server
 from evaluator.sandbox.cgroups import ResourceUsage
 from evaluator.sandbox.environment_list import EnvironmentEntry
 from evaluator.sandbox.fork_slots import CONTROL, LAUNCH, START_SECONDS, Slot, forget_failures
-from evaluator.sandbox.streams import Capture, Ticker, anonymous_file, own_pipes
-from evaluator.sandbox.trees import module_names
-from evaluator.sandbox.types import (
+from evaluator.sandbox.interface import (
     SHARED_MEMORY_BYTES,
     BoxResult,
     BoxSpec,
@@ -41,6 +39,8 @@ from evaluator.sandbox.types import (
     SandboxError,
     SandboxUnavailableError,
 )
+from evaluator.sandbox.streams import Capture, Ticker, anonymous_file, own_pipes
+from evaluator.sandbox.trees import module_names
 
 SERVER_PROCESSES: Final = 3
 """The server, and the two processes that create and keep each program's isolation."""
@@ -65,7 +65,7 @@ class ServerHost(Protocol):
         """Return the folder for slots; ``None`` if no server can be confined."""
 
     def environment_digest(self, environment: str) -> str:
-        """See :meth:`evaluator.sandbox.types.Sandbox.environment_digest`."""
+        """See :meth:`evaluator.sandbox.interface.Sandbox.environment_digest`."""
 
     def entry(self, environment: str) -> EnvironmentEntry:
         """Return the entry of ``environment``, with the modules that its servers import."""
@@ -117,7 +117,7 @@ class ForkServers:
     def run(self, spec: BoxSpec, cancelled: Callable[[], bool]) -> BoxResult | None:
         """Run ``spec``; return ``None`` when no server took it.
 
-        Raises like :meth:`evaluator.sandbox.types.Sandbox.run`.
+        Raises like :meth:`evaluator.sandbox.interface.Sandbox.run`.
         """
         folder = self._host.forks() if self._idle_seconds else None
         if folder is None or not can_fork(spec):

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from evaluator.sandbox.types import SandboxUnavailableError
+from evaluator.sandbox.interface import SandboxUnavailableError
 
 DEFAULT_HOST_ID: Final = 60928
 """The first of 256 ids that neither systemd (for its dynamic users) nor Debian assigns."""

@@ -25,8 +25,8 @@ from typing import Final
 
 from evaluator.sandbox.environment_list import IMAGE_PREFIX, SHIPPED, EnvironmentEntry
 from evaluator.sandbox.environments import install, run_step, source_digest
+from evaluator.sandbox.interface import SandboxError
 from evaluator.sandbox.trees import entries, link_tree
-from evaluator.sandbox.types import SandboxError
 
 RECIPE: Final = Path(__file__).with_name("box.Dockerfile")
 DEFAULT_BASE: Final = "python:3.11-slim-bookworm"

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
-from evaluator.sandbox.types import SandboxUnavailableError
+from evaluator.sandbox.interface import SandboxUnavailableError
 
 _ALLOW: Final = 0x7FFF0000
 _KILL_PROCESS: Final = 0x80000000

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, Final
 
-from evaluator.sandbox.types import BoxResult, Dialogue, Ending, Feed, Limits, RunCancelledError
+from evaluator.sandbox.interface import BoxResult, Dialogue, Ending, Feed, Limits, RunCancelledError
 
 CHUNK: Final = 64 * 1024
 """Number of bytes written to or read from a pipe or socket at a time."""

@@ -15,7 +15,7 @@ from evaluator.enums import BuildState
 from evaluator.models import EnvironmentBuild, TestRun
 from evaluator.sandbox.configuration import configured_sandbox, environment_list
 from evaluator.sandbox.environment_list import PAPER_NAME, REQUIREMENTS
-from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from evaluator.sandbox.interface import SandboxError, SandboxUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from evaluator.sandbox.types import BoxSpec, Mount, SandboxError
+from evaluator.sandbox.interface import BoxSpec, Mount, SandboxError
 
 _READ: Final = 0o004
 _PASS: Final = 0o001

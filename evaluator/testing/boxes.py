@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evaluator.sandbox.types import BoxResult, BoxSpec, Limits, Mount, Sandbox, SandboxError
+from evaluator.sandbox.interface import BoxResult, BoxSpec, Limits, Mount, Sandbox, SandboxError
 from evaluator.testing import box
 from evaluator.testing.box import frames
 from evaluator.testing.box.driver import WALL_PER_PROCESSOR_SECOND
@@ -19,7 +19,7 @@ from evaluator.testing.logs import clean_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evaluator.testing.types import Data, SealedTask
+    from evaluator.testing.verdicts import Data, SealedTask
 
 REFERENCE_OUTPUT_BYTES = 192 * 1024 * 1024
 HELLO_SECONDS = 30.0

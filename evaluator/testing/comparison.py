@@ -27,7 +27,7 @@ from evaluator.testing.box import frames
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evaluator.testing.types import Check, Data, Rule
+    from evaluator.testing.verdicts import Check, Data, Rule
 
 MAX_TEXT_CHARACTERS = 2000
 MAX_INEXACT = 300

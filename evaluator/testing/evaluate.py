@@ -17,7 +17,7 @@ from evaluator.queue import leases
 from evaluator.queue.database import retry
 from evaluator.sandbox import task_environments
 from evaluator.sandbox.configuration import configured_sandbox
-from evaluator.sandbox.types import RunCancelledError, SandboxError
+from evaluator.sandbox.interface import RunCancelledError, SandboxError
 from evaluator.testing import claims, results
 from evaluator.testing.graders import Grader, writable_copy
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evaluator.queue.leases import Heartbeat
-    from evaluator.testing.types import Verdict
+    from evaluator.testing.verdicts import Verdict
     from submissions.models import Implementation
 
 log = structlog.get_logger(__name__)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evaluator.sandbox.types import Ending, Sandbox, SandboxError
+from evaluator.sandbox.interface import Ending, Sandbox, SandboxError
 from evaluator.testing import boxes
 from evaluator.testing.box import frames
 from evaluator.testing.logs import clean_text, error_text
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from evaluator.testing.types import Data, SealedTask
+    from evaluator.testing.verdicts import Data, SealedTask
 
 UNUSED_DAYS: Final = 30
 """Days after which an unused entry is deleted: its grading content, seed or environment is obsolete, or its task is

@@ -20,26 +20,26 @@ from evaluator.sandbox.configuration import (
     golden_folder,
     scratch_folder,
 )
+from evaluator.sandbox.interface import SandboxError, SandboxUnavailableError
 from evaluator.sandbox.task_environments import environment_of
-from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
 from evaluator.testing.boxes import HELLO_SECONDS, Variants
 from evaluator.testing.golden import GoldenError, GoldenFolder
 from evaluator.testing.sealed import grade, grade_variants
-from evaluator.testing.types import Check, Rule, SealedTask
 from evaluator.testing.upstream import grade_upstream
 from evaluator.testing.upstream_boxes import (
     DEFAULT_MEMORY_BYTES,
     DEFAULT_WALL_SECONDS,
     UpstreamTask,
 )
+from evaluator.testing.verdicts import Check, Rule, SealedTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmark_tasks.models import SeedEpoch, TaskRevision
     from evaluator.outcomes import Outcome
-    from evaluator.sandbox.types import Sandbox
-    from evaluator.testing.types import Verdict
+    from evaluator.sandbox.interface import Sandbox
+    from evaluator.testing.verdicts import Verdict
 
 
 TRIES = 3

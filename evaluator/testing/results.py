@@ -16,13 +16,13 @@ from evaluator.models import Attempt, TestRun
 from evaluator.queue import leases
 from evaluator.queue.pushing import push
 from evaluator.sandbox import task_environments
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.signals import measured_again
 from evaluator.testing.finalising import finalise, stop_runs
 from submissions.models import Submission
 
 if TYPE_CHECKING:
-    from evaluator.testing.types import Verdict
+    from evaluator.testing.verdicts import Verdict
 
 LONGEST_WAIT_SECONDS = 300
 """Longest wait between two tries while this machine cannot start any box."""

@@ -13,7 +13,7 @@ those of the private seeds. The boxes' outputs are compared here, outside, with 
 
 Where only private cases fail, the run's outcome is ``wrong_output``, however they ended.
 
-Infrastructure errors raise :class:`~evaluator.sandbox.types.SandboxError` and are retried; they are never a verdict.
+Infrastructure errors raise :class:`SandboxError` and are retried; they are never a verdict.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evaluator.outcomes import Outcome
-from evaluator.sandbox.types import BoxResult, BoxSpec, Ending, SandboxError
+from evaluator.sandbox.interface import BoxResult, BoxSpec, Ending, SandboxError
 from evaluator.testing import boxes
 from evaluator.testing.box import frames
 from evaluator.testing.comparison import compare
@@ -35,14 +35,14 @@ from evaluator.testing.golden import (
     compute_golden,
 )
 from evaluator.testing.logs import clean_log, clean_text, error_text
-from evaluator.testing.types import CaseResult, Verdict
+from evaluator.testing.verdicts import CaseResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from evaluator.sandbox.types import Sandbox
-    from evaluator.testing.types import Check, Data, SealedTask
+    from evaluator.sandbox.interface import Sandbox
+    from evaluator.testing.verdicts import Check, Data, SealedTask
 
 __all__ = ["GoldenError", "compute_golden", "grade"]
 
@@ -80,7 +80,7 @@ def grade(
     run, and their cases are missing from the verdict.
 
     Raises :class:`SandboxError` (a :class:`GoldenError` when the reference fails) for infrastructure errors and
-    :class:`~evaluator.sandbox.types.RunCancelledError` when ``cancelled``.
+    :class:`~evaluator.sandbox.interface.RunCancelledError` when ``cancelled``.
     """
     seeds = tuple(dict.fromkeys((*task.check.public_seeds, *private_seeds)))
     expected = compute_golden(sandbox=sandbox, task=task, seeds=seeds, golden=golden, label=label, cancelled=cancelled)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from evaluator.sandbox.types import Sandbox
-    from evaluator.testing.types import Verdict
+    from evaluator.sandbox.interface import Sandbox
     from evaluator.testing.upstream_boxes import UpstreamTask
+    from evaluator.testing.verdicts import Verdict
 
 
 def grade_upstream(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.goals import find_goal
 from benchmark_tasks.domain.python_source import SourceError
-from evaluator.sandbox.types import BoxSpec, Limits, Mount
+from evaluator.sandbox.interface import BoxSpec, Limits, Mount
 from evaluator.testing import box
 from evaluator.testing.box import frames
 

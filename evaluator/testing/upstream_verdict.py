@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from evaluator.outcomes import Outcome
-from evaluator.sandbox.types import Ending
+from evaluator.sandbox.interface import Ending
 from evaluator.testing.logs import MAX_LOG_BYTES, clean_log, clean_text, error_text
 from evaluator.testing.sealed import (
     MAX_ERROR_CHARACTERS,
@@ -21,12 +21,12 @@ from evaluator.testing.sealed import (
     ending_text,
     outcome_of_ending,
 )
-from evaluator.testing.types import CaseResult, Verdict
+from evaluator.testing.verdicts import CaseResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evaluator.sandbox.types import BoxResult, BoxSpec
+    from evaluator.sandbox.interface import BoxResult, BoxSpec
 
 MAX_CASES = 500
 MAX_NAME_CHARACTERS = 200

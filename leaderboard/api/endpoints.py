@@ -20,7 +20,7 @@ from leaderboard.api.submissions import managed, visible
 from leaderboard.api.uploads import SubmittedOut
 from leaderboard.board.visibility import require_open
 from leaderboard.evidence.generations import OPEN_GENERATIONS, generation_of, own_endpoint
-from submissions.answers.types import task_named
+from submissions.answers.contents import task_named
 from submissions.domain import endpoints as domain
 from submissions.models import Endpoint
 from submissions.permissions import user_of

@@ -18,7 +18,7 @@ from ninja.errors import HttpError, ValidationError
 from leaderboard.board.visibility import AnswerClosedError
 from leaderboard.health.disk_full import means_full
 from reviews.exceptions import IncompleteError, NotReadyError, StaleDraftError
-from submissions.answers.types import Severity
+from submissions.answers.contents import Severity
 from submissions.domain.uploads import BundleRefusedError
 from submissions.exceptions import NotAllowedError, QuotaExceededError, SubmissionError
 

@@ -13,8 +13,8 @@ from evaluator.enums import BuildState, RunState
 from evaluator.models import TestRun
 from evaluator.sandbox.configuration import EVALUATOR_VERSION, is_comparable
 from evaluator.sandbox.environment_list import PAPER_NAME
+from evaluator.sandbox.interface import SandboxError
 from evaluator.sandbox.task_environments import environment_name, newest_builds, why_not_ready
-from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

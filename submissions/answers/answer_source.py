@@ -18,7 +18,7 @@ from benchmark_tasks.domain.python_source import (
     same_code,
     with_trailing_comments,
 )
-from submissions.answers.types import AnswerError
+from submissions.answers.contents import AnswerError
 
 if TYPE_CHECKING:
     from benchmark_tasks.domain.goals import FoundGoal, Goal

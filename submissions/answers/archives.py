@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from submissions.answers.contents import BundleError, refuse
 from submissions.answers.protection import MAX_PATH_DEPTH, MAX_PATH_LENGTH
 from submissions.answers.tar_headers import FOLDER, LINK, read_exactly, read_headers
-from submissions.answers.types import BundleError, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

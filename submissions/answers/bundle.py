@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.foreign_json import nearest
 from submissions.answers.archives import TREE_LIMITS, ArchiveLimits, entries, is_packed, readable, shown_name
-from submissions.answers.diff_text import as_utf8, converted
-from submissions.answers.manifest import MANIFEST_FILE, check_manifest, read_manifest, read_usage
-from submissions.answers.output_tree import is_bundle_name, looks_like_tree, read_output_tree
-from submissions.answers.predictions import Found, read_predictions
-from submissions.answers.tar_headers import FOLDER
-from submissions.answers.types import (
+from submissions.answers.contents import (
     LARGEST_TRIAL,
     AnswerKind,
     BundleError,
@@ -31,6 +26,11 @@ from submissions.answers.types import (
     paper_slug,
     refuse,
 )
+from submissions.answers.diff_text import as_utf8, converted
+from submissions.answers.manifest import MANIFEST_FILE, check_manifest, read_manifest, read_usage
+from submissions.answers.output_tree import is_bundle_name, looks_like_tree, read_output_tree
+from submissions.answers.predictions import Found, read_predictions
+from submissions.answers.tar_headers import FOLDER
 from submissions.trajectories.reading import MAX_BYTES, folder_as_lines, read_trajectory
 from submissions.trajectories.steps import TrajectoryError
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from submissions.answers.archives import Entry
-    from submissions.answers.types import TaskFiles
+    from submissions.answers.contents import TaskFiles
 
 _ANSWERS = "answers"
 _TRAJECTORY = "trajectory"

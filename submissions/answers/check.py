@@ -14,12 +14,7 @@ from pydantic import TypeAdapter
 from benchmark_tasks.domain.foreign_json import nearest
 from submissions.answers.archives import BUNDLE_LIMITS, readable
 from submissions.answers.bundle import read_bundle
-from submissions.answers.diff_text import converted
-from submissions.answers.diffs import apply_diff
-from submissions.answers.limited import BundleRequest
-from submissions.answers.patches import apply_files, apply_source
-from submissions.answers.tree_answers import remarks_on
-from submissions.answers.types import (
+from submissions.answers.contents import (
     NOT_ATTEMPTED,
     AnswerError,
     AnswerKind,
@@ -34,6 +29,11 @@ from submissions.answers.types import (
     closed_message,
     refuse,
 )
+from submissions.answers.diff_text import converted
+from submissions.answers.diffs import apply_diff
+from submissions.answers.limited import BundleRequest
+from submissions.answers.patches import apply_files, apply_source
+from submissions.answers.tree_answers import remarks_on
 from submissions.limited_child import report_place, serve_child
 
 if TYPE_CHECKING:

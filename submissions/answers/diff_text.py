@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from submissions.answers.types import AnswerError
+from submissions.answers.contents import AnswerError
 
 MAX_DIFF_BYTES: Final = 1024 * 1024
 MAX_CHANGED_FILES: Final = 200

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from submissions.answers.archives import MAX_FILE_BYTES
+from submissions.answers.contents import AnswerError, AppliedAnswer, ProtectedPathError
 from submissions.answers.diff_text import MAX_CHANGED_FILES, plain_diff
 from submissions.answers.git_tool import DoesNotApplyError, apply_in, paths_in
 from submissions.answers.patches import apply_files, path_problem
@@ -25,16 +26,15 @@ from submissions.answers.tree_answers import (
     shown_path,
 )
 from submissions.answers.trees import copy_tree, read_tree
-from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
 from submissions.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from submissions.answers.contents import TaskFiles
     from submissions.answers.diff_text import PlainDiff
     from submissions.answers.trees import Tree
-    from submissions.answers.types import TaskFiles
 
 OTHER_LINE_ENDS = (
     "The diff's line ends (CRLF or LF) differ from those of the masked files; it was applied regardless, and the "

@@ -11,7 +11,7 @@ import re
 import subprocess
 from typing import TYPE_CHECKING
 
-from submissions.answers.types import AnswerError, ProtectedPathError
+from submissions.answers.contents import AnswerError, ProtectedPathError
 from submissions.scratch import scratch_folder
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.python_source import is_definition, same_code
-from submissions.answers.types import AnswerError
+from submissions.answers.contents import AnswerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

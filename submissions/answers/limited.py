@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from submissions.answers.archives import TREE_LIMITS, ArchiveLimits
-from submissions.answers.types import (
+from submissions.answers.contents import (
     AnswerError,
     AppliedAnswer,
     BundleError,

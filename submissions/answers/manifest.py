@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from benchmark_tasks.domain.foreign_json import JsonError, JsonProblem, problems_of, read_json, without_nulls
 from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
-from submissions.answers.types import Manifest, Problem, hidden_character, refuse
+from submissions.answers.contents import Manifest, Problem, hidden_character, refuse
 
 MANIFEST_FILE = "submission.json"
 MONTH = re.compile(r"\A[12][0-9]{3}-(?:0[1-9]|1[0-2])\Z", re.ASCII)

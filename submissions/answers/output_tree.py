@@ -8,20 +8,20 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from submissions.answers.archives import MAX_FILE_BYTES, entries, readable, shown_name
+from submissions.answers.contents import BundleError, Problem, Severity, closed_message, paper_slug, refuse
 from submissions.answers.manifest import MANIFEST_FILE
 from submissions.answers.protection import is_protected_name, too_long, unsafe_name
 from submissions.answers.tar_headers import FOLDER, LINK
 from submissions.answers.tree_answers import CACHES, TreeFolder, answers_of, noise_of_content, noise_of_name, remarks_on
 from submissions.answers.trees import read_tree
-from submissions.answers.types import BundleError, Problem, Severity, closed_message, paper_slug, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from submissions.answers.archives import ArchiveLimits, Entry
+    from submissions.answers.contents import ProblemList, RawAnswer, TaskFiles
     from submissions.answers.trees import Tree
-    from submissions.answers.types import ProblemList, RawAnswer, TaskFiles
 
 _MEGABYTE = 1024 * 1024
 _MAX_KEPT_BYTES = 32 * _MEGABYTE

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.goals import find_goal
 from benchmark_tasks.domain.python_source import SourceError, parse_source, same_code
+from submissions.answers.contents import AnswerError, AppliedAnswer, ProtectedPathError
 from submissions.answers.git_tool import unified_diff
 from submissions.answers.goal_in_test_file import check_goal_alone, same_around
 from submissions.answers.protection import is_protected_name, shadowed_module, too_long, unsafe_name
 from submissions.answers.similarity import similarity_of
 from submissions.answers.splice import goal_in, splice_goal
 from submissions.answers.trees import Tree, read_tree
-from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Collection, Mapping
 
     from benchmark_tasks.domain.goals import FoundGoal, Goal
-    from submissions.answers.types import TaskFiles
+    from submissions.answers.contents import TaskFiles
 
 _IS_PROTECTED = "is protected (tests, configuration and files that Python loads on its own are not part of an answer)"
 

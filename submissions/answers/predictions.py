@@ -11,8 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from benchmark_tasks.domain.foreign_json import JsonError, problems_of, read_json, without_nulls
 from submissions.answers.archives import ArchiveLimits, readable
-from submissions.answers.manifest import Usage
-from submissions.answers.types import (
+from submissions.answers.contents import (
     LARGEST_TRIAL,
     AnswerKind,
     BundleError,
@@ -22,12 +21,13 @@ from submissions.answers.types import (
     refuse,
     task_slug,
 )
+from submissions.answers.manifest import Usage
 from submissions.trajectories.reading import trajectory_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from submissions.answers.types import ProblemList
+    from submissions.answers.contents import ProblemList
 
 _ANSWERS = ("model_patch", "function")
 _PLACE = (

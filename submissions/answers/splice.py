@@ -16,7 +16,7 @@ from benchmark_tasks.domain.python_source import (
     same_code,
 )
 from submissions.answers.answer_source import Helper, SourceAnswer, future_names, read_answer
-from submissions.answers.types import AnswerError
+from submissions.answers.contents import AnswerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.goals import FoundGoal, Goal, find_goal
 from benchmark_tasks.domain.python_source import SourceError, same_code
-from submissions.answers.diff_text import MAX_CHANGED_FILES
-from submissions.answers.git_tool import unified_diff
-from submissions.answers.goal_in_test_file import with_goal_of
-from submissions.answers.patches import below_a_file, path_problem
-from submissions.answers.protection import is_protected_name
-from submissions.answers.trees import Tree, read_tree
-from submissions.answers.types import (
+from submissions.answers.contents import (
     AnswerError,
     AnswerKind,
     Problem,
@@ -29,11 +23,17 @@ from submissions.answers.types import (
     Severity,
     closed_message,
 )
+from submissions.answers.diff_text import MAX_CHANGED_FILES
+from submissions.answers.git_tool import unified_diff
+from submissions.answers.goal_in_test_file import with_goal_of
+from submissions.answers.patches import below_a_file, path_problem
+from submissions.answers.protection import is_protected_name
+from submissions.answers.trees import Tree, read_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from submissions.answers.types import TaskFiles
+    from submissions.answers.contents import TaskFiles
 
 _LONGEST_DIFF = 16 * 1024
 _MOST_ASIDE = 20

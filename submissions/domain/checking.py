@@ -12,7 +12,7 @@ from django.core.files.base import ContentFile
 from django.db.models import F, Max, Q
 from django.utils import timezone
 
-from submissions.answers.types import BundleError, refuse
+from submissions.answers.contents import BundleError, refuse
 from submissions.domain.uploads import CheckedBundle, checked_bundle, described_by_upload, run_check
 from submissions.models import Upload
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark_tasks.domain.zips import member
 from submissions.answers.archives import MAX_FILE_BYTES
+from submissions.answers.contents import Severity
 from submissions.answers.tree_answers import CACHES, noise_of_name
-from submissions.answers.types import Severity
 from submissions.enums import Inputs, Weights
 from submissions.exceptions import SubmissionError
 from submissions.upload_limits import tree_limits

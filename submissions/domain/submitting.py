@@ -12,8 +12,8 @@ from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from benchmark_tasks.models import SuiteVersion
+from submissions.answers.contents import Problem, Severity
 from submissions.answers.diff_text import as_utf8
-from submissions.answers.types import Problem, Severity
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.domain.audit import record
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from django.db.models.fields.files import FieldFile
 
-    from submissions.answers.types import Manifest, RawAnswer
+    from submissions.answers.contents import Manifest, RawAnswer
 
 _ROWS_AT_ONCE = 50
 _FACTS = ("organisation", "weights", "knowledge_cutoff")

@@ -16,8 +16,7 @@ from django.utils import timezone
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from benchmark_tasks.domain.queries import current_version, goal_of, golden_file, has_code, why_closed
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
-from submissions.answers.limited import BundleRequest, check_packed, unpack
-from submissions.answers.types import (
+from submissions.answers.contents import (
     BundleError,
     BundleReading,
     Manifest,
@@ -27,6 +26,7 @@ from submissions.answers.types import (
     TaskFiles,
     refuse,
 )
+from submissions.answers.limited import BundleRequest, check_packed, unpack
 from submissions.domain.audit import record
 from submissions.domain.media import scratch_place
 from submissions.enums import Inputs, Kind, Verb

@@ -15,7 +15,7 @@ from benchmark_tasks.models import SuiteVersion, TaskRevision
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility, Weights
 
 if TYPE_CHECKING:
-    from submissions.answers.types import AppliedAnswer
+    from submissions.answers.contents import AppliedAnswer
 
 
 class System(models.Model):

@@ -18,7 +18,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from benchmark_tasks.domain.queries import revisions_of
 from benchmark_tasks.models import SuiteVersion
-from submissions.answers.types import Severity
+from submissions.answers.contents import Severity
 from submissions.domain import quotas, submitting, uploads
 from submissions.enums import Inputs, Kind, Verb
 from submissions.exceptions import SubmissionError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from evaluator.auditing.canary_round import ESCAPED as ESCAPED_LINE
 from evaluator.auditing.canary_round import GOAL, GOLDEN, HELD, PRIVATE_SEEDS, STUB, write_task, write_tree
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.testing.golden import GoldenFolder
 from evaluator.testing.logs import MAX_LOG_BYTES
 from evaluator.testing.sealed import grade
@@ -25,8 +25,8 @@ from tests.attacks.sending import command_line, left_behind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evaluator.sandbox.types import Sandbox
-    from evaluator.testing.types import Verdict
+    from evaluator.sandbox.interface import Sandbox
+    from evaluator.testing.verdicts import Verdict
     from tests.attacks.corpus.attack import Attack
 
 TRIES: Final = 3

@@ -16,7 +16,7 @@ from evaluator.models import TestRun
 from evaluator.queue.processes import Owner
 from evaluator.sandbox.cgroups import GroupStore
 from evaluator.sandbox.configuration import sandbox_state_folder
-from evaluator.sandbox.types import SandboxUnavailableError
+from evaluator.sandbox.interface import SandboxUnavailableError
 from tests.evaluator.commands import submit
 from tests.evaluator.processes import children_of
 from tests.submissions.factories import MANIFEST, zipped

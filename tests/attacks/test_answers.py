@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import TestRun
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from evaluator.sandbox.types import BoxSpec, Feed, Limits, Sandbox
+from evaluator.sandbox.interface import BoxSpec, Feed, Limits, Sandbox
 
 BITS: Final = 64
 RECEIVED: Final = 56

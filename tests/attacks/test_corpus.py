@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from _pytest.mark import ParameterSet
 
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 # Of the attacks on the verdict, these depend on the box as well as on the protocol.
 TAMPERING_IN_DOCKER = frozenset({"os._exit", "golden search", "kill parent", "forged frame"})

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evaluator.auditing.canary_round import GOAL, GOLDEN, NAME, STUB, write_tree
-from submissions.answers.limited import BundleRequest, apply_limited, check_packed, unpack
-from submissions.answers.types import (
+from submissions.answers.contents import (
     AnswerError,
     AnswerKind,
     BundleError,
@@ -19,6 +18,7 @@ from submissions.answers.types import (
     Severity,
     TaskFiles,
 )
+from submissions.answers.limited import BundleRequest, apply_limited, check_packed, unpack
 from tests.submissions.answers.archive_makers import make_tar, make_tar_of, make_zip, tar_info
 from tests.submissions.answers.test_diffs import add, rename
 

@@ -16,7 +16,7 @@ from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.configuration import configured_sandbox, sandbox_state_folder
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from tests.benchmark_tasks.factories import write_suite
 from tests.evaluator.forked import ForkedBubblewrap
 from tests.evaluator.torch_environment import (  # noqa: F401 - fixtures
@@ -29,7 +29,7 @@ from tests.evaluator.torch_environment import (  # noqa: F401 - fixtures
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 IDLE_SECONDS = 300.0
 

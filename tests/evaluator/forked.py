@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from evaluator.sandbox.box_names import BoxName
     from evaluator.sandbox.fork_slots import Slot
-    from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue
+    from evaluator.sandbox.interface import BoxResult, BoxSpec, Dialogue
 
 
 WAIT_SECONDS = 60.0

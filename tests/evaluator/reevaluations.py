@@ -9,7 +9,7 @@ from evaluator.reevaluation import planning, reevaluating
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.task_environments import Offer
 from evaluator.testing import claims, results
-from evaluator.testing.types import Verdict
+from evaluator.testing.verdicts import Verdict
 from leaderboard.board.entries import recompute_submission
 from submissions.enums import SubmissionState
 from submissions.models import Submission

@@ -12,12 +12,12 @@ import pytest
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentList
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 TORCH = "torch"
 

@@ -25,7 +25,7 @@ from evaluator.sandbox.box import BOX_VARIABLES, INTERPRETER_OPTIONS
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.environments import prepare_environment
-from evaluator.sandbox.types import BoxSpec, Ending, Sandbox, SandboxError
+from evaluator.sandbox.interface import BoxSpec, Ending, Sandbox, SandboxError
 
 PROGRAM = "import numpy"
 PYTHON = Path("/usr/bin/python3")

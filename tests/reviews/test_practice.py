@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from benchmark_tasks.models import SuiteVersion
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
     from reviews.models import Reviewer
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
-from evaluator.sandbox.types import BoxSpec, Mount, RunCancelledError
+from evaluator.sandbox.interface import BoxSpec, Mount, RunCancelledError
 from tests.conftest import PROJECT_ROOT
 from tests.evaluator.conftest import bubblewrap, state_dir
 from tests.evaluator.processes import wait_until

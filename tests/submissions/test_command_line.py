@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from submissions.answers.types import Manifest
+from submissions.answers.contents import Manifest
 from submissions.domain.command_line import add_manifest_arguments
 from submissions.domain.uploads import described_by
 

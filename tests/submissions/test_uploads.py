@@ -20,8 +20,8 @@ from benchmark_tasks.domain.kit import example_answer
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
+from submissions.answers.contents import AnswerError, AppliedAnswer
 from submissions.answers.patches import apply_source
-from submissions.answers.types import AnswerError, AppliedAnswer
 from submissions.domain import uploads
 from submissions.domain.audit import history
 from submissions.domain.samples import build_sample

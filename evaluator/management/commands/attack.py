@@ -11,7 +11,7 @@ from benchmark_tasks.management.suites import suite_named
 from evaluator.auditing import self_checks
 from evaluator.auditing.canary_round import ATTACKS
 from evaluator.enums import AttackGroup
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

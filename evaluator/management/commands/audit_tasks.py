@@ -17,9 +17,9 @@ from benchmark_tasks.models import Suite, Task
 from evaluator.auditing.auditing import measure, note_obstacle, store, waiting
 from evaluator.auditing.mutants import fingerprint
 from evaluator.sandbox.configuration import configured_sandbox
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
-from submissions.answers.types import task_named
+from submissions.answers.contents import task_named
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

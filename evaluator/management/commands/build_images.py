@@ -26,8 +26,8 @@ from evaluator.sandbox.building import (
     sandbox_in_use,
     wanted,
 )
-from evaluator.sandbox.types import SandboxError
-from submissions.answers.types import task_named
+from evaluator.sandbox.interface import SandboxError
+from submissions.answers.contents import task_named
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -25,7 +25,7 @@ from evaluator.management.shared import ENDED, OneForWrongArguments, evaluate_or
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.providers.guard import ForbiddenAddressError, resolve
 from evaluator.providers.stored_clients import policy
-from submissions.answers.types import task_named
+from submissions.answers.contents import task_named
 from submissions.domain import endpoints
 from submissions.domain.operators import local_operator
 from submissions.domain.shown_changes import shown_other_changes

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from evaluator.sandbox.configuration import configured_sandbox
+from evaluator.sandbox.interface import SandboxError
 from evaluator.sandbox.task_environments import wanted_environments
-from evaluator.sandbox.types import SandboxError
 
 
 class Command(BaseCommand):

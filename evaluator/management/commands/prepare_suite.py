@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark_tasks.management.suites import suite_named
 from evaluator.sandbox.building import sandbox_in_use
 from evaluator.sandbox.environment_list import environment_facts
+from evaluator.sandbox.interface import SandboxError
 from evaluator.sandbox.preparing import preparation
-from evaluator.sandbox.types import SandboxError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

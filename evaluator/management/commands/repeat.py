@@ -17,7 +17,7 @@ from evaluator.management.shared import OneForWrongArguments
 from evaluator.outcomes import Outcome
 from evaluator.repeating.receipts import LARGEST, ReceiptError, read_receipt
 from evaluator.repeating.repeating import repeat
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

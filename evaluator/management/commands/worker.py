@@ -16,8 +16,8 @@ from evaluator.auditing.self_checks import CanaryError, note_unavailable, run_ca
 from evaluator.queue.processes import job_label
 from evaluator.queue.pushing import opened, queues_of
 from evaluator.sandbox.configuration import configured_sandbox
+from evaluator.sandbox.interface import SandboxError
 from evaluator.sandbox.task_environments import wanted_environments
-from evaluator.sandbox.types import SandboxError
 from evaluator.sweep import reconcile
 from evaluator.testing.golden import box_family
 

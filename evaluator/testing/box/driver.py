@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evaluator.testing.box import frames
-    from evaluator.testing.types import Data
+    from evaluator.testing.verdicts import Data
 
 BOX = Path(__file__).resolve().parent
 REPOSITORY = BOX / "repository"

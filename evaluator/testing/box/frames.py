@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from evaluator.testing.types import Data
+    from evaluator.testing.verdicts import Data
 
 MAX_JSON_BYTES = 4 * 1024 * 1024
 """Limit of a line's length without its arrays' bytes."""

@@ -13,7 +13,7 @@ from benchmark_tasks.enums import AuditState
 from evaluator.auditing.auditing import note_obstacle, waiting
 from evaluator.auditing.self_checks import note_unavailable
 from evaluator.sandbox.configuration import configured_sandbox
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
 from leaderboard.management.database_errors import require_whole_database
 from leaderboard.settings.environment import PROJECT_ROOT, unknown_names

@@ -14,7 +14,7 @@ from evaluator.auditing.image_scan import ImageScan
 from evaluator.auditing.margins import Margins, Moved
 from evaluator.auditing.mutants import Mutant
 from evaluator.outcomes import Outcome
-from evaluator.testing.types import CaseResult, Check, Rule, Verdict
+from evaluator.testing.verdicts import CaseResult, Check, Rule, Verdict
 
 PASSED = Verdict(Outcome.PASSED, (CaseResult(1, 0, True, Outcome.PASSED),) * 3, "", 0.5)
 WRONG = Verdict(Outcome.WRONG_OUTPUT, (), "", 0.5, "seed 1, case 0: differs")

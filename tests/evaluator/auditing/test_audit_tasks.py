@@ -21,7 +21,7 @@ from evaluator.enums import RunState
 from evaluator.jobs import audit_revision
 from evaluator.queue import pushing
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.sweep import reconcile
 from tests.benchmark_tasks.factories import CHECK, GOLDEN_1, info, write_suite
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion
     from evaluator.auditing.audit_result import AuditResult
-    from evaluator.sandbox.types import BoxResult, BoxSpec, Sandbox
+    from evaluator.sandbox.interface import BoxResult, BoxSpec, Sandbox
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 

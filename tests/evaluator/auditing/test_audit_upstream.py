@@ -15,10 +15,10 @@ from benchmark_tasks.models import TaskRevision
 from evaluator.auditing.audit_result import AuditResult
 from evaluator.auditing.auditing import audit_revision, store, waiting
 from evaluator.outcomes import Outcome
-from evaluator.testing.types import Verdict
+from evaluator.testing.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 

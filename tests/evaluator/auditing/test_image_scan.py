@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evaluator.auditing.image_scan import ImageScan, scan_image
-from evaluator.sandbox.types import BoxResult, BoxSpec, Ending, SandboxError
+from evaluator.sandbox.interface import BoxResult, BoxSpec, Ending, SandboxError
 from evaluator.testing.box import frames, scan
 from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 GOLDEN = '''@cached
 def score(self, scores: list[float], *, scale: float = 2.0) -> float:

@@ -16,16 +16,16 @@ from evaluator.auditing.margins import (
     case_margins,
     measure_margins,
 )
-from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from evaluator.sandbox.interface import SandboxError, SandboxUnavailableError
 from evaluator.testing.golden import GoldenFolder, compute_golden
-from evaluator.testing.types import Check, Rule
+from evaluator.testing.verdicts import Check, Rule
 from tests.evaluator.testing.mini_task import CHECK, write_task
 from tests.evaluator.testing.unconfined import UnconfinedSandbox
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evaluator.sandbox.types import BoxResult, BoxSpec
+    from evaluator.sandbox.interface import BoxResult, BoxSpec
 
 RULE = Rule(rtol=0.01, atol=0.1)
 

@@ -23,15 +23,15 @@ from evaluator.models import SelfCheck
 from evaluator.outcomes import Outcome
 from evaluator.queue.pushing import opened
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.testing import graders
-from evaluator.testing.types import Verdict
+from evaluator.testing.verdicts import Verdict
 from tests.attacks.sending import left_behind
 from tests.evaluator.processes import PATIENCE_SECONDS, PROJECT_ROOT, environment, running, wait_until
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 pytestmark = pytest.mark.django_db
 

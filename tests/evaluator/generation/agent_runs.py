@@ -12,8 +12,8 @@ from benchmark_tasks.domain.goals import Goal
 from evaluator.generation.agent import AgentResult, run_agent
 from evaluator.generation.agent_box import AgentLimits
 from evaluator.generation.agent_workspace import AgentTask
-from evaluator.providers.types import Finish, Message, ModelReply, ModelRequest, TokenUsage, ToolUse
-from evaluator.sandbox.types import Sandbox
+from evaluator.providers.interface import Finish, Message, ModelReply, ModelRequest, TokenUsage, ToolUse
+from evaluator.sandbox.interface import Sandbox
 from tests.evaluator.sandbox.boxes import own
 
 LABEL = own("agent-test")

@@ -14,8 +14,8 @@ import pytest
 from evaluator.generation import agent_box
 from evaluator.generation.agent import BASH, CUT_OFF, LEFT_OUT, OUT_OF_CONTEXT, REMINDER, OutOfContextError, action_of
 from evaluator.generation.agent_workspace import AgentTask
-from evaluator.providers.types import Finish
-from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue, Ending, RunCancelledError, Sandbox, SandboxError
+from evaluator.providers.interface import Finish
+from evaluator.sandbox.interface import BoxResult, BoxSpec, Dialogue, Ending, RunCancelledError, Sandbox, SandboxError
 from evaluator.testing.box import frames
 from submissions.trajectories.steps import Action
 from tests.evaluator.generation.agent_runs import (

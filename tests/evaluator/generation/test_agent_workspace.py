@@ -16,8 +16,8 @@ from evaluator.generation.agent_answers import read_result
 from evaluator.generation.agent_box import AgentLimits, Changes
 from evaluator.generation.agent_workspace import AgentTask, definition_alone, prepared
 from evaluator.generation.answers import Answer
-from evaluator.sandbox.types import Sandbox, SandboxError
-from submissions.answers.types import TaskFiles
+from evaluator.sandbox.interface import Sandbox, SandboxError
+from submissions.answers.contents import TaskFiles
 from submissions.trajectories.steps import AgentRun
 from tests.conftest import PROJECT_ROOT
 from tests.evaluator.generation.agent_runs import FILES, GOLDEN, SUBMIT, make_task, run, work

@@ -24,8 +24,8 @@ from evaluator.providers.calling import (
     call,
     call_key,
 )
+from evaluator.providers.interface import Message, ModelRequest, TokenUsage
 from evaluator.providers.stored_clients import endpoint_client
-from evaluator.providers.types import Message, ModelRequest, TokenUsage
 from evaluator.queue.processes import Owner
 from submissions.models import Endpoint
 from tests.evaluator.judging.site import endpoint

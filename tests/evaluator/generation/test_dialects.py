@@ -25,7 +25,7 @@ from tests.provider_server.types import Answer, Failure
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import AnswerRequest, Generation
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
     from tests.evaluator.generation.conftest import StartRun
     from tests.provider_server.server import ProviderServer
 

@@ -13,8 +13,8 @@ from evaluator.generation.agent_answers import agent_limits, agent_task
 from evaluator.generation.estimating import AGENT_STEPS, STEP_TOKENS, EstimateRow, estimate
 from evaluator.generation.orders import RunOrder
 from evaluator.generation.papers import UNREADABLE
+from evaluator.providers.interface import EndpointSettings
 from evaluator.providers.tokens import count
-from evaluator.providers.types import EndpointSettings
 from submissions.enums import Scaffold
 from tests.evaluator.generation.pdfs import pdf_without_readable_text
 from tests.submissions.endpoints.factories import EndpointFactory

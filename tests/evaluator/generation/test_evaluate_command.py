@@ -22,7 +22,7 @@ from tests.submissions.factories import ImplementationFactory, SubmissionFactory
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
     from tests.provider_server.server import ProviderServer
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmark_tasks.domain.goals import Goal
 from evaluator.generation.extraction import NoAnswerError, extract, extract_limited
 from evaluator.generation.reply_text import without_reasoning
-from submissions.answers.types import TaskFiles
+from submissions.answers.contents import TaskFiles
 from tests.conftest import examples
 
 GOAL = Goal(task="alpha/1", file="core.py", function="score")

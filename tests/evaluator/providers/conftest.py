@@ -8,13 +8,13 @@ import pytest
 
 from evaluator.providers.clients import connect
 from evaluator.providers.guard import Policy
-from evaluator.providers.types import EndpointSettings, Message, ModelRequest
+from evaluator.providers.interface import EndpointSettings, Message, ModelRequest
 from tests.provider_server.fixtures import provider_server  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from evaluator.providers.types import ModelClient
+    from evaluator.providers.interface import ModelClient
     from tests.provider_server import ProviderServer
 
     Connect = Callable[..., ModelClient]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.providers.types import Message, ModelRequest, Tool, ToolUse
+from evaluator.providers.interface import Message, ModelRequest, Tool, ToolUse
 
 if TYPE_CHECKING:
     from tests.evaluator.providers.conftest import Connect
@@ -225,7 +225,7 @@ def test_bodies_are_made_without_the_sdks() -> None:
         "import sys\n"
         "from evaluator.providers.clients import connect\n"
         "from evaluator.providers.guard import Policy\n"
-        "from evaluator.providers.types import *\n"
+        "from evaluator.providers.interface import *\n"
         "for api in ('chat', 'responses', 'messages'):\n"
         "    client = connect(EndpointSettings('x', api, 'https://models.example', 'm'), key='k', policy=Policy())\n"
         "    client.body(ModelRequest('', (Message('user', 'x'),)))\n"

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaluator.providers.types import FailureKind, Finish, Message, ModelRequest, ProviderError, TokenUsage, Tool
+from evaluator.providers.interface import FailureKind, Finish, Message, ModelRequest, ProviderError, TokenUsage, Tool
 from tests.evaluator.providers.conftest import KEY, QUESTION
 from tests.provider_server import Answer, Call, Failure
 from tests.provider_server.dialects import DIALECTS, EXTRA, THOUGHT
 
 if TYPE_CHECKING:
-    from evaluator.providers.types import ModelClient
+    from evaluator.providers.interface import ModelClient
     from tests.evaluator.providers.conftest import Connect
     from tests.provider_server import ProviderServer
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evaluator.providers import error_bodies, faults
 from evaluator.providers.clients import CLIENTS
-from evaluator.providers.types import EndpointSettings, FailureKind, Finish, ProviderError, TokenUsage
+from evaluator.providers.interface import EndpointSettings, FailureKind, Finish, ProviderError, TokenUsage
 from tests.evaluator.providers.conftest import KEY, LOOPBACK, QUESTION
 from tests.provider_server.chat import HALF_USED
 from tests.provider_server.types import Failure

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evaluator.providers import faults, sdk_client
-from evaluator.providers.types import FailureKind, Finish, ProviderError, TokenUsage
+from evaluator.providers.interface import FailureKind, Finish, ProviderError, TokenUsage
 from tests.evaluator.providers.conftest import KEY, QUESTION
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evaluator.providers.bodies import parsed, tool_use
-from evaluator.providers.types import (
+from evaluator.providers.interface import (
     FailureKind,
     Finish,
     Message,

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.providers.guard import Policy
-from evaluator.providers.types import FailureKind, ProviderError
+from evaluator.providers.interface import FailureKind, ProviderError
 from submissions.endpoints.addresses import origin, problem
 from tests.conftest import examples
 from tests.evaluator.providers.conftest import KEY, QUESTION

@@ -18,7 +18,7 @@ from evaluator.enums import AttemptState, RunState
 from evaluator.models import Attempt, TestRun
 from evaluator.queue import database
 from evaluator.sandbox import configuration
-from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from evaluator.sandbox.interface import SandboxError, SandboxUnavailableError
 from evaluator.testing import evaluate, results
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
 from evaluator.testing.sealed import GoldenError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmark_tasks.models import SuiteVersion
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

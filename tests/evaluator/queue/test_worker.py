@@ -39,7 +39,7 @@ from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.redis, pytest.mark.xdist_group("boxes-of-runs")]
 

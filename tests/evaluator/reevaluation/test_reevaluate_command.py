@@ -23,7 +23,7 @@ from tests.submissions.factories import ImplementationFactory
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,11 +15,11 @@ from evaluator.queue import leases
 from evaluator.reevaluation import reevaluating
 from evaluator.reevaluation.reevaluating import Change, Difference, differences
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.sweep import reconcile
 from evaluator.testing import claims, results
 from evaluator.testing.progress import summary
-from evaluator.testing.types import Verdict
+from evaluator.testing.verdicts import Verdict
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from evaluator.repeating.receipts import ReceiptError, read_receipt
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.testing import evaluate
+from submissions.answers.contents import AnswerKind, RawAnswer
 from submissions.answers.limited import apply_limited
-from submissions.answers.types import AnswerKind, RawAnswer
 from submissions.domain.uploads import files_of
 from submissions.enums import SubmissionState, Visibility
 from submissions.models import Implementation, Submission
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from benchmark_tasks.models import SuiteVersion
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
     from submissions.models import User
 
 WRONG = "def double(x):\n    '''Twice.'''\n    return 2.0 * x if x < 3 else 0.0\n"

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evaluator.sandbox.cgroups import GroupStore
-from evaluator.sandbox.types import BoxResult, BoxSpec, Limits, Mount, Sandbox
+from evaluator.sandbox.interface import BoxResult, BoxSpec, Limits, Mount, Sandbox
 
 QUICK = Limits(wall_seconds=10.0, cpu_seconds=5)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
-from evaluator.sandbox.types import Sandbox
+from evaluator.sandbox.interface import Sandbox
 from tests.evaluator.forked import ForkedBubblewrap
 from tests.evaluator.sandbox.forks import stop
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from evaluator.queue.processes import start_ticks
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.fork_slots import Slot
-from evaluator.sandbox.types import BoxSpec, Limits, Mount
+from evaluator.sandbox.interface import BoxSpec, Limits, Mount
 from tests.evaluator.sandbox.boxes import QUICK, order
 
 WHO = "print('forked' if 'fork' + '_server' in open('/proc/self/cmdline').read() else 'started')"

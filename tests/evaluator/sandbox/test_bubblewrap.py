@@ -19,7 +19,7 @@ from evaluator.sandbox.cgroups import Group, GroupStore, Hierarchies, ResourceUs
 from evaluator.sandbox.confinement import REPORT_COUNTERS, ScopeConfinement, scope_command, tool
 from evaluator.sandbox.environments import prepare_environment
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID, HOST_USERS
-from evaluator.sandbox.types import Ending, Limits, SandboxError, SandboxUnavailableError
+from evaluator.sandbox.interface import Ending, Limits, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import leftovers, order, own, processes, run
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root drops to another user")

@@ -16,7 +16,7 @@ from evaluator.sandbox import configuration
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.configuration import KINDS, configured_sandbox, make_sandbox, scratch_folder, sweep_scratch
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.types import SandboxError, SandboxUnavailableError
+from evaluator.sandbox.interface import SandboxError, SandboxUnavailableError
 from evaluator.sweep import reconcile
 
 

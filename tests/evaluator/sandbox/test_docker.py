@@ -25,7 +25,7 @@ from evaluator.sandbox import docker_engine
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.environment_list import SHIPPED, EnvironmentEntry, EnvironmentList
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID, HOST_USERS
-from evaluator.sandbox.types import BoxSpec, Ending, RunCancelledError, SandboxError, SandboxUnavailableError
+from evaluator.sandbox.interface import BoxSpec, Ending, RunCancelledError, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import leftovers, order, own, run
 
 pytestmark = pytest.mark.xdist_group("images")

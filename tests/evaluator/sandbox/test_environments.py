@@ -30,6 +30,7 @@ from evaluator.sandbox.environment_list import (
     read_environment_list,
 )
 from evaluator.sandbox.environments import install, prepare_environment
+from evaluator.sandbox.interface import Sandbox, SandboxError, SandboxUnavailableError
 from evaluator.sandbox.task_environments import (
     environment_name,
     environment_of,
@@ -37,7 +38,6 @@ from evaluator.sandbox.task_environments import (
     paper_environment,
     wanted_environments,
 )
-from evaluator.sandbox.types import Sandbox, SandboxError, SandboxUnavailableError
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
 
 # All processes that test share one state folder, and some tests here remove environments from it.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
-from evaluator.sandbox.types import Ending, Mount
+from evaluator.sandbox.interface import Ending, Mount
 from tests.evaluator.forked import ForkedBubblewrap
 from tests.evaluator.sandbox.boxes import QUICK
 from tests.evaluator.sandbox.forks import (

@@ -20,7 +20,7 @@ import pytest
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.fork_server import MODULES
 from evaluator.sandbox.fork_slots import START_SECONDS, Slot
-from evaluator.sandbox.types import BoxSpec, Ending, Mount, RunCancelledError, SandboxError, SandboxUnavailableError
+from evaluator.sandbox.interface import BoxSpec, Ending, Mount, RunCancelledError, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.forks import (
     LIMITS,
     WHO,

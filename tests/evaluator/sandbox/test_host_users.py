@@ -16,7 +16,7 @@ from evaluator.sandbox.box import LocalSandbox
 from evaluator.sandbox.box_names import BoxName
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.host_users import take_host_user
-from evaluator.sandbox.types import BoxResult, Limits, Sandbox, SandboxError, SandboxUnavailableError
+from evaluator.sandbox.interface import BoxResult, Limits, Sandbox, SandboxError, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import run
 from tests.evaluator.sandbox.forks import stop, who
 

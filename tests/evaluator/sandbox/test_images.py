@@ -33,8 +33,8 @@ from evaluator.sandbox.images import (
     main,
     write_context,
 )
+from evaluator.sandbox.interface import Sandbox, SandboxError
 from evaluator.sandbox.task_environments import environment_of, paper_environment
-from evaluator.sandbox.types import Sandbox, SandboxError
 from tests.evaluator.sandbox.boxes import run
 
 # One engine, and images are named by what they hold: two processes would remove each other's.

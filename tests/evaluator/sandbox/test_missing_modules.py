@@ -9,7 +9,7 @@ import pytest
 from evaluator.auditing.auditing import missing_in
 from evaluator.outcomes import Outcome
 from evaluator.sandbox.missing_modules import Missing
-from evaluator.testing.types import CaseResult, Verdict
+from evaluator.testing.verdicts import CaseResult, Verdict
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from evaluator.sandbox.box import check_spec
 from evaluator.sandbox.docker_client import Demultiplexer
 from evaluator.sandbox.environment_list import check_environment_name
+from evaluator.sandbox.interface import BoxSpec, Feed, Limits, Mount, SandboxError
 from evaluator.sandbox.streams import Capture, Pump, Ticker
 from evaluator.sandbox.trees import link_tree, module_names, reachable_state_dir, readable_mounts, tree_digest
-from evaluator.sandbox.types import BoxSpec, Feed, Limits, Mount, SandboxError
 
 
 def spec(

@@ -16,7 +16,7 @@ import pytest
 
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.types import (
+from evaluator.sandbox.interface import (
     BoxResult,
     Ending,
     Feed,

@@ -14,7 +14,7 @@ import pytest
 
 from evaluator.queue.processes import Owner
 from evaluator.sandbox.box_names import BoxName
-from evaluator.sandbox.types import BoxSpec, Limits, RunCancelledError, Sandbox
+from evaluator.sandbox.interface import BoxSpec, Limits, RunCancelledError, Sandbox
 from tests.evaluator.sandbox.boxes import leftovers, order, own, processes
 
 pytestmark = pytest.mark.xdist_group("boxes-of-runs")
@@ -74,7 +74,7 @@ import sys
 from pathlib import Path
 from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.docker_engine import DockerSandbox
-from evaluator.sandbox.types import BoxSpec, Mount
+from evaluator.sandbox.interface import BoxSpec, Mount
 kind, state_dir, label, source = sys.argv[1:]
 spec = BoxSpec(
     label=label,

@@ -20,7 +20,7 @@ from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 from evaluator.sandbox.cgroups import SOCKET_BYTES
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.environment_list import REQUIREMENTS, EnvironmentEntry, EnvironmentList
-from evaluator.sandbox.types import Limits, Sandbox
+from evaluator.sandbox.interface import Limits, Sandbox
 from tests.evaluator.forked import ForkedBubblewrap
 from tests.evaluator.sandbox.boxes import run
 

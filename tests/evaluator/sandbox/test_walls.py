@@ -14,7 +14,7 @@ import pytest
 from evaluator.sandbox import seccomp
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID, HOST_USERS
-from evaluator.sandbox.types import Ending, Limits, Mount, Sandbox, SandboxUnavailableError
+from evaluator.sandbox.interface import Ending, Limits, Mount, Sandbox, SandboxUnavailableError
 from tests.evaluator.sandbox.boxes import QUICK, order, run
 
 MEBIBYTE = 1024 * 1024

@@ -10,7 +10,7 @@ import pytest
 from evaluator.testing import golden
 from evaluator.testing.golden import GoldenFolder
 from evaluator.testing.sealed import grade
-from evaluator.testing.types import SealedTask, Verdict
+from evaluator.testing.verdicts import SealedTask, Verdict
 from tests.evaluator.testing.mini_task import write_task, write_tree
 from tests.evaluator.testing.unconfined import UnconfinedSandbox
 

@@ -11,7 +11,7 @@ from evaluator.auditing.canary_round import CHECK, GOLDEN, STUB, write_tree
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evaluator.testing.types import Check, SealedTask
+    from evaluator.testing.verdicts import Check, SealedTask
 
 __all__ = ["CHECK", "GOLDEN", "STUB", "write_task", "write_tree"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from evaluator.outcomes import Outcome
 from evaluator.testing.golden import GoldenFolder
-from evaluator.testing.types import SealedTask
+from evaluator.testing.verdicts import SealedTask
 from tests.evaluator.testing.conftest import Grade
 from tests.evaluator.testing.mini_task import GOLDEN, write_task
 

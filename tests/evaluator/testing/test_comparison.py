@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.testing.comparison import MAX_INEXACT, MAX_TEXT_CHARACTERS, Unmatched, compare, match_in_any_order
-from evaluator.testing.types import Check, Rule
+from evaluator.testing.verdicts import Check, Rule
 from tests.conftest import examples
 from tests.evaluator.testing.box.data import data_values
 

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from evaluator.enums import RunState
 from evaluator.models import Attempt, TestRun
-from evaluator.sandbox.types import BoxSpec
+from evaluator.sandbox.interface import BoxSpec
 from evaluator.testing import evaluate, graders
 from evaluator.testing.boxes import HELLO_SECONDS
 from submissions.models import Submission
@@ -22,7 +22,7 @@ from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
-    from evaluator.sandbox.types import BoxResult, Sandbox
+    from evaluator.sandbox.interface import BoxResult, Sandbox
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 

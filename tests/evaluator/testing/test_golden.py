@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluator.sandbox.types import Sandbox, SandboxError
+from evaluator.sandbox.interface import Sandbox, SandboxError
 from evaluator.testing import golden
 from evaluator.testing.golden import GoldenError, GoldenFolder, compute_golden, golden_key
-from evaluator.testing.types import SealedTask
+from evaluator.testing.verdicts import SealedTask
 from tests.evaluator.testing.mini_task import GOLDEN, write_task
 from tests.evaluator.testing.unconfined import AlteringSandbox, UnconfinedSandbox
 

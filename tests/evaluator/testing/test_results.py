@@ -14,10 +14,10 @@ from evaluator.generation import generating
 from evaluator.models import Attempt, TestRun
 from evaluator.outcomes import Outcome
 from evaluator.queue import leases
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.signals import submission_scored
 from evaluator.testing import claims, results
-from evaluator.testing.types import CaseResult, Verdict
+from evaluator.testing.verdicts import CaseResult, Verdict
 from submissions.enums import SubmissionState, Visibility
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import AuditEvent, Submission

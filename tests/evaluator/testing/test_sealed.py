@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from evaluator.outcomes import Outcome
-from evaluator.sandbox.types import Ending, SandboxError
-from evaluator.testing.types import CaseResult, SealedTask
+from evaluator.sandbox.interface import Ending, SandboxError
+from evaluator.testing.verdicts import CaseResult, SealedTask
 from tests.evaluator.testing.conftest import Grade
 from tests.evaluator.testing.mini_task import GOLDEN
 from tests.evaluator.testing.unconfined import AlteringSandbox, UnconfinedSandbox, altered_hello

@@ -14,7 +14,7 @@ from benchmark_tasks.domain.content import tree_files
 from evaluator.management import shared
 from evaluator.management.commands.submit import NO_QUEUE, Command
 from evaluator.models import TestRun
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.testing import evaluate
 from submissions.domain.samples import build_sample
 from submissions.models import Implementation, Submission
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmark_tasks.models import SuiteVersion
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

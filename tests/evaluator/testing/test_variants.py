@@ -15,8 +15,8 @@ from tests.evaluator.testing.unconfined import UnconfinedSandbox
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evaluator.sandbox.types import Sandbox
-    from evaluator.testing.types import SealedTask
+    from evaluator.sandbox.interface import Sandbox
+    from evaluator.testing.verdicts import SealedTask
 
 CALL = "    weights = "
 VARIANTS = {

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from evaluator.sandbox.interface import BoxResult, BoxSpec, Dialogue, Ending
 from evaluator.sandbox.streams import Capture, Ticker, process_pump
-from evaluator.sandbox.types import BoxResult, BoxSpec, Dialogue, Ending
 from evaluator.testing.box import frames
 
 

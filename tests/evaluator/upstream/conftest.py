@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evaluator.testing.types import Verdict
 from evaluator.testing.upstream import grade_upstream
 from evaluator.testing.upstream_boxes import UpstreamTask
+from evaluator.testing.verdicts import Verdict
 from tests.evaluator.upstream.tasks import answer_tree, load_task
 
 if TYPE_CHECKING:
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 GradeText = Callable[..., Verdict]
 

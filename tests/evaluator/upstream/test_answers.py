@@ -16,7 +16,7 @@ from tests.evaluator.upstream.tasks import STUB, answer_tree, golden_text, maske
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
     from evaluator.testing.upstream_boxes import UpstreamTask
     from tests.evaluator.upstream.conftest import GradeText
 

@@ -17,7 +17,7 @@ from evaluator.testing.graders import OUTSIDE_SECONDS, Grader, writable_copy
 from tests.evaluator.upstream.tasks import DATASET
 
 if TYPE_CHECKING:
-    from evaluator.sandbox.types import BoxResult, BoxSpec, Sandbox
+    from evaluator.sandbox.interface import BoxResult, BoxSpec, Sandbox
 
 pytestmark = [pytest.mark.django_db, pytest.mark.bubblewrap]
 

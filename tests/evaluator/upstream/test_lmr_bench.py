@@ -17,13 +17,13 @@ from benchmark_tasks.models import Suite, TaskRevision
 from evaluator.models import EnvironmentBuild, SelfCheck
 from evaluator.sandbox import building
 from evaluator.sandbox.environment_list import SHIPPED, environment_facts
+from evaluator.sandbox.interface import SandboxError
 from evaluator.sandbox.task_environments import paper_environment
-from evaluator.sandbox.types import SandboxError
 from tests.evaluator.factories import TestRunFactory
 from tests.evaluator.upstream.tasks import DATASET
 
 if TYPE_CHECKING:
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 

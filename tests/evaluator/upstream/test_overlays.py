@@ -17,7 +17,7 @@ from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.auditing.auditing import audit_revision
 from evaluator.enums import RunState
 from evaluator.models import TestRun
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from evaluator.testing import graders
 from evaluator.testing.evaluate import evaluate_next
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
@@ -25,7 +25,7 @@ from tests.evaluator.upstream.tasks import DATASET
 from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 

@@ -14,7 +14,7 @@ from tests.evaluator.torch_environment import TORCH
 from tests.evaluator.upstream.tasks import STUB, answer_tree, golden_text, load_task, masked_text, passes_upstream
 
 if TYPE_CHECKING:
-    from evaluator.sandbox.types import Sandbox
+    from evaluator.sandbox.interface import Sandbox
     from evaluator.testing.upstream_boxes import UpstreamTask
 
 PASSED, WRONG = Outcome.PASSED, Outcome.WRONG_OUTPUT

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from evaluator.outcomes import Outcome
-from evaluator.sandbox.types import BoxResult, BoxSpec, Ending
+from evaluator.sandbox.interface import BoxResult, BoxSpec, Ending
 from evaluator.testing.sealed import MAX_ERROR_CHARACTERS, MAX_REASON_CHARACTERS
-from evaluator.testing.types import Verdict
 from evaluator.testing.upstream_verdict import MAX_CASES, NOTHING_SHOWN, judge
+from evaluator.testing.verdicts import Verdict
 
 PASSED, WRONG, RAISED, TAMPERING = Outcome.PASSED, Outcome.WRONG_OUTPUT, Outcome.RAISED, Outcome.TAMPERING
 ERROR = {"type": "ValueError", "message": "no", "traceback": ["a.py:1 in f: x"]}

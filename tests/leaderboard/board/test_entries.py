@@ -25,7 +25,7 @@ from evaluator.auditing.auditing import store
 from evaluator.models import Judgement, ShownJudge
 from evaluator.outcomes import Outcome
 from evaluator.testing.progress import summary
-from evaluator.testing.types import Verdict
+from evaluator.testing.verdicts import Verdict
 from leaderboard.board import entries, labels
 from leaderboard.board.entries import catch_up, recompute_reported, recompute_submission, refresh_visibility
 from leaderboard.board.results import pass_at_k_table

@@ -22,7 +22,7 @@ from django.conf import settings
 from django.utils.html import escape
 
 from evaluator.sandbox.configuration import configured_sandbox
-from evaluator.sandbox.types import SandboxError
+from evaluator.sandbox.interface import SandboxError
 from leaderboard.supervision import SupervisionError, embedded_redis, programs
 from leaderboard.supervision.data_folder import check_deletable, delete, mark_as_data_folder
 from tests.conftest import PROJECT_ROOT

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from submissions.answers.archives import ArchiveLimits, entries
 from submissions.answers.bundle import read_bundle
-from submissions.answers.types import BundleError, Severity
+from submissions.answers.contents import BundleError, Severity
 from tests.conftest import examples
 from tests.submissions.answers.archive_makers import (
     GOOD_FILES,

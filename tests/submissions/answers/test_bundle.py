@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from submissions.answers.bundle import read_bundle
-from submissions.answers.types import AnswerKind, BundleReading, Manifest, RawAnswer, Severity
+from submissions.answers.contents import AnswerKind, BundleReading, Manifest, RawAnswer, Severity
 from tests.submissions.answers.archive_makers import GOOD_FILES, make_tar, make_zip
 
 ANSWER = b"def f(x):\n    return x\n"

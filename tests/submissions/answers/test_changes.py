@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmark_tasks.domain.goals import Goal, find_goal
+from submissions.answers.contents import TaskFiles
 from submissions.answers.patches import apply_files
-from submissions.answers.types import TaskFiles
 from submissions.domain.shown_changes import other_changes, other_files
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pytest
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers import check
 from submissions.answers.check import check_bundle, try_answers
+from submissions.answers.contents import AnswerKind, Manifest, Problem, RawAnswer, Severity, TaskFiles
 from submissions.answers.diff_text import DECODED
 from submissions.answers.limited import BundleRequest
-from submissions.answers.types import AnswerKind, Manifest, Problem, RawAnswer, Severity, TaskFiles
 from tests.submissions.answers.archive_makers import make_tar, make_zip
 
 MANIFEST = {"suite": "small", "system": "S", "backbone": "B", "scaffold": "none", "inputs": "full"}

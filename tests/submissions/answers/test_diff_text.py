@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal
+from submissions.answers.contents import AnswerError, TaskFiles
 from submissions.answers.diff_text import COLOURED, DECODED, as_utf8, plain_diff
 from submissions.answers.diffs import OTHER_LINE_ENDS, apply_diff
-from submissions.answers.types import AnswerError, TaskFiles
 from tests.conftest import examples
 
 if TYPE_CHECKING:

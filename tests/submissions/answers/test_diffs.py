@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal
+from submissions.answers.contents import AnswerError, AppliedAnswer, ProtectedPathError, TaskFiles
 from submissions.answers.diffs import apply_diff
-from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError, TaskFiles
 from submissions.scratch import scratch_folder
 from tests.conftest import examples
 

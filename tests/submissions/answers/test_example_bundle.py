@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
+from submissions.answers.contents import AnswerKind, TaskFiles
 from submissions.answers.limited import BundleRequest, check_packed, unpack
-from submissions.answers.types import AnswerKind, TaskFiles
 from tests.submissions.answers.archive_makers import make_zip
 
 ROOT = Path(__file__).parents[3]

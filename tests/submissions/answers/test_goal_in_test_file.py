@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmark_tasks.domain.goals import Goal
+from submissions.answers.contents import AnswerError, AppliedAnswer, ProtectedPathError, TaskFiles
 from submissions.answers.patches import apply_files, apply_source
-from submissions.answers.types import AnswerError, AppliedAnswer, ProtectedPathError, TaskFiles
 
 FILE = "unit_test/unit_test_1.py"
 GOAL = Goal("cad/1", FILE, "sample")

@@ -11,8 +11,7 @@ import pytest
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.bundle import read_bundle
-from submissions.answers.limited import BUNDLE_CHILD, BundleRequest, apply_limited, check_packed, unpack
-from submissions.answers.types import (
+from submissions.answers.contents import (
     AnswerError,
     AnswerKind,
     BundleError,
@@ -21,6 +20,7 @@ from submissions.answers.types import (
     RawAnswer,
     TaskFiles,
 )
+from submissions.answers.limited import BUNDLE_CHILD, BundleRequest, apply_limited, check_packed, unpack
 from submissions.limited_child import ChildLimits
 from tests.submissions.answers.archive_makers import GOOD_FILES, make_zip
 

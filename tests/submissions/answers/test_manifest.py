@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
+from submissions.answers.contents import Manifest, Problem, Severity
 from submissions.answers.manifest import check_manifest, read_manifest, read_usage
-from submissions.answers.types import Manifest, Problem, Severity
 from tests.submissions.answers.archive_makers import MANIFEST
 
 NO_WEB_ADDRESS = "must begin with https:// or http:// and name a host, without user name."

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from submissions.answers.archives import TREE_LIMITS
 from submissions.answers.bundle import read_bundle
-from submissions.answers.types import BundleError, BundleReading, RawAnswer, Severity
+from submissions.answers.contents import BundleError, BundleReading, RawAnswer, Severity
 from tests.conftest import examples
 from tests.submissions.answers.archive_makers import (
     GOOD_FILES,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from submissions.answers.archives import ArchiveLimits
-    from submissions.answers.types import TaskFiles
+    from submissions.answers.contents import TaskFiles
 
 CHANGED = SCORES.replace(b"raise NotImplementedError", b"return x", 1)
 REPOSITORY = FOLDERS["alpha"]

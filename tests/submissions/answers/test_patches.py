@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from submissions.answers.contents import AnswerError
 from submissions.answers.diffs import apply_diff
 from submissions.answers.patches import apply_source
-from submissions.answers.types import AnswerError
 from tests.submissions.answers.test_diffs import GOOD, repository, task_of
 
 if TYPE_CHECKING:

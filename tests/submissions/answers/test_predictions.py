@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from submissions.answers.archives import ArchiveLimits
 from submissions.answers.bundle import read_bundle
+from submissions.answers.contents import BundleError, BundleReading, Manifest, ProblemList, Severity
 from submissions.answers.diff_text import DECODED
 from submissions.answers.predictions import read_predictions
-from submissions.answers.types import BundleError, BundleReading, Manifest, ProblemList, Severity
 from tests.conftest import examples
 
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1\n+2\n"

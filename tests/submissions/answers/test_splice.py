@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal, find_goal
 from benchmark_tasks.domain.python_source import SourceError
+from submissions.answers.contents import AnswerError
 from submissions.answers.splice import splice
-from submissions.answers.types import AnswerError
 from tests.conftest import examples
 
 FUNCTION = Goal("dpo/1", "a.py", "f")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.check import apply_answer
+from submissions.answers.contents import AnswerError, AnswerKind, Problem, RawAnswer, TaskFiles
 from submissions.answers.patches import apply_files
 from submissions.answers.tree_answers import TreeFolder, answers_of, with_line_ends_of
-from submissions.answers.types import AnswerError, AnswerKind, Problem, RawAnswer, TaskFiles
 from tests.conftest import examples
 from tests.submissions.answers.tree_makers import IN_TEST, SCORES, read, task_files, tree
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from submissions.answers.types import task_named
+from submissions.answers.contents import task_named
 
 
 @pytest.mark.parametrize(

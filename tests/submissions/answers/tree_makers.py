@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from benchmark_tasks.domain.goals import Goal
 from submissions.answers.bundle import read_bundle
-from submissions.answers.types import BundleReading, Manifest, TaskFiles
+from submissions.answers.contents import BundleReading, Manifest, TaskFiles
 from tests.submissions.answers.archive_makers import make_zip
 
 if TYPE_CHECKING:

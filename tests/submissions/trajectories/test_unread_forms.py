@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from submissions.answers.bundle import read_bundle
-from submissions.answers.types import BundleError, Manifest, Severity
+from submissions.answers.contents import BundleError, Manifest, Severity
 from submissions.trajectories.reading import folder_as_lines, read_limited, read_trajectory
 from submissions.trajectories.steps import AgentRun, TrajectoryError
 from submissions.trajectories.unread_forms import FORMS, form_of
