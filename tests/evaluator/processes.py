@@ -96,11 +96,12 @@ def children_of(pid: int) -> list[int]:
 
 
 def wait_until(condition: Callable[[], object], what: str, *, seconds: float = PATIENCE_SECONDS) -> None:
-    """Look ten times a second, and fail when ``seconds`` were not enough."""
-    deadline = time.monotonic() + seconds
+    """Look again and again, less and less often, and fail when ``seconds`` were not enough."""
+    began = time.monotonic()
     while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds} s in vain for {what}"
-        time.sleep(0.1)
+        waited = time.monotonic() - began
+        assert waited < seconds, f"waited {seconds} s in vain for {what}"
+        time.sleep(min(max(waited / 20, 0.02), 0.5))
 
 
 def processes_of_boxes(below: int | None = None) -> list[str]:

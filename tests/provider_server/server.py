@@ -66,7 +66,7 @@ class ProviderServer:
         self.stopping = threading.Event()
         self.server = _Listener(("127.0.0.1", port), _Handler)
         self.server.provider = self
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self.reset()
 
     def reset(self) -> None:

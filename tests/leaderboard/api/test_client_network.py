@@ -69,7 +69,8 @@ def site() -> Iterator[Scripted]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     scripted = Scripted(f"http://127.0.0.1:{server.server_address[1]}", [])
-    thread = threading.Thread(target=server.serve_forever)
+    # Otherwise the end of each test waits half a second.
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield scripted
     server.shutdown()
@@ -127,6 +128,19 @@ def test_it_asks_again_when_a_connection_breaks_but_never_acts_twice(site: Scrip
     result = run(site, "submit", "a.zip", home=tmp_path)
     assert (result.returncode, [each[:2] for each in site.requests][-1]) == (6, ("POST", "/api/v1/uploads/1/submit"))
     assert [each[0] for each in site.requests] == ["GET", "POST", "GET", "POST"]
+
+
+def test_a_site_that_cannot_be_reached_is_asked_five_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(lmr_board.time, "sleep", pauses.append)
+    monkeypatch.setenv("LMR_BOARD_TOKEN", "lmr_secret")
+    assert lmr_board.main(["--site", "http://127.0.0.1:1", "submit", __file__]) == 6
+    assert capsys.readouterr().err == (
+        "lmr_board: http://127.0.0.1:1 cannot be reached: [Errno 111] Connection refused\n"
+    )
+    assert pauses == [1, 2, 4, 8]
 
 
 def test_its_token_follows_no_redirect(site: Scripted, tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def server(settings: Any) -> Iterator[Any]:
     """A mail server on this machine."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Letters) as running:
         running.taken = 0  # type: ignore[attr-defined]
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
         settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", running.server_address[1]
         yield running
