@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.apps import apps
 from django.contrib.sessions.models import Session
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client, TestCase
 from rq import Worker
 from rq.serializers import JSONSerializer
@@ -36,6 +36,11 @@ POLICY = {
     ),
     *("connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'", "object-src 'none'"),
 }
+TABLES = [
+    model._meta.db_table
+    for model in apps.get_models(include_auto_created=True)
+    if model._meta.managed and model is not Session
+]
 
 
 class Inline(HTMLParser):
@@ -114,8 +119,12 @@ def test_what_is_published_is_read_by_all(addresses: dict[str, Address], secret_
 
 def everything() -> list[object]:
     """Every row of the database, but for the sessions of whoever looks."""
-    models = [model for model in apps.get_models() if model._meta.managed and model is not Session]
-    return [list(model._base_manager.order_by("pk").values_list()) for model in models]
+    found: list[object] = []
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f'SELECT * FROM "{table}"')  # noqa: S608 - the tables are ours
+            found.append(sorted(cursor.fetchall(), key=repr))
+    return found
 
 
 def test_nobody_does_what_is_not_theirs(actions: dict[str, Act], alice: User, bob: User, maintainer: User) -> None:
