@@ -9,13 +9,16 @@ cd "$(dirname "$0")/.."
 
 all=
 covered=()
-left_out="and not boxes"
+left_out="and not boxes and not in_full"
 both="both_databases"
+# Only where the marks are: to read all files takes longer than many of these tests.
+on_both=$(grep -rlE 'mark\.(postgres|both_databases)' tests --include='test_*.py')
 if [ "${1:-}" = all ]; then
   all=1
   covered=(--cov --cov-report=)
   left_out=
   both="both_databases or both_in_full"
+  on_both=tests
   export TEST_PROFILE=full
 fi
 export REQUIRE_ALL=${REQUIRE_ALL:-}
@@ -108,8 +111,9 @@ TEST_SANDBOX_DIR="$work/sandbox" stage "tests on SQLite" \
 finish_lint
 if start_postgres; then
   database=$POSTGRES_URL
+  # shellcheck disable=SC2086 - a list of words
   stage "tests on PostgreSQL" \
-    tests postgresql -n 2 --dist loadgroup -m "(postgres or $both) and not attacks" "${covered[@]}"
+    tests postgresql -n 2 --dist loadgroup -m "(postgres or $both) and not attacks $left_out" "${covered[@]}" $on_both
   database=
 fi
 [ -z "$all" ] || stage "attacks" tests attacks -m attacks "${covered[@]}" tests
@@ -119,7 +123,7 @@ chaos="chaos and not docker"
 stage "chaos" tests chaos -m "$chaos" tests/chaos
 # Playwright runs an event loop in the main thread, where Django refuses ORM calls without this.
 export DJANGO_ALLOW_ASYNC_UNSAFE=1
-stage "browser tests" tests browser -m e2e tests/e2e
+stage "browser tests" tests browser -n 2 --dist loadgroup -m "e2e $left_out" tests/e2e
 
 stop_services
 if [ -n "$all" ]; then

@@ -17,7 +17,9 @@ import redis
 from _pytest.nodeid import coerce_node_id
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.contenttypes.management import create_contenttypes
 from django.core.cache import cache, caches
+from django.db.models.signals import post_migrate
 
 from leaderboard.supervision import SupervisionError, embedded_redis
 
@@ -33,9 +35,13 @@ SHARED = PROJECT_ROOT.parent / "shared" / "lmr-bench"
 NO_SHARED = "no ../shared here"
 
 
+IN_FULL = os.environ.get("TEST_PROFILE") == "full"
+"""Whether this is ``make test-all``."""
+
+
 def examples(count: int) -> int:
     """How many of ``count`` examples hypothesis tries: all in ``make test-all``, else a fifth, but at least 5."""
-    return count if os.environ.get("TEST_PROFILE") == "full" else min(count, max(count // 5, 5))
+    return count if IN_FULL else min(count, max(count // 5, 5))
 
 
 # How fast a busy machine makes up and tries examples says nothing about what they are made for. What fixtures that
@@ -96,6 +102,13 @@ def _no_pages_kept() -> None:
     caches["pages"].clear()
     ROWS.clear()
     WRITTEN.clear()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _flush_makes_nothing() -> None:
+    """Django makes all permissions and content types anew after each flush; nothing here reads them."""
+    post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
+    assert post_migrate.disconnect(create_contenttypes)
 
 
 @pytest.fixture(autouse=True)
