@@ -52,7 +52,7 @@ def sample(folder: Path, kind: str, version: SuiteVersion) -> str:
 @pytest.mark.parametrize(
     ("box", "kind", "passed"),
     [
-        pytest.param("real_sandbox", "golden", 9, marks=pytest.mark.bubblewrap),
+        pytest.param("real_sandbox", "golden", 9, marks=[pytest.mark.bubblewrap, pytest.mark.in_full]),
         pytest.param("real_sandbox", "mixed", 3, marks=pytest.mark.bubblewrap),
         pytest.param("docker_is_configured", "mixed", 3, marks=pytest.mark.docker),
     ],
@@ -130,7 +130,14 @@ def test_an_interrupt_ends_with_130_and_gives_the_run_back(
     assert set(TestRun.objects.values_list("state", flat=True)) == {"queued"}
 
 
-@pytest.mark.parametrize("arguments", [[], ["x.zip", "--no-such-option"], ["x.zip", "--publish-as", "mine"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param([], marks=pytest.mark.in_full),
+        ["x.zip", "--no-such-option"],
+        pytest.param(["x.zip", "--publish-as", "mine"], marks=pytest.mark.in_full),
+    ],
+)
 def test_wrong_arguments_end_with_one_for_two_means_held(arguments: list[str], tmp_path: Path) -> None:
     result = manage("submit", *arguments, DATA_DIR=str(tmp_path))
     assert (result.returncode, result.stdout) == (1, "")
