@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 
 scripts/environment.sh dev || exit 1
 times=${TIMES:-1}
+export TEST_PROFILE=full
 for ((round = 1; round <= times; round++)); do
   say "== chaos, round $round of $times"
   .venv/bin/python -m pytest -m chaos tests/chaos || exit 1
