@@ -26,8 +26,8 @@ DATASET = Path(__file__).parents[1] / "upstream" / "dataset"
 PAPER = "16-DecayArrays"
 
 
-def audited(tmp_path: Path, *, unit_test: str | None = None) -> TaskRevision:
-    """The task whose test only logs, or does what ``unit_test`` says, imported as upstream lays it out, and audited."""
+def imported(tmp_path: Path, *, unit_test: str | None = None) -> TaskRevision:
+    """The task whose test only logs, or does what ``unit_test`` says, imported as upstream lays it out."""
     folder = tmp_path / "benchmark" / PAPER
     shutil.copytree(DATASET / PAPER, folder)
     facts = json.loads((folder / "info.json").read_text())
@@ -37,6 +37,12 @@ def audited(tmp_path: Path, *, unit_test: str | None = None) -> TaskRevision:
     if unit_test is not None:
         (folder / facts["repo_folder_name"] / "unit_test" / "unit_test_1.py").write_text(unit_test)
     import_suite(folder=folder.parent, slug="small")
+    return TaskRevision.objects.get()
+
+
+def audited(tmp_path: Path, *, unit_test: str | None = None) -> TaskRevision:
+    """The same task, audited."""
+    imported(tmp_path, unit_test=unit_test)
     ((revision, epoch),) = waiting()
     audit_revision(revision, epoch)
     return TaskRevision.objects.get()
@@ -55,9 +61,9 @@ def test_a_test_that_compares_numbers_is_audited_as_it_is(real_sandbox: Sandbox,
     assert revision.audit_state == AuditState.PASSED
 
 
-def test_how_earlier_evaluators_ran_the_test_is_kept(real_sandbox: Sandbox, tmp_path: Path) -> None:
+def test_how_earlier_evaluators_ran_the_test_is_kept(tmp_path: Path) -> None:
     """Their results are still shown with it."""
-    revision = audited(tmp_path)
+    revision = imported(tmp_path)
     TaskRevision.objects.update(audit={"mode": "remote", "mode_why": "plain data"})
     revision.refresh_from_db()
     result = AuditResult((Verdict(Outcome.PASSED, (), "", 0.0, ""),))

@@ -47,7 +47,9 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [re.sub(r" +", " ", line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_one_command_for_all(copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_command_for_all_and_again_it_goes_on_where_it_was(
+    copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
     call_command("lmr_bench", str(copy))
     printed = lines(capsys)
     assert [title for title in printed if title in {"Import", "Environments", "Audit"}] == [
@@ -72,6 +74,17 @@ def test_one_command_for_all(copy: Path, real_sandbox: Sandbox, capsys: pytest.C
     audited = TaskRevision.objects.exclude(overlay={}).values_list("audit_state", flat=True)
     assert list(audited) == [AuditState.PASSED, AuditState.PASSED]
     assert logging.root.manager.disable == logging.NOTSET, "what runs later is logged as before"
+    _goes_on_where_it_was(copy, capsys)
+
+
+def _goes_on_where_it_was(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = list(TaskRevision.objects.exclude(overlay={}).values_list("pk", "audit"))
+    call_command("lmr_bench", str(copy / "benchmark"))
+    printed = lines(capsys)
+    assert "LMR-BENCH (lmr-bench): nothing changed" in printed
+    assert "numpy for bubblewrap, 2 tasks: is made" in printed
+    assert list(TaskRevision.objects.exclude(overlay={}).values_list("pk", "audit")) == made
+    assert EnvironmentBuild.objects.count() == 1
 
 
 def test_attacks_on_every_task_of_the_suite(
@@ -94,31 +107,20 @@ def test_attacks_on_every_task_of_the_suite(
     assert not SelfCheck.objects.exists()
 
 
-def test_again_it_goes_on_where_it_was(copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("lmr_bench", str(copy))
-    made = list(TaskRevision.objects.exclude(overlay={}).values_list("pk", "audit"))
-    capsys.readouterr()
-    call_command("lmr_bench", str(copy / "benchmark"))
-    printed = lines(capsys)
-    assert "LMR-BENCH (lmr-bench): nothing changed" in printed
-    assert "numpy for bubblewrap, 2 tasks: is made" in printed
-    assert list(TaskRevision.objects.exclude(overlay={}).values_list("pk", "audit")) == made
-    assert EnvironmentBuild.objects.count() == 1
-
-
 def test_what_only_an_older_version_asks_for_is_made_where_answers_wait_for_it(
     copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    shutil.rmtree(copy / "benchmark" / FOLDERS[0])
     call_command("import_suite", str(copy), slug="lmr-bench", without_overlays=True)
     call_command("lmr_bench", str(copy))
     printed = lines(capsys)
     assert [line for line in printed if "paper-" in line] == []
-    assert printed[-1] == "0 of the paper's 28 tasks sealed and audited, and 2 more."
+    assert printed[-1] == "0 of the paper's 28 tasks sealed and audited, and 1 more."
     old = TaskRevision.objects.get(task__slug="contrastarrays/1", protocol="upstream")
     TestRunFactory(implementation__revision=old, implementation__submission__suite_version=old.suite_versions.get())
     call_command("prepare_suite", "lmr-bench", dry_run=True)
     asked = [line.partition(":")[0] for line in lines(capsys) if "bubblewrap" in line]
-    assert asked == ["numpy for bubblewrap, 2 tasks", f"{paper_environment(old)} for bubblewrap, 1 task"]
+    assert asked == ["numpy for bubblewrap, 1 task", f"{paper_environment(old)} for bubblewrap, 1 task"]
 
 
 def test_an_environment_that_could_not_be_made_keeps_no_task_from_its_audit(
@@ -128,11 +130,12 @@ def test_an_environment_that_could_not_be_made_keeps_no_task_from_its_audit(
         raise SandboxError("no index answers")
 
     monkeypatch.setattr(building, "_try_box", broken)
+    shutil.rmtree(copy / "benchmark" / FOLDERS[1])
     call_command("lmr_bench", str(copy))
     shown = capsys.readouterr()
     assert "FAILED after 0 s: no index answers" in shown.out
     assert "Not every environment could be made. Tasks that need a missing one wait for it." in shown.err
-    assert "2 audited: 2 good, 0 weak, 0 failed" in shown.out
+    assert "1 audited: 1 good, 0 weak, 0 failed" in shown.out
 
 
 def test_a_task_that_fails_its_audit_ends_with_1(
