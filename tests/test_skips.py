@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests import conftest
 from tests.conftest import BOTH_DATABASES, PROJECT_ROOT, _runs_in_other_boxes, examples
 
 PASSES = "def test_passes():\n    pass\n"
@@ -133,11 +134,11 @@ def test_files_that_run_on_both_databases_exist() -> None:
     assert [path for path in BOTH_DATABASES if not (PROJECT_ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize(("profile", "counts"), [("", [5, 5, 30]), ("full", [5, 25, 150])])
+@pytest.mark.parametrize(("in_full", "counts"), [(False, [5, 5, 30]), (True, [5, 25, 150])])
 def test_make_test_tries_a_fifth_of_the_examples(
-    profile: str, counts: list[int], monkeypatch: pytest.MonkeyPatch
+    in_full: bool, counts: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TEST_PROFILE", profile)
+    monkeypatch.setattr(conftest, "IN_FULL", in_full)
     assert [examples(count) for count in (5, 25, 150)] == counts
 
 
