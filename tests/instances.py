@@ -18,9 +18,6 @@ class Instance:
     """An instance on ``folder``; ``variables`` are its settings."""
 
     def __init__(self, folder: Path, **variables: str) -> None:
-        with closing(socket.create_server(("127.0.0.1", 0))) as server:
-            self.port: int = server.getsockname()[1]
-        self.address = f"http://127.0.0.1:{self.port}"
         self.data = folder / "var"
         self.output = folder / "output"
         self.environment = {
@@ -29,12 +26,19 @@ class Instance:
             "DJANGO_SETTINGS_MODULE": "leaderboard.settings",
             "ENV_FILE": os.devnull,
             "DATA_DIR": str(self.data),
-            "PORT": str(self.port),
             "WORKERS": "2",
             "WEB_WORKERS": "1",
             **variables,
         }
         self.process: subprocess.Popen[bytes] | None = None
+        with closing(socket.create_server(("127.0.0.1", 0))) as server:
+            self.listen(server.getsockname()[1])
+
+    def listen(self, port: int) -> None:
+        """Have the site at this port."""
+        self.port = port
+        self.address = f"http://127.0.0.1:{port}"
+        self.environment["PORT"] = str(port)
 
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run Python on the instance's settings."""

@@ -1,7 +1,11 @@
-"""A whole instance for the browser: its own data folder and port, real Redis, real workers, real boxes."""
+"""A whole instance for the browser: its own data folder and port, real Redis, real workers, real boxes.
+
+Two processes of xdist share one instance: starting it and its first audits take as long as a third of the tests.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import signal
@@ -16,6 +20,7 @@ from tests.instances import Instance as WholeInstance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
@@ -47,11 +52,52 @@ class Instance(WholeInstance):
         return target.getvalue()
 
 
+# What xdist runs beside all other files. A judge is asked while test_models runs, and its verdicts make notices.
+BESIDE = ("test_label_keys", "test_models", "test_notices", "test_reviewing")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """The files of each group run one after the other, as they do without xdist."""
+    item.add_marker(pytest.mark.xdist_group("reviewing" if item.path.stem in BESIDE else "visiting"))
+
+
 @pytest.fixture(scope="session")
-def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    """``manage.py serve --setup``, as ``make run`` calls it, until the last browser test is done."""
-    folder = tmp_path_factory.mktemp("instance")
-    made = Instance(
+def instance(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Instance]:
+    """``manage.py serve --setup``, as ``make run`` calls it, until the last browser test is done.
+
+    The first process of xdist that comes starts it, and stops it once all others have let go of it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "instance"
+    folder.mkdir(exist_ok=True)
+    port = folder / "port"
+    with (folder / "starting").open("w") as starting, (folder / "using").open("w") as using:
+        fcntl.flock(starting, fcntl.LOCK_EX)
+        fcntl.flock(using, fcntl.LOCK_SH)
+        made = _instance(folder)
+        if port.exists():
+            made.listen(int(port.read_text(encoding="ascii")))
+        try:
+            if not port.exists():
+                made.start("--setup")
+                files = ("--output", str(folder / "mixed.zip"), "--expected", str(folder / "expected.json"))
+                made.printed("sample_bundle", "mixed", "--suite", "lmr-mini", *files)
+                port.write_text(str(made.port), encoding="ascii")
+            made.mixed = (folder / "mixed.zip").read_bytes()
+            made.outcomes = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+            fcntl.flock(starting, fcntl.LOCK_UN)
+            yield made
+        finally:
+            if made.process:
+                # Whoever comes now would start another.
+                fcntl.flock(starting, fcntl.LOCK_EX)
+                fcntl.flock(using, fcntl.LOCK_EX)
+                port.unlink(missing_ok=True)
+                made.stop(signal.SIGINT)
+
+
+def _instance(folder: Path) -> Instance:
+    return Instance(
         folder,
         WEB_WORKERS="2",
         LEASE_SECONDS="20",
@@ -64,15 +110,6 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
         # The whole audit is a test of its own; here it would only delay the first test.
         AUDIT_MUTANTS="3",
     )
-    try:
-        made.start("--setup")
-        sample, expected = folder / "mixed.zip", folder / "expected.json"
-        files = ("--output", str(sample), "--expected", str(expected))
-        made.printed("sample_bundle", "mixed", "--suite", "lmr-mini", *files)
-        made.mixed, made.outcomes = sample.read_bytes(), json.loads(expected.read_text(encoding="utf-8"))
-        yield made
-    finally:
-        made.stop(signal.SIGINT)
 
 
 @pytest.fixture(scope="session")

@@ -39,12 +39,23 @@ def provider() -> Iterator[ProviderServer]:
         yield server
 
 
+# Otherwise all that is submitted later would be asked of a server that is gone.
+RETIRE_JUDGE = """
+from submissions.domain.operators import local_operator
+from evaluator.judging.configs import retire
+from evaluator.models import JudgeConfig
+retire(config=JudgeConfig.objects.get(slug="judge-honest"), actor=local_operator())
+"""
+
+
 @pytest.fixture(scope="module")
-def judge(instance: Instance, provider: ProviderServer) -> None:
+def judge(instance: Instance, provider: ProviderServer) -> Iterator[None]:
     """A judge with one vote, as an operator makes it."""
     instance.printed("shell", "-c", MAKE_JUDGE.format(url=provider.url))
     said = instance.printed("add_judge", "--endpoint", "Judge's", "--votes", "1", "--votes-when-split", "1")
     assert said.startswith("judge-honest: judge-honest, 1 votes, 1 when they differ.")
+    yield
+    instance.printed("shell", "-c", RETIRE_JUDGE)
 
 
 def register(page: Page, provider: ProviderServer, name: str, model: str) -> None:
