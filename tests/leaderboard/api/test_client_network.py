@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -134,7 +135,7 @@ def test_a_site_that_cannot_be_reached_is_asked_five_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(lmr_board.time, "sleep", pauses.append)
+    monkeypatch.setattr(time, "sleep", pauses.append)
     monkeypatch.setenv("LMR_BOARD_TOKEN", "lmr_secret")
     assert lmr_board.main(["--site", "http://127.0.0.1:1", "submit", __file__]) == 6
     assert capsys.readouterr().err == (
