@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
+import signal
 import socket
 import subprocess
 import sys
@@ -96,6 +98,13 @@ class Instance:
             if command.exists() and f"worker\0--name\0{name}\0" in command.read_text(encoding="utf-8"):
                 return pid
         return None
+
+    def takes_jobs(self, name: str) -> bool:
+        """Whether the worker ``name`` has started: only then does it handle SIGTERM, and end what it started."""
+        pid = self.worker(name)
+        status = Path(f"/proc/{pid}/status")
+        caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", status.read_text(encoding="ascii"), re.MULTILINE) if pid else None
+        return caught is not None and bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
 
     def stop(self, number: int) -> int:
         """Send the supervisor a signal; its exit code."""

@@ -101,7 +101,7 @@ def test_lines_keep_their_numbers(repository: Path) -> None:
     found = extract(
         "<think>\na\n</think>\n```\ndef score(x):\n    return 1\nprint(1)\n```", TaskFiles(GOAL, repository)
     )
-    assert (found.problem[:20], found.line) == ("Beside the goal's de", 7)
+    assert (found.problem[:20], found.line) == ("Besides the goal's d", 7)
 
 
 def test_many_marks_cost_little() -> None:

@@ -209,6 +209,8 @@ def test_it_answers_replaces_what_dies_is_alone_and_leaves_no_process(
     boxes: None, instance: Instance, tmp_path: Path
 ) -> None:
     """In a folder whose name is too long for a Unix socket in it."""
+    # An idle fork server would outlive its worker, and the supervisor would report that it killed it.
+    instance.environment["SANDBOX_IDLE_MINUTES"] = "0"
     long = tmp_path / ("x" * 100)
     instance.data.rename(long)
     instance.data = long
@@ -230,6 +232,9 @@ def test_it_answers_replaces_what_dies_is_alone_and_leaves_no_process(
     assert first is not None
     os.kill(first, signal.SIGKILL)
     wait_until(lambda: instance.worker("worker-1") not in {None, first}, "another one")
+    for name in ("worker-1", "worker-2"):
+        # A worker that is stopped while it warms up leaves its box to the supervisor.
+        wait_until(lambda name=name: instance.takes_jobs(name), f"{name} at work")
 
     started = descendants(supervisor)
     assert len(started) >= 6  # Redis, two workers, the reconciler, gunicorn and its worker
