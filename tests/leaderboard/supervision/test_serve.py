@@ -232,9 +232,8 @@ def test_it_answers_replaces_what_dies_is_alone_and_leaves_no_process(
     assert first is not None
     os.kill(first, signal.SIGKILL)
     wait_until(lambda: instance.worker("worker-1") not in {None, first}, "another one")
-    for name in ("worker-1", "worker-2"):
-        # A worker that is stopped while it warms up leaves its box to the supervisor.
-        wait_until(lambda name=name: instance.takes_jobs(name), f"{name} at work")
+    # A worker that is stopped while it warms up leaves its box to the supervisor.
+    wait_until(lambda: all(map(instance.takes_jobs, ("worker-1", "worker-2"))), "both at work")
 
     started = descendants(supervisor)
     assert len(started) >= 6  # Redis, two workers, the reconciler, gunicorn and its worker
