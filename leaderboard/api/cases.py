@@ -19,7 +19,7 @@ from leaderboard.evidence.submissions import may_see_code
 from reviews.enums import FinalSource, ReasonCode
 
 if TYPE_CHECKING:
-    from leaderboard.evidence.cases import CaseRow, NamedLabel
+    from leaderboard.evidence.cases import CaseRow
     from leaderboard.models import ReportedResult
 
 router = Router(tags=["Cases"])
@@ -140,24 +140,21 @@ def list_cases(request: HttpRequest, query: Query[CasesQuery], paging: Query[Pag
 def _row(row: CaseRow) -> dict[str, Any]:
     case, answer = row.case, row.case.implementation
     category, decision = answer.revision.category, getattr(case, "decision", None)
-    return {
-        "id": case.pk,
-        "suite": answer.submission.suite_version.suite.slug,
-        "task": answer.revision.task.slug,
-        "category": category.slug if category else None,
-        "submission": answer.submission_id,
-        "trial": answer.trial,
-        "system": answer.submission.system.name,
-        "tests": row.tests.text if row.tests else "",
-        "judge": row.judge,
-        "annotators": [review.label for review in case.blind],  # type: ignore[attr-defined]
-        "reasons": decision.reasons if decision else [],
-        "round": case.round,
-        "label": case.label,
-        "source": case.source,
-        "closed": case.closed,
-        "page": case.get_absolute_url(),
-    }
+    return filled(
+        CaseOut,
+        case,
+        suite=answer.submission.suite_version.suite.slug,
+        task=answer.revision.task.slug,
+        category=category.slug if category else None,
+        submission=answer.submission_id,
+        trial=answer.trial,
+        system=answer.submission.system.name,
+        tests=row.tests.text if row.tests else "",
+        judge=row.judge,
+        annotators=[review.label for review in case.blind],  # type: ignore[attr-defined]
+        reasons=decision.reasons if decision else [],
+        page=case.get_absolute_url(),
+    )
 
 
 @router.get("/cases/{int:pk}", response=CaseDetail)
@@ -174,19 +171,17 @@ def get_case(request: HttpRequest, pk: int) -> dict[str, Any]:
     require_open(request, submission=answer.submission)
     page = case_page(case, sees_code=may_see_code(request.user, answer.submission))
     decision, sees_code = page["decision"], page["sees_code"]
-    return {
-        "id": case.pk,
-        "label": case.label,
-        "source": case.source,
-        "round": case.round,
-        "task": answer.revision.task.slug,
-        "submission": answer.submission_id,
-        "earlier": page["earlier"].pk if page["earlier"] else None,
-        "later": page["later"].pk if page["later"] else None,
-        "triggers": [trigger.get_kind_display() for trigger in page["triggers"]],
-        "tests": page["tests"].badge.text if page["tests"] else "",
-        "labels": [_label(each) for each in page["labels"]],
-        "decision": {
+    return filled(
+        CaseDetail,
+        case,
+        task=answer.revision.task.slug,
+        submission=answer.submission_id,
+        earlier=page["earlier"].pk if page["earlier"] else None,
+        later=page["later"].pk if page["later"] else None,
+        triggers=[trigger.get_kind_display() for trigger in page["triggers"]],
+        tests=page["tests"].badge.text if page["tests"] else "",
+        labels=[filled(LabelOut, each.shown, annotator=each.name) for each in page["labels"]],
+        decision={
             "adjudicator": decision.adjudicator.public_name,
             "reasons": decision.reason_names,
             "note": decision.note if sees_code else "",
@@ -194,12 +189,8 @@ def get_case(request: HttpRequest, pk: int) -> dict[str, Any]:
         }
         if decision
         else None,
-        "page": case.get_absolute_url(),
-    }
-
-
-def _label(label: NamedLabel) -> dict[str, Any]:
-    return filled(LabelOut, label.shown, annotator=label.name)
+        page=case.get_absolute_url(),
+    )
 
 
 @router.get("/reported-cases", response=Page[ReportedOut])

@@ -272,24 +272,19 @@ def get_task(request: HttpRequest, suite: str, paper: str, index: int, query: Qu
     """Get one task: what a system receives, how answers are tested, and the audit of the test."""
     revision, in_version = requested_revision(request, suite, paper, index)
     mutants = revision.audit.get("mutants") or {}
-    return {
+    return filled(
+        TaskDetail,
+        revision,
         **_task(revision),
-        "instruction": revision.instruction,
-        "masked_source": revision.masked_source,
-        "masked_line": revision.masked_line,
-        "retrieval_context": revision.retrieval_context,
-        "unit_test_file": revision.unit_test_file,
-        "not_runnable_reasons": revision.not_runnable_reasons,
-        "created": revision.created,
-        "in_version": in_version,
-        "flags": [
+        in_version=in_version,
+        flags=[
             {"reason": flag.reason, "raised": flag.created, "case": flag.decision.case_id if has_page else None}
             for flag, has_page in flags_on(revision)
         ],
-        "overlay": _overlay(revision) if revision.overlay else None,
-        "repository": revision.task.paper.repository_address,
-        "repository_metrics": revision.repository_metrics or {},
-        "audited": {
+        overlay=_overlay(revision) if revision.overlay else None,
+        repository=revision.task.paper.repository_address,
+        repository_metrics=revision.repository_metrics or {},
+        audited={
             "state": revision.audit_state,
             "reasons": revision.audit.get("reasons") or [],
             "weakness": revision.audit.get("weakness") or "",
@@ -297,7 +292,7 @@ def get_task(request: HttpRequest, suite: str, paper: str, index: int, query: Qu
             "mutants": mutants.get("total"),
             "mutants_failed": mutants.get("killed"),
         },
-    }
+    )
 
 
 @router.get(

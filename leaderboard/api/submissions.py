@@ -223,27 +223,26 @@ def submission_out(request: HttpRequest, shown: Submission) -> dict[str, Any]:
     live = current_state(request, shown)
     hidden = bool(live["closed"])
     metric = None if hidden else EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).first()
-    return {
+    return filled(
+        SubmissionDetail,
+        shown,
         **_submission(shown, metric),
-        "notes": shown.notes,
-        "visibility_reason": shown.visibility_reason,
-        "held_reason": shown.held_reason,
-        "open": live["is_open"],
-        "counting": live["counting"],
-        "hidden_while_you_label": hidden,
-        "progress": live["progress"],
-        "judge": labels_cell(metric, RaterAxis.JUDGE),
-        "final": final_cell(metric),
-        "left_out": live["left_out"],
-        "audited_later": live["audited_later"],
-        "evaluators": live["evaluators"],
-        "environments": [digest for _, digest in live["environments"]],
-        "may": live["may"],
-        "trace": [
+        open=live["is_open"],
+        counting=live["counting"],
+        hidden_while_you_label=hidden,
+        progress=live["progress"],
+        judge=labels_cell(metric, RaterAxis.JUDGE),
+        final=final_cell(metric),
+        left_out=live["left_out"],
+        audited_later=live["audited_later"],
+        evaluators=live["evaluators"],
+        environments=[digest for _, digest in live["environments"]],
+        may=live["may"],
+        trace=[
             {"who": line.who, "what": line.verb, "when": line.when, "reason": line.reason}
             for line in public_trace(shown, outcomes=not hidden)
         ],
-    }
+    )
 
 
 @router.get("/submissions/{int:pk}/answers", response=Page[AnswerOut])
