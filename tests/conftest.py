@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -244,7 +245,16 @@ def _runs_in_other_boxes(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let ``xdist_group`` hold: xdist 3.8 writes the group where pytest 9.2 does not read it any more."""
+    """Let each test have an id, and ``xdist_group`` hold.
+
+    Schemathesis 4.32 and xdist 3.8 write ids where pytest 9.2 does not read them any more.
+    """
+    for item in items:
+        if not item.nodeid.endswith(item.name):
+            item._id = coerce_node_id(f"{item.nodeid.rpartition('::')[0]}::{item.name}")
+    shared = [name for name, number in Counter(item.nodeid for item in items).items() if number > 1]
+    if shared:
+        raise pytest.UsageError(f"Several tests have one id, and xdist would run one of them: {', '.join(shared)}")
     if not hasattr(config, "workerinput") or config.getoption("dist", "no") not in {"loadgroup", "no"}:
         return
     for item in items:

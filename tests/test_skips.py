@@ -32,6 +32,20 @@ def test_slow(slow):
 """
 
 
+OPERATIONS = """\
+import schemathesis
+
+answers = {"get": {"responses": {"200": {"description": "fine"}}}}
+document = schemathesis.openapi.from_dict(
+    {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {"/one": answers, "/two": answers}}
+)
+
+@document.parametrize()
+def test_it(case):
+    pass
+"""
+
+
 def run(*command: str, require_all: bool) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "REQUIRE_ALL"))}
     return subprocess.run(
@@ -44,15 +58,28 @@ def run(*command: str, require_all: bool) -> subprocess.CompletedProcess[str]:
     )
 
 
-def reported(folder: Path, *, require_all: bool) -> tuple[subprocess.CompletedProcess[str], Any]:
+def reported(folder: Path, *options: str, require_all: bool) -> tuple[subprocess.CompletedProcess[str], Any]:
     """Run the tests of ``folder / "test_it.py"``; pytest's result and its report file."""
     report = folder / "report.json"
     result = run(
         *("-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "--rootdir", str(PROJECT_ROOT)),
-        *("-c", "pyproject.toml", "--report-file", str(report), str(folder / "test_it.py")),
+        *("-c", "pyproject.toml", "--report-file", str(report), *options, str(folder / "test_it.py")),
         require_all=require_all,
     )
     return result, json.loads(report.read_text(encoding="utf-8"))
+
+
+def test_each_operation_of_a_description_is_run_by_xdist(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(OPERATIONS, encoding="utf-8")
+    found = reported(tmp_path, "-n", "2", "--dist", "loadgroup", require_all=False)[1]
+    names = sorted(name.partition("::")[2] for name in found["seconds"])
+    assert (found["passed"], names) == (2, ["test_it[GET /one]", "test_it[GET /two]"])
+
+
+def test_two_tests_with_one_id_are_refused() -> None:
+    twins: Any = [SimpleNamespace(nodeid="test_it.py::test_it", name="test_it")] * 2
+    with pytest.raises(pytest.UsageError, match=r"xdist would run one of them: test_it\.py::test_it$"):
+        conftest.pytest_collection_modifyitems(SimpleNamespace(), twins)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("reason", "require_all", "code"), [("no Redis", True, 1), ("no ../shared here", True, 0)])
