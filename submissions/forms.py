@@ -15,9 +15,9 @@ from benchmark_tasks.domain.queries import current_version, has_code
 from benchmark_tasks.models import Suite
 from submissions.answers.archives import ArchiveLimits, readable
 from submissions.answers.contents import hidden_character
-from submissions.answers.manifest import MONTH
+from submissions.answers.manifest import LONGEST_LINK, LONGEST_NAME, LONGEST_NOTES, MONTH, MOST_LINKS
 from submissions.domain.publishing import CODE_LICENCES
-from submissions.domain.uploads import described_by
+from submissions.domain.uploads import DESCRIBING_FIELDS, described_by
 from submissions.enums import Inputs, Scope, Weights
 from submissions.models import Upload, User
 from submissions.upload_limits import largest_upload, tree_limits
@@ -28,18 +28,12 @@ if TYPE_CHECKING:
     from submissions.answers.contents import Manifest
     from submissions.models import System
 
-LONGEST_NAME = 100
-LONGEST_NOTES = 4000
 LONGEST_REASON = 1000
-LONGEST_LINK = 300
-MOST_LINKS = 10
 WAITING_UPLOADS = 20
 """How many unsubmitted uploads one user may keep until the daily sweep."""
 WAITING_TREES = 3
 """Their total size limit, in multiples of the largest output tree."""
 
-_DESCRIBING = ("suite", "system", "backbone", "scaffold", "inputs", "organisation", "weights", "knowledge_cutoff")
-DESCRIBING_FIELDS = (*_DESCRIBING, "links", "notes")
 _LICENCE_CHOICES = [("", "choose a licence"), *CODE_LICENCES.items()]
 _CONSENT = "I may license these answers, and agree that this site shows their code publicly under the licence below."
 _LICENCE = "Licence of the shown code"

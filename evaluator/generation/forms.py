@@ -13,8 +13,9 @@ from benchmark_tasks.domain.queries import current_version, has_code, runnable_r
 from benchmark_tasks.models import Suite
 from evaluator.generation.generating import MOST_TRIALS
 from evaluator.generation.orders import RunOrder
+from submissions.answers.manifest import LONGEST_NAME, LONGEST_NOTES
 from submissions.enums import Inputs, Scaffold
-from submissions.forms import LONGEST_NAME, LONGEST_NOTES, ModelFactsForm, SubmitForm, refuse_hidden_characters
+from submissions.forms import ModelFactsForm, SubmitForm, refuse_hidden_characters
 
 if TYPE_CHECKING:
     from django.http import QueryDict

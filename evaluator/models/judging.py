@@ -13,14 +13,14 @@ from benchmark_tasks.models import Suite
 from evaluator.enums import LABEL_CHOICES, Abstention, Variant, WorkState
 from evaluator.models.generation import ModelCall
 from evaluator.models.leasing import Leased
-from submissions.enums import Api, OutputLimit, Provider
 from submissions.models import Endpoint, Implementation
+from submissions.models.endpoints import ModelSettings
 
 _PROMPTS_WITHOUT_PAPER = {"judge-1", "none"}
 _CHANGEABLE = {"active", "endpoint", "endpoint_id"}
 
 
-class JudgeConfig(models.Model):
+class JudgeConfig(ModelSettings):
     """An immutable judge: model, prompt, answer format and votes. A change makes a new judge with its own column.
 
     ``digest`` covers everything that could change a verdict. ``vendor`` is the model's family, disclosed where a judged
@@ -30,24 +30,13 @@ class JudgeConfig(models.Model):
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=80)
     endpoint = models.ForeignKey(Endpoint, null=True, on_delete=models.SET_NULL, related_name="judges")
-    provider = models.CharField(max_length=12, choices=Provider)
-    api = models.CharField(max_length=12, choices=Api)
-    base_url = models.CharField(max_length=300)
-    model = models.CharField(max_length=120)
     vendor = models.CharField(max_length=60, blank=True)
-    effort = models.CharField(max_length=12, blank=True)
-    temperature = models.FloatField(null=True, blank=True)
-    max_output_tokens = models.PositiveIntegerField(default=8192)
-    output_limit = models.CharField(max_length=24, choices=OutputLimit, blank=True)
-    omit_strict = models.BooleanField(default=False)
     votes = models.PositiveSmallIntegerField(default=3)
     votes_when_split = models.PositiveSmallIntegerField(default=5)
     prompt_version = models.CharField(max_length=40)
     prompt_hash = models.CharField(max_length=64)
     schema_hash = models.CharField(max_length=64)
     sdk = models.CharField(max_length=40)
-    price_input = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
-    price_output = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
     digest = models.CharField(max_length=64, unique=True)
     active = models.BooleanField(default=True)
     created = models.DateTimeField(auto_now_add=True)

@@ -111,16 +111,10 @@ class CellOut(Schema):
     answers: list[CellAnswerOut]
 
 
-class AgreementQuery(Schema):
+class AgreementQuery(Selection):
     """Select answers and raters. ``first`` and ``second`` name raters as ``pairs`` do."""
 
-    category: str = Field("", description="A category's slug.")
-    system: str = Field("", description="A system's slug.")
     inputs: Literal["", *Inputs.values] = ""  # type: ignore[valid-type]
-    samples: bool = Field(False, description="Calibration samples instead of ranked answers.")
-    binary: bool = Field(False, description="CC against the rest.")
-    first: str = ""
-    second: str = ""
 
 
 class CellQuery(AgreementQuery):
@@ -132,9 +126,9 @@ class CellQuery(AgreementQuery):
 @router.get("/suites/{slug:suite}/agreement", response=AgreementOut)
 def get_agreement(request: HttpRequest, suite: str, query: Query[AgreementQuery]) -> dict[str, Any]:
     """Get the agreement of a suite's raters on its published answers."""
-    shown, wanted = get_object_or_404(Suite, slug=suite), Selection(**query.model_dump())
-    report = _report(request, shown, wanted)
-    annotators, judges = all_raters(report, selection=wanted)
+    shown = get_object_or_404(Suite, slug=suite)
+    report = _report(request, shown, query)
+    annotators, judges = all_raters(report, selection=query)
     return {
         "suite": shown.slug,
         "pairs": [_pair(each) for each in report.pairs],
@@ -149,10 +143,9 @@ def get_agreement(request: HttpRequest, suite: str, query: Query[AgreementQuery]
 def get_agreement_cell(request: HttpRequest, suite: str, query: Query[CellQuery]) -> dict[str, Any]:
     """Get the answers in one cell of two raters' table."""
     shown = get_object_or_404(Suite, slug=suite)
-    wanted = Selection(**query.model_dump(exclude={"cell"}))
-    pairs, hidden = _report(request, shown, wanted).pairs, closed_submissions(request)
+    pairs, hidden = _report(request, shown, query).pairs, closed_submissions(request)
     try:
-        found = cell_of(pairs, query.cell, suite=shown, selection=wanted, hidden=hidden)
+        found = cell_of(pairs, query.cell, suite=shown, selection=query, hidden=hidden)
     except UnknownChoiceError as error:
         raise Http404(str(error)) from error
     return {

@@ -110,17 +110,17 @@ class RawAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """``submission.json``: what was run, by whom, on which suite. Texts are stripped and length-checked."""
+    """``submission.json``: what was run, by whom, on which suite. :mod:`submissions.answers.manifest` validates it."""
 
     suite: str
-    suite_version: int | None
-    system: str
-    backbone: str
-    scaffold: str
-    inputs: str
-    organisation: str
-    links: tuple[str, ...]
-    notes: str
+    suite_version: int | None = None
+    system: str = ""
+    backbone: str = ""
+    scaffold: str = "none"
+    inputs: str = "full"
+    organisation: str = ""
+    links: tuple[str, ...] = ()
+    notes: str = ""
     kind: str = "ranked"
     weights: str = ""
     knowledge_cutoff: str = ""

@@ -17,6 +17,10 @@ from submissions.answers.contents import Manifest, Problem, hidden_character, re
 
 MANIFEST_FILE = "submission.json"
 MONTH = re.compile(r"\A[12][0-9]{3}-(?:0[1-9]|1[0-2])\Z", re.ASCII)
+LONGEST_NAME = 100
+LONGEST_NOTES = 4000
+LONGEST_LINK = 300
+MOST_LINKS = 10
 _LARGEST_USAGE = 1e12
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _STAND_INS = {"suite": "x", "system": "x", "backbone": "x", "inputs": "full"}
@@ -52,9 +56,11 @@ def _address(link: str) -> str:
     return link
 
 
-_Text = Annotated[str, StringConstraints(max_length=100), AfterValidator(_in_one_line)]
+_Text = Annotated[str, StringConstraints(max_length=LONGEST_NAME), AfterValidator(_in_one_line)]
 _Name = Annotated[_Text, StringConstraints(min_length=1), AfterValidator(_not_placeholder)]
-_Link = Annotated[str, StringConstraints(max_length=300), AfterValidator(_in_one_line), AfterValidator(_address)]
+_Link = Annotated[
+    str, StringConstraints(max_length=LONGEST_LINK), AfterValidator(_in_one_line), AfterValidator(_address)
+]
 _Amount = Annotated[float, Field(ge=0, le=_LARGEST_USAGE)]
 
 
@@ -84,8 +90,8 @@ class _ManifestFile(_Strict):
     organisation: _Text = ""
     weights: Literal["", "open", "closed"] = ""
     knowledge_cutoff: Annotated[str, AfterValidator(_month)] = ""
-    links: Annotated[list[_Link], Field(max_length=10)] = []
-    notes: Annotated[str, StringConstraints(max_length=4000), AfterValidator(_showable)] = ""
+    links: Annotated[list[_Link], Field(max_length=MOST_LINKS)] = []
+    notes: Annotated[str, StringConstraints(max_length=LONGEST_NOTES), AfterValidator(_showable)] = ""
     kind: Literal["ranked", "calibration"] = "ranked"
 
 

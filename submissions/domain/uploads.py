@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -29,7 +29,7 @@ from submissions.answers.contents import (
 from submissions.answers.limited import BundleRequest, check_packed, unpack
 from submissions.domain.audit import record
 from submissions.domain.media import scratch_place
-from submissions.enums import Inputs, Kind, Verb
+from submissions.enums import Verb
 from submissions.exceptions import SubmissionError
 from submissions.models import Upload, User
 from submissions.signals import upload_waiting
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 KEPT_FOR = timedelta(days=1)
 """How long an unsubmitted upload is kept."""
+DESCRIBING_FIELDS = tuple(each.name for each in fields(Manifest) if each.name not in {"suite_version", "kind"})
+"""The manifest's fields that can be given with a file that has none (predictions, output trees)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,21 +306,8 @@ def described_by(options: Mapping[str, Any]) -> Manifest | None:
     """Return the manifest from command options or form fields; ``None`` if no suite is named."""
     if not options.get("suite"):
         return None
-    links = options.get("links") or ()
-    return Manifest(
-        suite=options["suite"],
-        suite_version=None,
-        system=options.get("system") or "",
-        backbone=options.get("backbone") or "",
-        scaffold=options.get("scaffold") or "none",
-        inputs=options.get("inputs") or Inputs.FULL.value,
-        organisation=options.get("organisation") or "",
-        links=tuple(links),
-        notes=options.get("notes") or "",
-        kind=options.get("kind") or Kind.RANKED.value,
-        weights=options.get("weights") or "",
-        knowledge_cutoff=options.get("knowledge_cutoff") or "",
-    )
+    given: dict[str, Any] = {name: options[name] for name in (*DESCRIBING_FIELDS, "kind") if options.get(name)}
+    return Manifest(**given | {"links": tuple(given.get("links", ()))})
 
 
 def described_by_upload(upload: Upload) -> Manifest | None:

@@ -11,39 +11,53 @@ from django.urls import reverse
 from submissions.enums import Api, EndpointCheck, OutputLimit, Provider
 
 
-class Endpoint(models.Model):
-    """A model that its owner may use. Prices are US dollars per million tokens, limits apply to one run.
+class ModelSettings(models.Model):
+    """Settings that a request to a model needs, besides the key. Prices are US dollars per million tokens.
+
+    ``output_limit`` and ``omit_strict`` select the parameters that the server accepts.
+    """
+
+    provider = models.CharField(max_length=12, choices=Provider)
+    api = models.CharField(max_length=12, choices=Api)
+    base_url = models.CharField(max_length=300)
+    model = models.CharField(max_length=120)
+    temperature = models.FloatField(null=True, blank=True)
+    effort = models.CharField(max_length=12, blank=True)
+    max_output_tokens = models.PositiveIntegerField(default=8192)
+    output_limit = models.CharField(max_length=24, choices=OutputLimit, blank=True)
+    omit_strict = models.BooleanField(default=False)
+    price_input = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
+    price_output = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+    def cost(self, input_tokens: int | None, output_tokens: int | None) -> Decimal | None:
+        """Return the cost of these tokens in US dollars; ``None`` if a price or token count is unknown."""
+        return cost_of(input_tokens, output_tokens, self.price_input, self.price_output)
+
+
+class Endpoint(ModelSettings):
+    """A model that its owner may use. Limits apply to one run.
 
     ``reports_usage`` is whether the provider reported token usage with its newest reply; ``None`` before the first.
 
     ``sealed_key`` is the key, encrypted for this row and this origin (``submissions.endpoints.sealing``); it is never
     shown again. ``not_before`` is when the provider accepts requests again (``Retry-After``), for every run on it.
-    ``context_tokens`` is the most that the model can read, its answer included. ``output_limit`` and ``omit_strict``
-    select the parameters that the server accepts.
+    ``context_tokens`` is the most that the model can read, its answer included.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="endpoints")
     name = models.CharField(max_length=80)
-    provider = models.CharField(max_length=12, choices=Provider)
-    api = models.CharField(max_length=12, choices=Api)
-    base_url = models.CharField(max_length=300)
-    model = models.CharField(max_length=120)
     sealed_key = models.TextField(blank=True, editable=False)
     keep_key = models.BooleanField(default=False)
-    temperature = models.FloatField(null=True, blank=True)
     top_p = models.FloatField(null=True, blank=True)
-    effort = models.CharField(max_length=12, blank=True)
-    max_output_tokens = models.PositiveIntegerField(default=8192)
     context_tokens = models.PositiveIntegerField(default=128_000)
-    output_limit = models.CharField(max_length=24, choices=OutputLimit, blank=True)
-    omit_strict = models.BooleanField(default=False)
     requests_at_once = models.PositiveSmallIntegerField(default=2)
     request_seconds = models.PositiveIntegerField(default=300)
     run_tokens = models.PositiveBigIntegerField(null=True, blank=True)
     run_dollars = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
     run_seconds = models.PositiveIntegerField(default=6 * 3600)
-    price_input = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
-    price_output = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
     reports_usage = models.BooleanField(null=True, blank=True, editable=False)
     not_before = models.DateTimeField(null=True, blank=True)
     check_state = models.CharField(max_length=8, choices=EndpointCheck, default=EndpointCheck.NONE)
@@ -70,10 +84,6 @@ class Endpoint(models.Model):
     def limits_by_estimate(self) -> bool:
         """Return whether limits in tokens and dollars use an estimate, since the provider reports no usage."""
         return self.reports_usage is False
-
-    def cost(self, input_tokens: int, output_tokens: int) -> Decimal | None:
-        """Return the cost of these tokens in US dollars; ``None`` if the prices are unknown."""
-        return cost_of(input_tokens, output_tokens, self.price_input, self.price_output)
 
 
 def cost_of(

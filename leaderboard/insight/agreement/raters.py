@@ -11,6 +11,7 @@ from django import forms
 from django.forms.utils import flatatt
 from django.utils.html import format_html
 from django.utils.safestring import mark_safe
+from pydantic import BaseModel, ConfigDict, Field
 
 from benchmark_tasks.models import Category, SuiteVersion
 from evaluator.models import JudgeConfig
@@ -83,19 +84,19 @@ UPSTREAM_TESTS: Final = Rater("upstream-tests", "Upstream's unit tests", RaterKi
 REPORTED_JUDGE: Final = Rater("reported-judge", "Reported judge", RaterKind.JUDGE)
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """A selection of answers and raters, named as in the page's address and the command's options. Empty selects all.
+class Selection(BaseModel):
+    """Select answers and raters; an empty field selects all. ``first`` and ``second`` name raters as ``pairs`` do.
 
-    ``samples`` selects calibration samples instead of ranked answers, since the two are never mixed; ``binary`` counts
-    CC against the rest.
+    The page's address and the API have the same names. Samples and ranked answers are never mixed.
     """
 
-    category: str = ""
-    system: str = ""
+    model_config = ConfigDict(frozen=True)
+
+    category: str = Field(default="", description="A category's slug.")
+    system: str = Field(default="", description="A system's slug.")
     inputs: str = ""
-    samples: bool = False
-    binary: bool = False
+    samples: bool = Field(default=False, description="Calibration samples instead of ranked answers.")
+    binary: bool = Field(default=False, description="CC against the rest.")
     first: str = ""
     second: str = ""
 

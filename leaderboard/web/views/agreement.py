@@ -75,13 +75,9 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
 
 def _wanted(params: QueryDict) -> Selection:
     return Selection(
-        category=params.get("category", ""),
-        system=params.get("system", ""),
-        inputs=params.get("inputs", ""),
         samples=bool(params.get("samples")),
         binary=bool(params.get("binary")),
-        first=params.get("first", ""),
-        second=params.get("second", ""),
+        **{name: params.get(name, "") for name in ("category", "system", "inputs", "first", "second")},
     )
 
 

@@ -12,9 +12,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
+from leaderboard.api.uploads import Described
+from leaderboard.sharing.client import lmr_board
 from submissions.answers.archives import ArchiveLimits
 from submissions.domain.quotas import CHECKS_AN_HOUR
-from submissions.forms import WAITING_UPLOADS
+from submissions.domain.uploads import DESCRIBING_FIELDS
+from submissions.forms import WAITING_UPLOADS, UploadForm
 from submissions.models import Submission, Upload
 from tests.benchmark_tasks.factories import GOLDEN_1, MASKED
 from tests.leaderboard.api.asking import Program
@@ -166,3 +169,9 @@ def test_others_have_nothing_to_do_with_it(small: SuiteVersion, alice: User, mai
         assert other.problem(method, f"/uploads/{told['id']}{path}", data)["status"] == 404
     assert other.get("/uploads")["items"] == []
     assert Upload.objects.count() == 1
+
+
+def test_the_site_the_api_and_the_client_take_the_same_description() -> None:
+    form = UploadForm.base_fields.keys() - {"file", "stored"}
+    client = {*lmr_board.DESCRIBING, "links"}
+    assert form == Described.model_fields.keys() == client == set(DESCRIBING_FIELDS)
