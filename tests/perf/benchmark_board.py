@@ -39,8 +39,8 @@ TARGETS = {"kept": 1.5, "changed": 6.0}
 
 
 @contextmanager
-def instance() -> Iterator[Path]:
-    """An empty instance with the catalogue and the 13 published rows, served by two processes."""
+def instance(*, served: bool = True) -> Iterator[Path]:
+    """Make an empty instance with the catalogue and the 13 published rows; two processes serve it if ``served``."""
     with tempfile.TemporaryDirectory(prefix="lmr-board-benchmark-") as folder, ExitStack() as stack:
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "tests.perf.settings", "DATA_DIR": folder, "ENV_FILE": os.devnull,
@@ -53,10 +53,11 @@ def instance() -> Iterator[Path]:
 
         django.setup()
         _add_another()
-        server = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", "leaderboard.wsgi"]
-        process = stack.enter_context(subprocess.Popen(server, cwd=PROJECT_ROOT))
-        stack.callback(process.terminate)
-        _wait_for_server()
+        if served:
+            server = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", "leaderboard.wsgi"]
+            process = stack.enter_context(subprocess.Popen(server, cwd=PROJECT_ROOT))
+            stack.callback(process.terminate)
+            _wait_for_server()
         yield Path(folder)
 
 
