@@ -1,4 +1,4 @@
-"""A task small enough to read, and a scripted model that works on it: the far edge is a list of replies."""
+"""A small task, and a scripted model that works on it: a list of replies takes the provider's place."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ids = itertools.count(1)
 
 
 def make_task(root: Path, **changed: Any) -> AgentTask:
-    """The task, with its masked repository written below ``root``."""
+    """Return the task, with its masked repository written below ``root``."""
     for name, text in FILES.items():
         path = root / "masked" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,12 +59,12 @@ def make_task(root: Path, **changed: Any) -> AgentTask:
 
 
 def run(command: str) -> ToolUse:
-    """One proper use of the tool."""
+    """Return a valid use of the tool."""
     return use({"command": command})
 
 
 def use(arguments: Any, *, name: str = "bash") -> ToolUse:
-    """Any use of a tool."""
+    """Return a use of a tool, valid or not."""
     return ToolUse(id=f"call-{next(_ids)}", name=name, arguments=arguments, raw=str(arguments))
 
 
@@ -73,7 +73,7 @@ SOLVE = run(f'sed -i "s/    raise NotImplementedError/{BODY.rstrip()}/" ranking/
 
 
 def reply(*uses: ToolUse, text: str = "", finish: Finish | None = None) -> ModelReply:
-    """A turn of the model."""
+    """Return a turn of the model."""
     finish = finish or (Finish.TOOLS if uses else Finish.STOPPED)
     message = Message(role="assistant", text=text, tool_uses=uses, opaque=({"said": text},))
     return ModelReply(text, uses, finish, TokenUsage(10, 5), "scripted", "request", {}, message)
@@ -81,7 +81,7 @@ def reply(*uses: ToolUse, text: str = "", finish: Finish | None = None) -> Model
 
 @dataclass
 class Worked:
-    """What a run gave, and what the model was asked."""
+    """The result of a run, and the requests sent to the model."""
 
     requests: list[ModelRequest] = field(default_factory=list)
     _result: AgentResult | None = None
@@ -108,7 +108,7 @@ def work(
     cancelled: Callable[[], bool] = lambda: False,
     before: Callable[[int], None] = lambda _: None,
 ) -> Worked:
-    """Let a scripted model work, which gives these replies; a tool use alone is a turn of its own."""
+    """Run the agent with a scripted model that replies with ``turns``; a single tool use is a turn of its own."""
     worked = Worked()
 
     def ask(request: ModelRequest, *, step: int) -> ModelReply:

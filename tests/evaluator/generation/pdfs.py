@@ -1,4 +1,4 @@
-"""PDFs as fonts, scanners and damage make them."""
+"""PDFs with readable text, with a font that does not map to text, and with scanned pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pdf_of(*texts: str, fontsize: float = 10) -> bytes:
 
 
 def shifted(text: str) -> str:
-    """``text`` as it is read where a font's glyph numbers are taken for characters; spaces are lost."""
+    """Return ``text`` as it is extracted if a font's glyph numbers are read as characters; spaces are lost."""
     return "".join(chr(ord(character) - _SHIFT) for character in text if character != " ")
 
 

@@ -1,4 +1,4 @@
-"""An agent at work in a real box: what it does and is told, what its commands cannot do, and how it ends."""
+"""The agent in a real box: its actions, what the model receives, the limits on commands, and how a run ends."""
 
 from __future__ import annotations
 
@@ -78,31 +78,33 @@ def test_a_model_reads_edits_runs_and_submits(each_sandbox: Sandbox, task: Agent
     assert (trajectory.source, trajectory.input_tokens, trajectory.output_tokens) == ("agent", 40, 20)
     opening, second = worked.requests[:2]
     assert opening.tools == (BASH,)
-    (told,) = opening.messages
+    (prompt,) = opening.messages
     for part in ("`rank`", "`ranking/goal.py`", "Implement `rank`.", "../paper/paper.txt", "40 replies, 2 minutes"):
-        assert part in told.text
-    assert "paper.pdf" not in told.text
-    assert second.messages[:2] == (told, reply(look, text="First I look.").message)
+        assert part in prompt.text
+    assert "paper.pdf" not in prompt.text
+    assert second.messages[:2] == (prompt, reply(look, text="First I look.").message)
     assert (second.messages[2].role, second.messages[2].tool_use_id) == ("tool", look.id)
     assert leftovers(LABEL) == []
 
 
-def test_a_model_is_told_what_its_commands_find(each_sandbox: Sandbox, task: AgentTask) -> None:
-    ask = "import importlib.metadata, sys; print(sys.version.split()[0], importlib.metadata.version('numpy'))"
-    worked = work(each_sandbox, task, run(f'python -c "{ask}"'), run("compgen -c | sort -u"), SUBMIT)
-    told = worked.requests[0].messages[0].text
+def test_the_prompt_lists_the_packages_and_programs_that_the_box_has(each_sandbox: Sandbox, task: AgentTask) -> None:
+    code = "import importlib.metadata, sys; print(sys.version.split()[0], importlib.metadata.version('numpy'))"
+    worked = work(each_sandbox, task, run(f'python -c "{code}"'), run("compgen -c | sort -u"), SUBMIT)
+    prompt = worked.requests[0].messages[0].text
     python, numpy = worked.observations[0].split()[-2:]
-    (line,) = [line for line in told.splitlines() if line.startswith("- Python ")]
+    (line,) = [line for line in prompt.splitlines() if line.startswith("- Python ")]
     assert line.startswith(f"- Python {python} with ")
     assert f"numpy {numpy}" in line.removesuffix(".").removeprefix(f"- Python {python} with ").split(", ")
-    (line,) = [line for line in told.splitlines() if line.startswith("- The programs ")]
-    there, _, absent = line.removeprefix("- The programs ").removesuffix(".").partition(". Not there: ")
+    (line,) = [line for line in prompt.splitlines() if line.startswith("- The programs ")]
+    present, _, absent = line.removeprefix("- The programs ").removesuffix(".").partition(". Not there: ")
     runnable = set(worked.observations[1].splitlines())
-    assert {"bash", "python", "sed", "grep", "cat"} <= set(there.split(", ")) <= runnable
+    assert {"bash", "python", "sed", "grep", "cat"} <= set(present.split(", ")) <= runnable
     assert set(absent.split(", ")).isdisjoint(runnable)
 
 
-def test_wrong_calls_are_answered_and_commands_of_one_turn_run_in_order(bubblewrap: Sandbox, task: AgentTask) -> None:
+def test_invalid_calls_return_errors_and_commands_of_one_turn_run_in_order(
+    bubblewrap: Sandbox, task: AgentTask
+) -> None:
     worked = work(
         bubblewrap,
         task,
@@ -132,17 +134,19 @@ def test_wrong_calls_are_answered_and_commands_of_one_turn_run_in_order(bubblewr
     assert steps[1].input == 'bash {"command": "x'
 
 
-def test_a_reply_without_a_tool_is_reminded_and_three_in_a_row_end_it(bubblewrap: Sandbox, task: AgentTask) -> None:
+def test_a_reply_without_a_tool_call_gets_a_reminder_and_three_in_a_row_end_the_run(
+    bubblewrap: Sandbox, task: AgentTask
+) -> None:
     talk, cut = reply(text="Let me think."), reply(text="I was", finish=Finish.TRUNCATED)
     worked = work(bubblewrap, task, talk, cut, SOLVE, talk, talk, talk)
     assert (worked.result.finished, worked.result.ending) == (False, "The model used no tool in 3 replies in a row.")
-    told = [message.text for message in worked.requests[2].messages if message.role == "user"]
-    assert told[1:] == [REMINDER, CUT_OFF]
+    user_messages = [message.text for message in worked.requests[2].messages if message.role == "user"]
+    assert user_messages[1:] == [REMINDER, CUT_OFF]
     assert worked.changed == SOLVED
     assert worked.result.trajectory.steps[0].input == "Let me think."
 
 
-def test_a_refusal_or_too_many_commands_end_it(bubblewrap: Sandbox, task: AgentTask) -> None:
+def test_a_refusal_or_too_many_commands_end_the_run(bubblewrap: Sandbox, task: AgentTask) -> None:
     worked = work(bubblewrap, task, reply(text="No.", finish=Finish.REFUSED))
     assert (worked.result.finished, worked.result.ending) == (False, "The model refused to go on.")
     worked = work(bubblewrap, task, reply(*[run("ls")] * 33))
@@ -159,7 +163,7 @@ def test_steps_and_seconds_are_limited(bubblewrap: Sandbox, task: AgentTask) -> 
     assert len(worked.requests) == 2
 
 
-def test_the_oldest_observations_give_way_to_new_ones(bubblewrap: Sandbox, task: AgentTask) -> None:
+def test_the_oldest_observations_are_left_out_when_the_context_is_full(bubblewrap: Sandbox, task: AgentTask) -> None:
     limits = replace(LIMITS, context_tokens=14_000, max_output_tokens=1000, observation_chars=9000)
     worked = work(bubblewrap, task, *[run("seq 1 2000") for _ in range(5)], SUBMIT, limits=limits)
     last = [message.text for message in worked.requests[-1].messages if message.role == "tool"]
@@ -169,7 +173,7 @@ def test_the_oldest_observations_give_way_to_new_ones(bubblewrap: Sandbox, task:
     assert all(observation.startswith("Exit code 0.\n1\n2\n") for observation in worked.observations[:5])
 
 
-def test_a_conversation_that_cannot_be_shortened_ends(bubblewrap: Sandbox, task: AgentTask) -> None:
+def test_a_conversation_that_cannot_be_shortened_ends_the_run(bubblewrap: Sandbox, task: AgentTask) -> None:
     limits = replace(LIMITS, context_tokens=4000, max_output_tokens=1000)
     worked = work(bubblewrap, task, SOLVE, run("seq 1 5000"), SUBMIT, limits=limits)
     assert (worked.result.ending, len(worked.requests)) == (OUT_OF_CONTEXT, 2)
@@ -183,23 +187,23 @@ def test_a_conversation_that_cannot_be_shortened_ends(bubblewrap: Sandbox, task:
     assert worked.changed == SOLVED
 
 
-def test_what_the_caller_raises_and_a_cancel_leave_no_box(bubblewrap: Sandbox, task: AgentTask) -> None:
+def test_an_exception_of_the_caller_and_a_cancellation_leave_no_box(bubblewrap: Sandbox, task: AgentTask) -> None:
     def fail(step: int) -> None:
         raise ConnectionError("lost")
 
     with pytest.raises(ConnectionError, match="lost"):
         work(bubblewrap, task, SOLVE, before=fail)
-    asked: list[float] = []
+    request_times: list[float] = []
     with pytest.raises(RunCancelledError):
         work(
             bubblewrap,
             task,
             run("sleep 60"),
             SUBMIT,
-            cancelled=lambda: bool(asked) and time.monotonic() > asked[0] + 1,
-            before=lambda _: asked.append(time.monotonic()),
+            cancelled=lambda: bool(request_times) and time.monotonic() > request_times[0] + 1,
+            before=lambda _: request_times.append(time.monotonic()),
         )
-    assert time.monotonic() - asked[0] < 6
+    assert time.monotonic() - request_times[0] < 6
     assert leftovers(LABEL) == []
 
 
@@ -217,7 +221,7 @@ def test_what_the_caller_raises_and_a_cancel_leave_no_box(bubblewrap: Sandbox, t
         ("echo submit", Action.RUN),
     ],
 )
-def test_actions_are_sorted_by_the_look_of_their_command(command: str, action: Action) -> None:
+def test_an_action_is_classified_by_its_command(command: str, action: Action) -> None:
     assert action_of(command) is action
 
 
@@ -225,7 +229,7 @@ FOREIGN = "something in the box wrote what its driver does not write"
 COUNTS = " What it held after the last complete step counts."
 
 
-def test_hostile_commands_end_and_the_work_goes_on(each_sandbox: Sandbox, task: AgentTask) -> None:
+def test_hostile_commands_are_stopped_and_the_run_continues(each_sandbox: Sandbox, task: AgentTask) -> None:
     worked = work(
         each_sandbox,
         task,
@@ -249,17 +253,19 @@ def test_hostile_commands_end_and_the_work_goes_on(each_sandbox: Sandbox, task: 
     assert seen[1] == "Exit code 0.\nstarted"
     assert seen[2].startswith("Stopped after 3 seconds.")
     assert seen[3].endswith("MemoryError")
-    # The disk is full, and so there is no room for what is printed either.
+    # The disk is full, so there is no room for the output either.
     assert seen[4] == "Exit code 1. Nothing was printed."
     assert seen[5:7] == ["Exit code 0. Nothing was printed."] * 2
     assert seen[8].endswith("Address family not supported by protocol")
-    # The first process, its child, and the command's three: nothing of the earlier commands is left.
+    # The first process, its child, and the command's three: no process of an earlier command is left.
     assert int(seen[9].split()[-1]) <= 5
     assert (worked.changed, worked.result.ending) == (SOLVED, "The model finished.")
     assert leftovers(LABEL) == []
 
 
-def test_a_driver_that_is_killed_ends_the_work_with_what_there_was(bubblewrap: Sandbox, task: AgentTask) -> None:
+def test_a_killed_driver_ends_the_run_with_the_changes_of_the_last_complete_step(
+    bubblewrap: Sandbox, task: AgentTask
+) -> None:
     worked = work(bubblewrap, task, SOLVE, run("rm README.md; kill -9 $PPID"), SUBMIT)
     result = worked.result
     assert (worked.changed, result.changes.deleted, result.finished) == (SOLVED, (), False)
@@ -269,7 +275,7 @@ def test_a_driver_that_is_killed_ends_the_work_with_what_there_was(bubblewrap: S
     assert leftovers(LABEL) == []
 
 
-def test_a_driver_that_is_stopped_is_not_waited_for(
+def test_a_stopped_driver_ends_the_run_after_a_timeout(
     bubblewrap: Sandbox, task: AgentTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agent_box, "ANSWER_SECONDS", 1.0)
@@ -280,7 +286,9 @@ def test_a_driver_that_is_stopped_is_not_waited_for(
     assert leftovers(LABEL) == []
 
 
-def test_links_large_files_and_a_repository_that_is_gone(bubblewrap: Sandbox, task: AgentTask) -> None:
+def test_a_deleted_repository_is_recreated_and_links_and_large_files_are_refused(
+    bubblewrap: Sandbox, task: AgentTask
+) -> None:
     worked = work(
         bubblewrap,
         task,
@@ -295,7 +303,7 @@ def test_links_large_files_and_a_repository_that_is_gone(bubblewrap: Sandbox, ta
 
 
 class ForgingSandbox(UnconfinedSandbox):
-    """A box in which somebody else speaks in the driver's place: after hello and ready, ``answers``, one a command."""
+    """A sandbox with a forged driver: it sends hello, ready, and then one of ``answers`` for each command."""
 
     def __init__(self, *answers: bytes, hello: dict[str, object] | None = None, **ready: object) -> None:
         super().__init__()
@@ -319,8 +327,8 @@ class ForgingSandbox(UnconfinedSandbox):
         return BoxResult(Ending.EXITED, 0, None, b"", b"", False, 1.0, None)
 
 
-def news(**changed: Any) -> bytes:
-    """An answer to the first command with changes."""
+def driver_answer(**changed: Any) -> bytes:
+    """Return the driver's answer to the first command, with ``changed`` fields."""
     return frames.encode({"id": 1, "code": 0, "changed": [], "deleted": [], "refused": []} | changed)
 
 
@@ -330,14 +338,14 @@ def news(**changed: Any) -> bytes:
         (b"garbage", FOREIGN),
         (frames.encode([1]), FOREIGN),
         (frames.encode({"id": 2, "code": 0}), "something in the box answered in its driver's place"),
-        (news(changed=None), FOREIGN),
-        (news(changed=[[1, np.zeros(1, dtype=np.uint8)]]), FOREIGN),
-        (news(changed=[["a", np.zeros(1)]]), FOREIGN),
-        (news(deleted=["a", 1]), FOREIGN),
-        (news(refused=[["a", "b", "c"]]), FOREIGN),
+        (driver_answer(changed=None), FOREIGN),
+        (driver_answer(changed=[[1, np.zeros(1, dtype=np.uint8)]]), FOREIGN),
+        (driver_answer(changed=[["a", np.zeros(1)]]), FOREIGN),
+        (driver_answer(deleted=["a", 1]), FOREIGN),
+        (driver_answer(refused=[["a", "b", "c"]]), FOREIGN),
     ],
 )
-def test_what_the_driver_never_writes_ends_the_work(task: AgentTask, answer: bytes, why: str) -> None:
+def test_an_invalid_answer_from_the_driver_ends_the_run(task: AgentTask, answer: bytes, why: str) -> None:
     worked = work(ForgingSandbox(answer), task, run("ls"), SUBMIT)
     assert worked.result.ending == f"The agent's box is gone: {why}.{COUNTS}"
     assert (worked.observations, worked.changed) == ([f"Error: the box is gone: {why}"], {})
@@ -357,6 +365,6 @@ def test_what_the_driver_never_writes_ends_the_work(task: AgentTask, answer: byt
         ),
     ],
 )
-def test_a_box_that_does_not_begin_is_an_infrastructure_error(task: AgentTask, sandbox: Sandbox, why: str) -> None:
+def test_a_box_that_does_not_start_is_an_infrastructure_error(task: AgentTask, sandbox: Sandbox, why: str) -> None:
     with pytest.raises(SandboxError, match=why):
         work(sandbox, task, SUBMIT)

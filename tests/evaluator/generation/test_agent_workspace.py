@@ -1,4 +1,4 @@
-"""What an agent's box holds (never a test or a reference), and how what it leaves becomes an answer."""
+"""The contents of an agent's box (never a test or a reference), and the answer made from what the agent changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LMR_MINI = PROJECT_ROOT / "benchmark_tasks" / "suites" / "lmr-mini"
 
 
 def files_of(task: AgentTask, scratch: Path | None = None) -> dict[str, str]:
-    """What would be mounted, by path below ``/box``."""
+    """Return the text of each mounted file, by its path in the box."""
     with prepared(task, scratch=scratch) as workspace:
         return {
             f"{mount.target}/{path.relative_to(mount.source)}": path.read_text(errors="replace")
@@ -38,23 +38,25 @@ def files_of(task: AgentTask, scratch: Path | None = None) -> dict[str, str]:
 
 
 def task_in(folder: Path, *, upstream: bool) -> AgentTask:
-    """The first task of a folder laid out as the benchmark's."""
+    """Return the first task of a folder that has the benchmark's layout."""
     facts: dict[str, Any] = json.loads((folder / "info.json").read_text())
-    asked = facts["implementations"][0]
+    implementation = facts["implementations"][0]
     return AgentTask(
-        goal=Goal("a/1", asked["goal_file"], asked["goal_function"], asked["class_name"] or ""),
-        instruction=asked["instruction"],
+        goal=Goal(
+            "a/1", implementation["goal_file"], implementation["goal_function"], implementation["class_name"] or ""
+        ),
+        instruction=implementation["instruction"],
         repository=folder / facts["repo_folder_name"],
         paper_pdf=folder / "paper.pdf" if (folder / "paper.pdf").exists() else None,
         paper_text="The paper.",
         environment="numpy",
         inputs="full",
-        unit_test_file=asked["unit_test_file"] if upstream else "",
+        unit_test_file=implementation["unit_test_file"] if upstream else "",
     )
 
 
 def long_lines(folder: Path) -> set[str]:
-    """The lines of tests and golden files in a task's folder that nothing which the agent may see has."""
+    """Return the long lines of a task's tests and golden files that occur in no file the agent may read."""
     secret = [path for path in folder.rglob("*.py") if {"golden_files", "unit_test", "samples"} & set(path.parts)]
     seen = "".join(path.read_text() for path in folder.rglob("*.py") if path not in secret)
     lines = {line.strip() for path in secret for line in path.read_text().splitlines()}
@@ -79,7 +81,7 @@ def test_each_kind_of_inputs_has_its_files_and_scratch_is_left_empty(tmp_path: P
     assert (task.repository / task.goal.file).read_text() == goal
 
 
-def test_a_method_alone_stands_at_the_margin() -> None:
+def test_a_method_alone_is_dedented() -> None:
     source = b"import os\nfrom a import (\n    b,\n)\n\n\nclass A:\n    @property\n    def b(self):\n        pass\n"
     goal = Goal("a/1", "a.py", "b", "A")
     assert definition_alone(source, goal, with_imports=False) == "@property\ndef b(self):\n    pass\n"
@@ -123,20 +125,20 @@ def test_no_upstream_task_shows_a_line_of_its_tests(name: str) -> None:
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize(("folder", "upstream"), [(LMR_MINI / "01-DPO", False), (DATASET / "11-PairLossArrays", True)])
 def test_no_box_holds_a_test(folder: Path, *, upstream: bool, bubblewrap: Sandbox) -> None:
-    """Looked for from inside, in everything that the agent can read."""
+    """Search all files that the agent can read, from inside the box."""
     task = task_in(folder, upstream=upstream)
     words = ("cases(seed", "def run(case", "Test Passed", "_golden")
     pattern = "|".join(word.replace("(", r"\(") for word in words)
-    look = f"grep -rlE '{pattern}' /box /tmp; find /box /tmp -name '*golden*' -o -name '*unit_test*'"
-    worked = work(bubblewrap, task, run(f"({look}) 2>/dev/null"), SUBMIT)
-    named = {line for line in worked.observations[0].splitlines()[1:] if "/box/tools/" not in line}
-    assert named == set()
-    every = "".join(path.read_text() for path in folder.rglob("*.py"))
-    assert any(word in every for word in words)
+    search = f"grep -rlE '{pattern}' /box /tmp; find /box /tmp -name '*golden*' -o -name '*unit_test*'"
+    worked = work(bubblewrap, task, run(f"({search}) 2>/dev/null"), SUBMIT)
+    found = {line for line in worked.observations[0].splitlines()[1:] if "/box/tools/" not in line}
+    assert found == set()
+    sources = "".join(path.read_text() for path in folder.rglob("*.py"))
+    assert any(word in sources for word in words)
 
 
 @pytest.mark.bubblewrap
-def test_a_goal_among_the_tests_is_shown_alone(bubblewrap: Sandbox, tmp_path: Path) -> None:
+def test_a_goal_in_a_file_of_tests_is_shown_without_the_tests(bubblewrap: Sandbox, tmp_path: Path) -> None:
     folder = tmp_path / "task"
     shutil.copytree(DATASET / "15-ContrastArrays", folder)
     task = task_in(folder, upstream=True)
@@ -149,13 +151,13 @@ def test_a_goal_among_the_tests_is_shown_alone(bubblewrap: Sandbox, tmp_path: Pa
     assert "unittest.TestCase" not in shown
     assert worked.result.is_definition
     assert worked.changed == {task.goal.file: answer.encode()}
-    told = worked.requests[0].messages[0].text
-    assert "Its tests are left out. The function stands in a file of tests: here that file holds its imports" in told
-    assert "Of the repository only" not in told
+    prompt = worked.requests[0].messages[0].text
+    assert "Its tests are left out. The function stands in a file of tests: here that file holds its imports" in prompt
+    assert "Of the repository only" not in prompt
 
 
 @pytest.mark.parametrize(
-    ("inputs", "unit_test_file", "said"),
+    ("inputs", "unit_test_file", "expected"),
     [
         ("full", "", "- The repository, in which your commands start. Its tests are left out, and so is the"),
         ("full", "ranking/goal.py", "- The repository, in which your commands start. Its tests are left out. The"),
@@ -165,15 +167,15 @@ def test_a_goal_among_the_tests_is_shown_alone(bubblewrap: Sandbox, tmp_path: Pa
         ("paper_only", "ranking/goal.py", "- Of the repository only the function's masked definition, alone in its"),
     ],
 )
-def test_the_agent_is_told_what_it_has_of_the_repository(
-    tmp_path: Path, inputs: str, unit_test_file: str, said: str
+def test_the_prompt_states_which_part_of_the_repository_is_available(
+    tmp_path: Path, inputs: str, unit_test_file: str, expected: str
 ) -> None:
     made = make_task(tmp_path, inputs=inputs, unit_test_file=unit_test_file)
-    assert f"What you have:\n{said}" in opening(made, AgentLimits()).text
+    assert f"What you have:\n{expected}" in opening(made, AgentLimits()).text
 
 
 @pytest.mark.parametrize(
-    ("text", "pdf", "said"),
+    ("text", "pdf", "expected"),
     [
         ("Text.", True, "- The paper as text in `../paper/paper.txt` and as PDF in `../paper/paper.pdf`."),
         ("Text.", False, "- The paper as text in `../paper/paper.txt`."),
@@ -181,12 +183,14 @@ def test_the_agent_is_told_what_it_has_of_the_repository(
         ("", False, "- The paper is not available."),
     ],
 )
-def test_the_agent_is_told_of_the_paper_that_is_there(tmp_path: Path, text: str, said: str, *, pdf: bool) -> None:
+def test_the_prompt_names_the_available_files_of_the_paper(
+    tmp_path: Path, text: str, expected: str, *, pdf: bool
+) -> None:
     file = tmp_path / "file.pdf"
     file.write_bytes(b"%PDF-")
     made = make_task(tmp_path, paper_text=text, paper_pdf=file if pdf else None)
     lines = opening(made, AgentLimits()).text.splitlines()
-    assert [line for line in lines if line.startswith("- The paper")] == [said]
+    assert [line for line in lines if line.startswith("- The paper")] == [expected]
     given = {"paper.txt": text, "paper.pdf": "%PDF-" if pdf else ""}
     found = {path: content for path, content in files_of(made).items() if path.startswith("/box/paper")}
     assert found == {f"/box/paper/{name}": content for name, content in given.items() if content}
@@ -194,7 +198,7 @@ def test_the_agent_is_told_of_the_paper_that_is_there(tmp_path: Path, text: str,
         assert "/box/paper" in {mount.target for mount in workspace.mounts}
 
 
-def test_folders_of_the_benchmark_s_tests_are_left_out_wherever_they_are(tmp_path: Path) -> None:
+def test_folders_of_the_benchmark_s_tests_are_left_out_at_any_depth(tmp_path: Path) -> None:
     task = make_task(tmp_path)
     for folder in ("unit_test", "deep/golden_files"):
         (task.repository / folder).mkdir(parents=True)
@@ -216,7 +220,7 @@ def answer(task: TaskFiles, changes: Changes, *, finished: bool = True, is_defin
     return read_result(result, task)
 
 
-def test_the_difference_is_applied_and_the_rest_is_set_aside_and_said(task: TaskFiles) -> None:
+def test_changes_are_applied_and_unusable_ones_are_set_aside_with_the_reason(task: TaskFiles) -> None:
     changed = {
         **SOLVED,
         "ranking/helpers.py": FILES["ranking/helpers.py"].replace("max", "min").encode(),
@@ -262,7 +266,7 @@ def test_an_unchanged_goal_was_not_attempted(task: TaskFiles, *, finished: bool,
         (Changes({"ranking/goal.py": b"def rank(:\n"}), "invalid syntax"),
     ],
 )
-def test_a_goal_that_is_gone_or_no_python_is_a_bad_answer(
+def test_a_deleted_goal_or_invalid_python_is_a_bad_answer(
     task: TaskFiles, changes: Changes, why: str, *, is_definition: bool
 ) -> None:
     made = answer(task, changes, is_definition=is_definition)
@@ -270,7 +274,7 @@ def test_a_goal_that_is_gone_or_no_python_is_a_bad_answer(
     assert why in made.error["message"]
 
 
-def test_a_definition_alone_is_put_into_its_place(task: TaskFiles) -> None:
+def test_a_definition_alone_is_inserted_into_its_file(task: TaskFiles) -> None:
     content = b"import math\n\n\ndef rank(scores):\n    return [math.floor(score) for score in scores]\n"
     made = answer(task, Changes({"ranking/goal.py": content, "try.py": b"x\n"}), is_definition=True)
     assert made.applied is not None

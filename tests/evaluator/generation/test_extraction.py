@@ -1,4 +1,4 @@
-"""From a model's reply to an answer: which block is taken, as it stands, and why none is."""
+"""Extracting an answer from a model's reply: which block is taken, unchanged, and why none is."""
 
 from __future__ import annotations
 
@@ -65,20 +65,20 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def taken(repository: Path, text: str, goal: Goal = FUNCTION) -> tuple[str, str]:
-    """The goal as it was taken, and what is said of it."""
+    """Return the goal's source as it was taken, and the note about it."""
     found = extract(text, TaskFiles(goal, repository))
     assert found.applied is not None, found.problem
     return found.applied.goal_source, found.note
 
 
 def refused(repository: Path, text: str, goal: Goal = FUNCTION) -> Extracted:
-    """A block that was taken and cannot be applied."""
+    """Return the result for a reply whose block is taken but cannot be applied."""
     found = extract(text, TaskFiles(goal, repository))
     assert found.applied is None
     return found
 
 
-def nothing(repository: Path, text: str, goal: Goal = FUNCTION) -> str:
+def refusal_of(repository: Path, text: str, goal: Goal = FUNCTION) -> str:
     with pytest.raises(NoAnswerError) as refusal:
         extract(text, TaskFiles(goal, repository))
     return str(refusal.value)
@@ -131,8 +131,8 @@ def test_a_definition_is_taken_from_every_shape(repository: Path, text: str) -> 
 
 
 @pytest.mark.parametrize("text", NOT_TAKEN.values(), ids=NOT_TAKEN)
-def test_what_would_have_to_be_repaired_is_not_taken(repository: Path, text: str) -> None:
-    assert nothing(repository, text).startswith(NONE)
+def test_a_reply_that_would_need_repair_is_not_taken(repository: Path, text: str) -> None:
+    assert refusal_of(repository, text).startswith(NONE)
 
 
 def test_the_last_block_that_defines_it_is_taken(repository: Path) -> None:
@@ -143,26 +143,26 @@ def test_the_last_block_that_defines_it_is_taken(repository: Path) -> None:
     assert taken(repository, expected) == (expected, "Taken from the reply, which has no fenced block.")
 
 
-def test_a_block_that_does_not_parse_leaves_the_one_before(repository: Path) -> None:
+def test_the_block_before_is_taken_if_the_last_does_not_parse(repository: Path) -> None:
     assert taken(repository, RETURNS.format(1) + "```\ndef score(x:\n```\n")[1] == "Taken from block 1 of 2."
 
 
 @pytest.mark.parametrize(
-    ("after", "line", "said"),
+    ("after", "line", "problem"),
     [
         ('\n\nif __name__ == "__main__":\n    print(score(1))', 7, "An 'if __name__ == ...' block is not part of"),
         ("\n    break", None, "The masked file with this answer in it, line"),
     ],
 )
-def test_what_an_uploaded_answer_may_not_hold_is_refused_at_its_line(
-    repository: Path, after: str, line: int | None, said: str
+def test_code_that_an_upload_must_not_contain_is_refused_with_its_line(
+    repository: Path, after: str, line: int | None, problem: str
 ) -> None:
     found = refused(repository, f"Words.\n\n```\ndef score(x):\n    return 1{after}\n```\n")
-    assert found.problem.startswith(said)
+    assert found.problem.startswith(problem)
     assert (found.note, found.line) == ("Taken from the fenced block.", line)
 
 
-def test_the_masked_definition_is_no_answer(repository: Path) -> None:
+def test_the_masked_definition_is_not_an_answer(repository: Path) -> None:
     found = refused(repository, "```\ndef score(x, *, base=2):\n    raise NotImplementedError\n```")
     assert found.problem.startswith("The answer changes nothing")
 
@@ -182,18 +182,18 @@ def test_a_method_takes_on_the_indentation_of_its_class(repository: Path, shape:
 
 
 @pytest.mark.parametrize(
-    ("block", "said"),
+    ("block", "reason"),
     [
         ("class Better:\n    def score(self, x):\n        return x", "It does not define 'score'."),
         ("    def score(self, x):\n        return x\nscore(1, 2)", "The answer begins indented and continues"),
         ("def score(self, x):\nreturn x", "The answer is not valid Python: expected an indented block"),
     ],
 )
-def test_a_method_elsewhere_is_none(repository: Path, block: str, said: str) -> None:
-    assert f": {said}" in nothing(repository, f"```\n{block}\n```", METHOD)
+def test_a_misplaced_or_malformed_method_is_refused(repository: Path, block: str, reason: str) -> None:
+    assert f": {reason}" in refusal_of(repository, f"```\n{block}\n```", METHOD)
 
 
-def test_a_whole_class(repository: Path) -> None:
+def test_a_whole_class_is_taken(repository: Path) -> None:
     source = "class Scorer:\n    def score(self, x):\n        return x\n"
     assert taken(repository, f"```\n{source}```", CLASS)[0] == source
 
@@ -208,14 +208,16 @@ DIFF = """--- a/scoring/core.py
 """
 
 
-def test_a_diff_that_does_not_apply_leaves_the_block_before(repository: Path) -> None:
+def test_the_block_before_is_taken_if_a_diff_does_not_apply(repository: Path) -> None:
     broken = "```diff\n" + DIFF.replace("The score", "Another score") + "```\n"
-    assert nothing(repository, broken).endswith("the lines around scoring/core.py:10 are not those of the masked file.")
+    assert refusal_of(repository, broken).endswith(
+        "the lines around scoring/core.py:10 are not those of the masked file."
+    )
     assert taken(repository, RETURNS.format(1) + broken)[1] == "Taken from block 1 of 2."
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ("", "The reply, which has no fenced block: The answer is empty."),
         (
@@ -241,11 +243,11 @@ def test_a_diff_that_does_not_apply_leaves_the_block_before(repository: Path) ->
         ),
     ],
 )
-def test_a_reply_without_an_answer_says_why(repository: Path, text: str, said: str) -> None:
-    assert nothing(repository, text).startswith(NONE + said)
+def test_a_reply_without_an_answer_is_refused_with_the_reason(repository: Path, text: str, reason: str) -> None:
+    assert refusal_of(repository, text).startswith(NONE + reason)
 
 
-def test_a_child_takes_the_same(repository: Path) -> None:
+def test_a_child_process_extracts_the_same_answer(repository: Path) -> None:
     for text in (RETURNS.format(1), f"```diff\n{DIFF}```", "```\ndef score(x):\n    return 1\nprint(1)\n```"):
         task = TaskFiles(FUNCTION, repository)
         assert extract_limited(text, task) == extract(text, task)
@@ -255,7 +257,7 @@ def test_a_child_takes_the_same(repository: Path) -> None:
     assert ([*applied.files], [aside.file for aside in applied.aside]) == ([FUNCTION.file], ["test_x.py"])
     with pytest.raises(NoAnswerError) as error:
         extract_limited("I would rather not.", TaskFiles(FUNCTION, repository))
-    assert str(error.value) == nothing(repository, "I would rather not.")
+    assert str(error.value) == refusal_of(repository, "I would rather not.")
 
 
 HOSTILE = {
@@ -267,7 +269,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_reply_costs_its_limits_at_most(repository: Path, name: str) -> None:
+def test_a_hostile_reply_is_refused_within_the_limits(repository: Path, name: str) -> None:
     limits = ChildLimits(cpu_seconds=3, wall_seconds=6.0, file_bytes=2**20)
     began = time.monotonic()
     with pytest.raises(NoAnswerError):
@@ -287,8 +289,8 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=examples(150))
 @given(st.lists(PIECES | st.text(max_size=12), max_size=14), st.sampled_from(["\n", "\r\n"]))
-def test_what_is_taken_was_written_as_it_is(repository: Path, pieces: list[str], end: str) -> None:
-    """Whatever is written: an answer that applies and whose lines are the reply's, or a reason."""
+def test_every_line_of_an_answer_is_a_line_of_the_reply(repository: Path, pieces: list[str], end: str) -> None:
+    """Any reply gives an answer that applies and consists of the reply's lines, or a reason."""
     text = end.join(pieces)
     try:
         found = extract(text, TaskFiles(FUNCTION, repository))

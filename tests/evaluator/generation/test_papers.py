@@ -1,4 +1,4 @@
-"""From a PDF to a paper's sections, for good and for bad PDFs."""
+"""Reading the sections of papers from PDF and JSON files, valid and invalid."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def two_columns(pages: int = 4) -> bytes:
     return bytes(document.tobytes())
 
 
-def test_a_paper_in_two_columns_is_read_as_people_read_it() -> None:
+def test_a_paper_in_two_columns_is_read_column_by_column() -> None:
     paper = read_paper(two_columns())
     assert (paper.title, paper.pages, paper.cut) == ("A Paper About Losses", 4, "")
     assert [(each.number, each.heading, each.level, each.page, each.kind.value) for each in paper.sections] == [
@@ -76,8 +76,8 @@ def test_a_shipped_paper_has_its_sections_and_formulas() -> None:
     assert paper.sections[0].kind is SectionKind.FRONT
 
 
-def test_a_paper_in_upstream_s_json_has_its_pages_for_sections(tmp_path: Path) -> None:
-    """With a byte order mark, a lone surrogate, a byte that is not UTF-8, and pages in another order than people's."""
+def test_a_paper_in_upstream_s_json_has_a_section_for_each_page(tmp_path: Path) -> None:
+    """The file has a byte order mark, a lone surrogate, a byte that is not UTF-8, and pages in alphabetical order."""
     pages = {"1": f"A Paper\nof \ud83d{PROSE}", "10": "The last page.", "2": f"{PROSE} " * 5}
     file = tmp_path / "paper.json"
     file.write_bytes(b"\xef\xbb\xbf" + json.dumps(pages).encode().replace(b"last", b"l\xe4st"))
@@ -144,7 +144,7 @@ def test_reading_is_limited(limits: ChildLimits, message: str) -> None:
     assert caught.value.late is (limits.wall_seconds < 1)
 
 
-def test_a_book_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_paper_that_is_too_long_is_cut_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluator.generation.papers.MAX_PAGES", 2)
     paper = read_paper(two_columns())
     assert (paper.pages, paper.cut) == (4, "Pages from 3 on were not read.")

@@ -1,4 +1,4 @@
-"""Prompts: what is in them under which inputs, and what is left out first."""
+"""Prompts: their contents for each kind of inputs, and the order in which parts are left out."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ORDER = ["references", "proofs", "discussion", "results", "second_file", "first_
 
 
 def words_in(prompt: prompting.Prompt) -> set[str]:
-    """Which of the marked parts the prompt holds."""
+    """Return which of the marked parts the prompt contains."""
     text = prompt.request.messages[0].text
     marks = [*ORDER, "goal_file_text"]
     return {mark for mark in marks if (mark if "_" in mark else f"{mark}-text") in text}
@@ -74,7 +74,7 @@ def test_each_kind_of_inputs_has_its_material(inputs: str, left_out: set[str]) -
     assert prompt.cuts == ()
 
 
-def test_what_does_not_fit_goes_in_its_order_and_is_said() -> None:
+def test_parts_that_do_not_fit_are_left_out_in_order_and_named() -> None:
     whole = build_prompt(TASK, inputs="full", input_budget=100_000).tokens
     seen: list[int] = []
     for budget in range(whole, 600, -150):
@@ -106,7 +106,7 @@ def test_what_does_not_fit_goes_in_its_order_and_is_said() -> None:
         ("score", "Write the class `score` of `scoring/core.py` in full"),
     ],
 )
-def test_the_goal_is_named_as_what_it_is(class_name: str, words: str) -> None:
+def test_the_goal_is_named_as_a_function_method_or_class(class_name: str, words: str) -> None:
     task = replace(TASK, class_name=class_name, alone=class_name == "score", instruction="Costs $5 for $goal.")
     text = build_prompt(task, inputs="full", input_budget=100_000).request.messages[0].text
     assert words in text
@@ -115,7 +115,7 @@ def test_the_goal_is_named_as_what_it_is(class_name: str, words: str) -> None:
     assert ("belong inside its body, since nothing beside it may change" in text) == task.alone
 
 
-def test_foreign_text_cannot_end_its_own_frame() -> None:
+def test_inserted_text_cannot_end_its_own_delimiters() -> None:
     inner = delimited("FILE", "x")
     outer = delimited("FILE", inner)
     last = outer.split("\n")[-1]
@@ -123,7 +123,7 @@ def test_foreign_text_cannot_end_its_own_frame() -> None:
     assert outer.count(last) == 1
 
 
-def test_a_task_without_a_paper_and_pages_not_read_are_said() -> None:
+def test_a_missing_paper_and_unread_pages_are_listed() -> None:
     without = build_prompt(replace(TASK, paper=None), inputs="full", input_budget=100_000)
     assert "The paper is not available." in without.request.messages[0].text
     assert without.cuts == (prompting.Cut("the paper", 0, "It is not available here."),)
@@ -135,7 +135,7 @@ def test_a_task_without_a_paper_and_pages_not_read_are_said() -> None:
     ]
 
 
-def test_the_version_changes_with_the_words(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+def test_the_version_changes_with_the_prompts_text(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     before = prompting.prompt_version()
     assert before.startswith(f"{prompting.VERSION}.")
     assert len(before) <= 40
@@ -161,7 +161,7 @@ def test_known_texts_have_known_counts() -> None:
     assert tokens.counted_with() == "o200k_base; other models' tokenizers differ"
 
 
-def test_special_tokens_are_text_and_half_characters_do_no_harm() -> None:
+def test_special_tokens_count_as_text_and_lone_surrogates_are_accepted() -> None:
     pytest.importorskip("rs_bpe", reason="rs-bpe is not built for this platform")
     assert tokens.count("<|endoftext|>") == 7
     assert tokens.count("a\ud800b") == tokens.count("a?b")

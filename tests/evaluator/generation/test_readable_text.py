@@ -54,7 +54,7 @@ def test_good_text_is_readable(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
-def test_text_of_no_language_is_not(text: str) -> None:
+def test_text_of_no_language_is_not_readable(text: str) -> None:
     assert not is_readable(text)
 
 
@@ -76,7 +76,7 @@ def test_a_pdf_is_refused_with_the_reason() -> None:
 
 
 @cache
-def whole() -> bytes:
+def undamaged_pdf() -> bytes:
     return pdf_of(*[PROSE * 6] * 6)
 
 
@@ -89,16 +89,16 @@ def whole() -> bytes:
     ],
 )
 def test_a_damaged_page_tree_is_an_error_of_the_file(pattern: bytes, by: bytes) -> None:
-    damaged = re.sub(pattern, by, whole())
-    assert damaged != whole()
+    damaged = re.sub(pattern, by, undamaged_pdf())
+    assert damaged != undamaged_pdf()
     with pytest.raises(PaperError, match=r"The PDF is damaged and cannot be read \(FzErrorFormat\)\."):
         read_paper(damaged)
 
 
 @settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.tuples(st.integers(min_value=0), st.integers(0, 255)), min_size=1, max_size=60))
-def test_damage_of_any_kind_is_read_or_refused(changes: list[tuple[int, int]]) -> None:
-    damaged = bytearray(whole())
+def test_a_pdf_with_any_damage_is_read_or_refused(changes: list[tuple[int, int]]) -> None:
+    damaged = bytearray(undamaged_pdf())
     for place, byte in changes:
         damaged[place % len(damaged)] = byte
     with suppress(PaperError):
@@ -107,5 +107,5 @@ def test_damage_of_any_kind_is_read_or_refused(changes: list[tuple[int, int]]) -
 
 @settings(deadline=None)
 @given(st.text(max_size=4000))
-def test_any_text_is_readable_or_not(text: str) -> None:
+def test_any_text_can_be_checked(text: str) -> None:
     assert is_readable(text) in {True, False}

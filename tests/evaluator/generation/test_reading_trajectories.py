@@ -1,4 +1,4 @@
-"""Trajectories that came with a bundle become rows, once, and fill in what was not declared."""
+"""Uploaded trajectories become rows, once, and supply the usage that was not declared."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_answers_without_a_file_and_other_submissions_are_left_alone() -> None:
 
 
 @pytest.mark.usefixtures("_media")
-def test_of_several_runs_the_papers_own_is_taken() -> None:
+def test_the_run_of_the_answers_paper_is_taken_from_several() -> None:
     implementation = answer(None)
     number = implementation.revision.task.paper.instance_id
     implementation.trajectory.save("all.trajectory", ContentFile(run("none", "wrong") + run(number, "right")))
@@ -90,7 +90,7 @@ def test_of_several_runs_the_papers_own_is_taken() -> None:
 
 
 @pytest.mark.usefixtures("_media")
-def test_a_lost_file_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lost_file_is_skipped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     implementation = answer(run())
     implementation.trajectory.storage.delete(implementation.trajectory.name or "")
     assert read_uploaded(implementation.submission_id) == 0
@@ -109,7 +109,7 @@ def test_a_lost_file_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
         (run("none") + run("other"), "The file has 2 runs, none with the id "),
     ],
 )
-def test_steps_that_are_not_known_are_stored_as_such_with_the_reason(content: bytes, why: str) -> None:
+def test_a_trajectory_without_readable_steps_is_stored_with_the_reason(content: bytes, why: str) -> None:
     implementation = answer(content)
     assert read_uploaded(implementation.submission_id) == 1
     row = Trajectory.objects.get()
@@ -119,7 +119,7 @@ def test_steps_that_are_not_known_are_stored_as_such_with_the_reason(content: by
 
 
 def read_by_an_older_reader(implementation: Implementation, usage: dict[str, Any]) -> Trajectory:
-    """What an older reader stored: another number of steps, and what it cost."""
+    """Return the row as an older reader stored it, with no steps; the answer has ``usage``."""
     assert read_uploaded(implementation.submission_id) == 1
     stored = Trajectory.objects.get(implementation=implementation)
     old = {**stored.steps, "steps": []}
@@ -129,7 +129,7 @@ def read_by_an_older_reader(implementation: Implementation, usage: dict[str, Any
 
 
 @pytest.mark.usefixtures("_media")
-def test_what_an_older_reader_made_is_read_again_once_with_the_row_of_the_board(
+def test_an_older_readers_trajectory_is_read_again_once_and_its_board_row_is_updated(
     django_assert_num_queries: DjangoAssertNumQueries, django_capture_on_commit_callbacks: Any, redis_url: str
 ) -> None:
     implementation = answer(run(), submission=SubmissionFactory(published=True), attempted=True)
@@ -160,7 +160,9 @@ def test_what_an_older_reader_made_is_read_again_once_with_the_row_of_the_board(
 
 @pytest.mark.usefixtures("_media")
 @pytest.mark.parametrize("reason", ["the file is lost", "the child ends without a result"])
-def test_what_cannot_be_read_again_stays_and_is_tried_once(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trajectory_that_cannot_be_read_again_is_kept_and_tried_once(
+    reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     implementation = answer(run())
     stored = read_by_an_older_reader(implementation, {"input_tokens": 5.0, "read": ["input_tokens"]})
     if reason == "the file is lost":
@@ -176,7 +178,7 @@ def test_what_cannot_be_read_again_stays_and_is_tried_once(reason: str, monkeypa
 
 
 @pytest.mark.usefixtures("_media")
-def test_numbers_that_only_an_older_reader_read_go_with_its_reading() -> None:
+def test_usage_that_only_an_older_reader_read_is_removed() -> None:
     swe_agent = {"trajectory": [], "history": [], "info": {"exit_status": "submitted"}}
     implementation = answer(json.dumps(swe_agent).encode())
     read_by_an_older_reader(implementation, {"seconds": 1.0, "cost_usd": 0.0, "read": ["cost_usd"]})
@@ -188,7 +190,7 @@ def test_numbers_that_only_an_older_reader_read_go_with_its_reading() -> None:
 
 
 @pytest.mark.usefixtures("_media")
-def test_a_sweep_reads_a_few_and_no_run_of_this_site() -> None:
+def test_a_sweep_reads_a_limited_number_and_skips_runs_of_this_site() -> None:
     submission = SubmissionFactory()
     for _ in range(AT_ONCE + 1):
         read_by_an_older_reader(answer(run(), submission=submission), {})

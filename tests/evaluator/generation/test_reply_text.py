@@ -1,4 +1,4 @@
-"""What a model marks as reasoning, in the forms of several chat templates, is not its answer."""
+"""Text that a model marks as reasoning, in the forms of several chat templates, is not its answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def taken(repository: Path, text: str) -> str:
-    """The goal that is taken from a reply."""
+    """Return the goal's source as it is taken from a reply."""
     found = extract(text, TaskFiles(GOAL, repository))
     assert found.applied is not None, found.problem
     return found.applied.goal_source
@@ -62,7 +62,7 @@ def test_a_draft_in_the_reasoning_is_not_the_answer(repository: Path, opening: s
 
 
 @pytest.mark.parametrize(("opening", "closing"), MARKS)
-def test_reasoning_that_was_cut_off_holds_no_answer(repository: Path, opening: str, closing: str) -> None:
+def test_reasoning_that_was_cut_off_contains_no_answer(repository: Path, opening: str, closing: str) -> None:
     for text in (f"{opening}\n{DRAFT}", f"{DRAFT}{closing}\n"):
         with pytest.raises(NoAnswerError) as refusal:
             extract_limited(text, TaskFiles(GOAL, repository))
@@ -73,7 +73,7 @@ def test_reasoning_that_was_cut_off_holds_no_answer(repository: Path, opening: s
 
 
 @pytest.mark.parametrize("code", [PRINTS, TEMPLATE])
-def test_code_that_writes_the_marks_is_taken_whole(repository: Path, code: str) -> None:
+def test_code_that_contains_the_marks_is_taken_whole(repository: Path, code: str) -> None:
     for text in (
         code,
         f"```\n{code}```",
@@ -93,7 +93,7 @@ def test_code_that_writes_the_marks_is_taken_whole(repository: Path, code: str) 
         "+</think>",
     ],
 )
-def test_words_about_the_marks_take_nothing_away(repository: Path, words: str) -> None:
+def test_text_that_mentions_the_marks_removes_nothing(repository: Path, words: str) -> None:
     assert taken(repository, f"{words}\n{FENCED}{words}\n") == FINAL
 
 
@@ -104,7 +104,7 @@ def test_lines_keep_their_numbers(repository: Path) -> None:
     assert (found.problem[:20], found.line) == ("Besides the goal's d", 7)
 
 
-def test_many_marks_cost_little() -> None:
+def test_many_marks_are_processed_fast() -> None:
     began = time.monotonic()
     for text in ("<think></think>" * 25_000, "</think>\n" * 40_000, "<think>```\n" * 30_000, " \n" * 200_000):
         assert without_reasoning(text).count("\n") == text.count("\n")
@@ -119,7 +119,7 @@ WORDS = st.sampled_from(
 @settings(max_examples=examples(200))
 @given(st.lists(WORDS | st.text(max_size=8)), st.sampled_from(MARKS))
 def test_reasoning_never_changes_what_is_taken(repository: Path, lines: list[str], mark: tuple[str, str]) -> None:
-    """Whatever it thinks, fences left open included, the answer after it is the one that is taken."""
+    """The answer after any reasoning is taken, even if the reasoning has an open fence."""
     opening, closing = mark
     thoughts = "\n".join(lines).replace(closing, "")
     assert taken(repository, f"{opening}\n{thoughts}\n{closing}\n{FENCED}") == FINAL
@@ -127,7 +127,7 @@ def test_reasoning_never_changes_what_is_taken(repository: Path, lines: list[str
 
 @settings(max_examples=examples(200))
 @given(st.lists(WORDS | st.sampled_from([each for mark in MARKS for each in mark]) | st.text(max_size=8)))
-def test_what_is_kept_was_written_in_its_line(lines: list[str]) -> None:
+def test_each_line_that_is_kept_ends_the_line_it_comes_from(lines: list[str]) -> None:
     text = "\n".join(lines)
     kept = without_reasoning(text)
     pairs = list(zip(kept.split("\n"), text.split("\n"), strict=True))
