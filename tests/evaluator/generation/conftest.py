@@ -1,4 +1,4 @@
-"""The local provider server, pauses without length, and a run on it."""
+"""Fixtures: the local provider server, runs on it, and no pauses between retries."""
 
 from __future__ import annotations
 
@@ -26,13 +26,16 @@ StartRun = Callable[..., "Generation"]
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a provider asks to wait is still waited for."""
+    """Retry without pauses; waits that a provider requests are still observed."""
     monkeypatch.setattr(calling, "FIRST_PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture
 def start_run(provider: ProviderServer) -> StartRun:
-    """``start_run(version, model, **order)``: a run on the local server; ``endpoint`` holds the endpoint's fields."""
+    """Return ``start_run(version, model, **order)``, which starts a run on the local server.
+
+    ``endpoint`` holds fields of the run's endpoint.
+    """
 
     def start(version: SuiteVersion, model: str, *, endpoint: dict[str, Any] | None = None, **order: Any) -> Generation:
         fields = {"provider": "openai", "api": "chat", "base_url": provider.url, **(endpoint or {})}

@@ -1,4 +1,4 @@
-"""A call is written down before it is sent, sent once, and its answer is stored before it is used."""
+"""A call is stored before it is sent, sent once, and its answer is stored before it is used."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_answered_call_is_never_sent_again(provider: ProviderServer) -> None:
     assert row.request == provider.asked[0].body
 
 
-def test_it_is_written_down_before_it_is_sent(provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_is_stored_before_it_is_sent(provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
     made = endpoint(provider, "prose")
     client = endpoint_client(made)
     send, seen = client.send, []
@@ -86,7 +86,7 @@ def test_it_is_written_down_before_it_is_sent(provider: ProviderServer, monkeypa
     assert seen == [([(1, CallState.SENDING)], 0)]
 
 
-def test_a_lost_answer_is_in_doubt_and_asked_for_once_more(provider: ProviderServer) -> None:
+def test_a_call_whose_answer_is_lost_is_in_doubt_and_sent_once_more(provider: ProviderServer) -> None:
     made = endpoint(provider, "breaks-once")
     row, _ = call(endpoint_client(made), order(made))
     assert states() == [(1, CallState.IN_DOUBT), (2, CallState.ANSWERED)]
@@ -94,7 +94,7 @@ def test_a_lost_answer_is_in_doubt_and_asked_for_once_more(provider: ProviderSer
     assert [received.body for received in provider.asked] == [row.request, row.request]
 
 
-def test_an_answer_that_was_lost_twice_is_asked_for_no_more(provider: ProviderServer) -> None:
+def test_a_call_whose_answer_was_lost_twice_is_not_sent_again(provider: ProviderServer) -> None:
     made = endpoint(provider, "breaks")
     client = endpoint_client(made)
     for _ in range(3):
@@ -104,7 +104,7 @@ def test_an_answer_that_was_lost_twice_is_asked_for_no_more(provider: ProviderSe
     assert len(provider.asked) == 2
 
 
-def test_what_a_dead_sender_left_is_in_doubt(provider: ProviderServer) -> None:
+def test_a_call_of_a_dead_sender_is_in_doubt(provider: ProviderServer) -> None:
     made = endpoint(provider, "prose")
     client = endpoint_client(made)
     body = client.body(REQUEST)
@@ -116,8 +116,8 @@ def test_what_a_dead_sender_left_is_in_doubt(provider: ProviderServer) -> None:
     assert len(provider.asked) == 1
 
 
-def test_what_a_living_process_has_under_way_is_waited_for(provider: ProviderServer) -> None:
-    """Its claim may be lost by now (paused, resumed): its answer is on its way all the same."""
+def test_a_call_that_a_live_process_has_under_way_is_not_sent_again(provider: ProviderServer) -> None:
+    """The process may have lost its claim (paused, resumed), but its answer can still arrive."""
     made = endpoint(provider, "prose", request_seconds=60)
     row = ModelCall.objects.create(
         purpose=CallPurpose.ANSWER, key=call_key("test"), token=uuid.uuid4(), sender=str(Owner.current()),
@@ -131,21 +131,21 @@ def test_what_a_living_process_has_under_way_is_waited_for(provider: ProviderSer
     assert states() == [(1, CallState.IN_DOUBT), (2, CallState.ANSWERED)]
 
 
-def test_an_answer_that_comes_late_is_kept(provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_answer_is_kept(provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
     made = endpoint(provider, "prose")
     client = endpoint_client(made)
     send = client.send
 
-    def given_up_meanwhile(body: Any) -> Any:
+    def fail_and_send(body: Any) -> Any:
         ModelCall.objects.update(state=CallState.FAILED, message="asked anew by hand")
         return send(body)
 
-    monkeypatch.setattr(client, "send", given_up_meanwhile)
+    monkeypatch.setattr(client, "send", fail_and_send)
     row, reply = call(client, order(made))
     assert (row.state, row.message, row.input_tokens) == (CallState.ANSWERED, "", reply.usage.input_tokens)
 
 
-def test_numbers_that_no_provider_has_do_not_break_the_storing(
+def test_implausibly_large_numbers_are_capped_when_stored(
     provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = endpoint(provider, "prose")
@@ -158,7 +158,7 @@ def test_numbers_that_no_provider_has_do_not_break_the_storing(
     assert row.dollars == Decimal(99_999)
 
 
-def test_refusals_without_a_pause_wait_longer_each_time_and_are_not_kept_for_ever(
+def test_refusals_with_retry_after_0_lengthen_the_wait_and_only_the_last_are_kept(
     provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calling, "FIRST_PAUSE_SECONDS", 1.0)
@@ -177,7 +177,7 @@ def test_refusals_without_a_pause_wait_longer_each_time_and_are_not_kept_for_eve
     assert ModelCall.objects.count() == calling.KEPT_REFUSALS
 
 
-def test_an_hours_wait_frees_the_worker_and_stands_in_the_message(provider: ProviderServer) -> None:
+def test_a_wait_of_hours_frees_the_worker_and_is_in_the_message(provider: ProviderServer) -> None:
     made = endpoint(provider, "mine")
     provider.script("mine", Failure("busy", "Slow down.", headers={"Retry-After": "7200"}))
     started = timezone.now()
@@ -193,7 +193,7 @@ def test_an_hours_wait_frees_the_worker_and_stands_in_the_message(provider: Prov
     assert len(provider.asked) == 1
 
 
-def test_a_provider_that_fails_is_asked_three_times(provider: ProviderServer) -> None:
+def test_a_provider_that_fails_gets_three_requests(provider: ProviderServer) -> None:
     made = endpoint(provider, "down-9")
     with pytest.raises(CallFailedError):
         call(endpoint_client(made), order(made))
@@ -201,7 +201,7 @@ def test_a_provider_that_fails_is_asked_three_times(provider: ProviderServer) ->
     assert [row.status for row in ModelCall.objects.all()] == [500, 500, 500]
 
 
-def test_retry_after_is_obeyed_by_everybody_on_the_endpoint(provider: ProviderServer) -> None:
+def test_retry_after_applies_to_all_calls_of_the_endpoint(provider: ProviderServer) -> None:
     made = endpoint(provider, "busy-1")
     call(endpoint_client(made), order(made))
     first, second = provider.asked
@@ -216,7 +216,7 @@ def test_retry_after_is_obeyed_by_everybody_on_the_endpoint(provider: ProviderSe
 
 
 @pytest.mark.parametrize("model", ["wrong-key", "malformed", "redirect"])
-def test_what_no_repetition_mends_is_sent_once(provider: ProviderServer, model: str) -> None:
+def test_a_call_with_a_permanent_error_is_sent_once(provider: ProviderServer, model: str) -> None:
     made = endpoint(provider, model)
     with pytest.raises(CallRejectedError) as error:
         call(endpoint_client(made), order(made))
@@ -227,7 +227,7 @@ def test_what_no_repetition_mends_is_sent_once(provider: ProviderServer, model: 
     assert len(provider.asked) == 1
 
 
-def test_who_is_stopped_sends_nothing(provider: ProviderServer) -> None:
+def test_a_stopped_call_sends_nothing(provider: ProviderServer) -> None:
     made = endpoint(provider, "prose")
     with pytest.raises(StoppedError):
         call(endpoint_client(made), order(made), stop=lambda: True)
@@ -245,7 +245,7 @@ def test_the_first_answer_counts_when_two_arrive(provider: ProviderServer, monke
     client = endpoint_client(made)
     send: Callable[[Any], Any] = client.send
 
-    def meanwhile(body: Any) -> Any:
+    def send_and_store_another(body: Any) -> Any:
         reply = send(body)
         if not ModelCall.objects.filter(number=2).exists():
             ModelCall.objects.create(
@@ -254,7 +254,7 @@ def test_the_first_answer_counts_when_two_arrive(provider: ProviderServer, monke
             )  # fmt: skip
         return reply
 
-    monkeypatch.setattr(client, "send", meanwhile)
+    monkeypatch.setattr(client, "send", send_and_store_another)
     with pytest.raises(CallBusyError):
         call(client, order(made))
     assert states() == [(1, CallState.FAILED), (2, CallState.ANSWERED)]

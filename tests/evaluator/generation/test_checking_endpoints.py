@@ -1,4 +1,4 @@
-"""Trying an endpoint: one tiny call, on a worker, and what its owner reads."""
+"""Testing an endpoint: one small call, made by a worker, and the message for the endpoint's owner."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def empty_cache() -> None:
     cache.clear()
 
 
-def tried(made: Endpoint) -> tuple[str, str]:
+def run_check(made: Endpoint) -> tuple[str, str]:
     Endpoint.objects.filter(pk=made.pk).update(check_state=EndpointCheck.WAITING)
     check(made.pk)
     made.refresh_from_db()
@@ -38,8 +38,8 @@ def tried(made: Endpoint) -> tuple[str, str]:
     return made.check_state, made.check_message
 
 
-def test_one_tiny_call_says_what_came_back(provider: ProviderServer) -> None:
-    state, message = tried(endpoint(provider, "prose"))
+def test_a_test_makes_one_call_and_describes_the_reply(provider: ProviderServer) -> None:
+    state, message = run_check(endpoint(provider, "prose"))
     assert state == EndpointCheck.OK
     assert re.fullmatch(
         r"It answered “[^”]+” after \d+\.\d s \(\d+ tokens in, \d+ out\)\. The reply names the model prose\.", message
@@ -48,29 +48,27 @@ def test_one_tiny_call_says_what_came_back(provider: ProviderServer) -> None:
 
 
 @pytest.mark.parametrize("model", ["wrong-key", "breaks", "down-9"])
-def test_a_failure_says_what_to_do_after_one_call(provider: ProviderServer, model: str) -> None:
-    state, message = tried(endpoint(provider, model))
+def test_a_test_that_fails_has_a_message_and_makes_one_call(provider: ProviderServer, model: str) -> None:
+    state, message = run_check(endpoint(provider, model))
     assert state == EndpointCheck.FAILED
     assert message.endswith(".")
     assert len(provider.asked) == 1
 
 
 @pytest.mark.parametrize(("model", "waits"), [("prose", False), ("down-9", True)])
-def test_a_provider_that_answers_is_not_waited_for_any_longer(
-    provider: ProviderServer, model: str, waits: bool
-) -> None:
+def test_a_wait_for_the_provider_ends_when_it_answers(provider: ProviderServer, model: str, waits: bool) -> None:
     made = endpoint(provider, model, not_before=timezone.now() + timedelta(hours=9))
-    tried(made)
+    run_check(made)
     assert (made.not_before is not None) is waits
 
 
-def test_an_address_within_is_not_called(provider: ProviderServer, settings: Any) -> None:
+def test_an_internal_address_is_not_called(provider: ProviderServer, settings: Any) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, endpoint_networks=[])
-    assert tried(endpoint(provider, "prose"))[0] == EndpointCheck.FAILED
+    assert run_check(endpoint(provider, "prose"))[0] == EndpointCheck.FAILED
     assert provider.log == []
 
 
-def test_a_bug_does_not_leave_it_waiting(provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_does_not_leave_the_endpoint_waiting(provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
     made = endpoint(provider, "prose", check_state=EndpointCheck.WAITING)
 
     def fail(_: Endpoint) -> Any:
@@ -86,7 +84,7 @@ def test_a_bug_does_not_leave_it_waiting(provider: ProviderServer, monkeypatch: 
 
 
 @pytest.mark.redis
-def test_a_worker_is_asked_to(
+def test_a_test_is_queued_for_a_worker(
     provider: ProviderServer, settings: Any, redis_url: str, django_capture_on_commit_callbacks: Any
 ) -> None:
     settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url=redis_url).rq_queues
@@ -99,7 +97,7 @@ def test_a_worker_is_asked_to(
     assert jobs == [("evaluator.jobs.check_endpoint", [made.pk])]
 
 
-def test_one_account_may_test_so_often_an_hour(provider: ProviderServer) -> None:
+def test_the_tests_of_an_account_are_limited_per_hour(provider: ProviderServer) -> None:
     made = endpoint(provider, "prose")
     other = endpoint(provider, "prose")
     for _ in range(CHECKS_AN_HOUR):
@@ -112,16 +110,18 @@ def test_one_account_may_test_so_often_an_hour(provider: ProviderServer) -> None
     request_check(endpoint=other)
 
 
-def test_what_was_changed_meanwhile_is_not_called_tested(provider: ProviderServer) -> None:
+def test_an_endpoint_changed_during_its_test_does_not_count_as_tested(provider: ProviderServer) -> None:
     made = endpoint(provider, "prose")
     check(made.pk)
     made.refresh_from_db()
     assert (made.check_state, made.checked, made.reports_usage) == (EndpointCheck.NONE, None, None)
-    assert tried(made)[0] == EndpointCheck.OK
+    assert run_check(made)[0] == EndpointCheck.OK
     assert made.reports_usage is True
 
 
-def test_without_a_queue_it_says_so(provider: ProviderServer, django_capture_on_commit_callbacks: Any) -> None:
+def test_without_a_queue_a_test_fails_with_the_reason(
+    provider: ProviderServer, django_capture_on_commit_callbacks: Any
+) -> None:
     made = endpoint(provider, "prose")
     with django_capture_on_commit_callbacks(execute=True):
         request_check(endpoint=made)

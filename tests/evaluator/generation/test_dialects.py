@@ -1,4 +1,4 @@
-"""Endpoints of each dialect in use: what their test reports and corrects, and agents whose calls nobody could read."""
+"""Endpoints of each provider's dialect: what their test reports and corrects; unreadable calls and half answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def of_dialect(server: ProviderServer, dialect: str, model: str, **fields: Any) 
     return made
 
 
-def tried(made: Endpoint) -> tuple[str, str]:
+def run_check(made: Endpoint) -> tuple[str, str]:
     Endpoint.objects.filter(pk=made.pk).update(check_state=EndpointCheck.WAITING)
     check(made.pk)
     made.refresh_from_db()
@@ -55,7 +55,7 @@ def test_the_endpoints_test_finds_the_parameters_that_the_provider_takes(
     provider: ProviderServer, dialect: str
 ) -> None:
     made = of_dialect(provider, dialect, "prose")
-    state, message = tried(made)
+    state, message = run_check(made)
     corrected = {"openai": RENAMED, "azure": RENAMED, "anthropic-proxy": WITHOUT_STRICT}.get(dialect, "")
     # The proxy reports no usage.
     usage = "the provider reports no token usage" if dialect == "anthropic-proxy" else " out"
@@ -79,19 +79,19 @@ def test_the_endpoints_test_finds_the_parameters_that_the_provider_takes(
             "": [],
         }[corrected]
     )
-    assert tried(made)[0] == EndpointCheck.OK
+    assert run_check(made)[0] == EndpointCheck.OK
     assert len(provider.asked) == (3 if corrected else 2), "the saved settings are used"
 
 
-def test_the_other_spelling_is_found_both_ways(provider: ProviderServer) -> None:
+def test_the_other_name_of_the_output_limit_is_found_in_both_directions(provider: ProviderServer) -> None:
     made = of_dialect(provider, "mistral", "prose", output_limit=NEWER)
-    assert tried(made)[0] == EndpointCheck.OK
+    assert run_check(made)[0] == EndpointCheck.OK
     assert made.output_limit == "max_tokens"
 
 
 def test_nothing_is_saved_where_the_test_fails(provider: ProviderServer) -> None:
     made = of_dialect(provider, "azure", "rejects")
-    state, message = tried(made)
+    state, message = run_check(made)
     assert (state, made.output_limit) == (EndpointCheck.FAILED, "")
     assert message == (
         "The provider refused the request (HTTP 400 invalid_request_error). Check model id and sampling parameters. "
@@ -100,17 +100,17 @@ def test_nothing_is_saved_where_the_test_fails(provider: ProviderServer) -> None
     assert len(provider.asked) == 2
 
 
-def test_a_server_that_refuses_both_names_is_not_asked_for_ever(provider: ProviderServer) -> None:
+def test_a_server_that_refuses_both_names_gets_two_requests(provider: ProviderServer) -> None:
     provider.script("picky", Failure("unsupported_parameter", "Unsupported: max_tokens.", param="max_tokens"))
     made = endpoint(provider, "picky")
-    state, message = tried(made)
+    state, message = run_check(made)
     assert (state, made.output_limit, len(provider.asked)) == (EndpointCheck.FAILED, "", 2)
     assert "Choose the endpoint’s other “Name of the output limit”. The provider’s" in message
 
 
-def test_a_server_without_tools_answers_all_the_same_and_the_page_says_so(provider: ProviderServer) -> None:
+def test_a_server_without_tools_passes_and_the_message_names_the_limitation(provider: ProviderServer) -> None:
     made = of_dialect(provider, "vllm", "no-tools")
-    state, message = tried(made)
+    state, message = run_check(made)
     assert state == EndpointCheck.OK
     assert message.endswith(
         "With a tool it does not answer, so agents cannot use it. The provider’s words: "
@@ -119,17 +119,17 @@ def test_a_server_without_tools_answers_all_the_same_and_the_page_says_so(provid
     assert len(provider.asked) == 2
 
 
-def test_words_that_cannot_be_quoted_still_say_that_tools_are_refused(provider: ProviderServer) -> None:
+def test_refused_tools_are_reported_even_if_the_providers_words_cannot_be_quoted(provider: ProviderServer) -> None:
     made = of_dialect(provider, "vllm", "no-tools")
     endpoints.change(endpoint=made, actor=made.owner, described={}, key="sk-enable-auto-tool")
-    state, message = tried(made)
+    state, message = run_check(made)
     assert state == EndpointCheck.OK
     assert message.endswith("With a tool it does not answer, so agents cannot use it.")
 
 
 @pytest.mark.parametrize("dialect", ["groq", "openrouter"])
 def test_a_content_filter_is_named_by_the_endpoints_test(provider: ProviderServer, dialect: str) -> None:
-    state, message = tried(of_dialect(provider, dialect, "moderated"))
+    state, message = run_check(of_dialect(provider, dialect, "moderated"))
     assert state == EndpointCheck.OK
     assert message.startswith("The endpoint answers after ")
     assert message.endswith(
@@ -138,8 +138,8 @@ def test_a_content_filter_is_named_by_the_endpoints_test(provider: ProviderServe
     )
 
 
-def test_a_call_that_could_not_be_read_is_said_by_the_endpoints_test(provider: ProviderServer) -> None:
-    state, message = tried(of_dialect(provider, "groq", "bad-call-9"))
+def test_an_unreadable_tool_call_is_reported_by_the_endpoints_test(provider: ProviderServer) -> None:
+    state, message = run_check(of_dialect(provider, "groq", "bad-call-9"))
     assert state == EndpointCheck.OK
     assert message.startswith("The endpoint answers, but its tool call failed after ")
     assert message.endswith(
@@ -148,14 +148,14 @@ def test_a_call_that_could_not_be_read_is_said_by_the_endpoints_test(provider: P
     )
 
 
-def settled(generation: Generation) -> tuple[AnswerRequest, GenerationState]:
+def request_and_state(generation: Generation) -> tuple[AnswerRequest, GenerationState]:
     generation.refresh_from_db()
     return generation.requests.select_related("implementation").get(), GenerationState(generation.state)
 
 
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize(("dialect", "status"), [("groq", 400), ("ollama", 500), ("openrouter", 200)])
-def test_an_agents_unreadable_calls_are_steps_and_the_run_goes_on(
+def test_an_agents_unreadable_calls_are_steps_and_the_run_continues(
     lmr_mini: SuiteVersion,
     start_run: StartRun,
     provider: ProviderServer,
@@ -166,7 +166,7 @@ def test_an_agents_unreadable_calls_are_steps_and_the_run_goes_on(
     address = {"base_url": provider.url_of(dialect)}
     generation = start_run(lmr_mini, "bad-call-2", tasks=["dpo/1"], scaffold=Scaffold.AGENT, endpoint=address)
     assert ask_next()
-    request, state = settled(generation)
+    request, state = request_and_state(generation)
     assert (request.state, request.taken, request.infra_count) == (WorkState.DONE, AnswerTaken.CODE, 0)
     assert (request.implementation.identical_to_reference, state) == (True, GenerationState.DONE)
     calls = list(ModelCall.objects.order_by("step").values_list("step", "number", "state", "status"))
@@ -193,19 +193,19 @@ def test_a_model_that_never_writes_a_readable_call_ends_at_its_step_limit(
     address = {"base_url": provider.url_of("groq")}
     generation = start_run(lmr_mini, "bad-call-99", tasks=["dpo/1"], scaffold=Scaffold.AGENT, endpoint=address)
     assert ask_next()
-    request, state = settled(generation)
+    request, state = request_and_state(generation)
     assert (request.taken, state, len(provider.asked)) == (AnswerTaken.LIMIT, GenerationState.DONE, 3)
     assert request.note == "The goal is as it was masked. The limit of 3 steps was reached."
 
 
 @pytest.mark.parametrize("dialect", ["azure", "openrouter"])
-def test_a_filtered_prompt_is_one_refused_answer_and_the_run_goes_on(
+def test_a_filtered_prompt_is_one_refused_answer_and_the_run_continues(
     lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer, dialect: str
 ) -> None:
     settings = {"base_url": provider.url_of(dialect), "output_limit": NEWER if dialect == "azure" else ""}
     generation = start_run(lmr_mini, "moderated", tasks=["dpo/1"], endpoint=settings)
     assert ask_next()
-    request, state = settled(generation)
+    request, state = request_and_state(generation)
     assert (request.taken, state, len(provider.asked)) == (AnswerTaken.REFUSED, GenerationState.DONE, 1)
     assert request.note.startswith("A content filter of the provider stopped the prompt or the answer: “The output was")
 
@@ -231,12 +231,12 @@ def test_a_judges_reply_that_the_provider_refuses_is_an_abstention(
     )
 
 
-def test_half_an_answer_is_asked_again_and_never_scored(
+def test_half_an_answer_is_requested_again_and_not_scored(
     lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer
 ) -> None:
     generation = start_run(lmr_mini, "half-1", tasks=["dpo/1"], endpoint={"base_url": provider.url_of("openrouter")})
     assert ask_next()
-    request, _ = settled(generation)
+    request, _ = request_and_state(generation)
     assert (request.taken, request.implementation.identical_to_reference) == (AnswerTaken.CODE, True)
     calls = list(ModelCall.objects.order_by("number").values_list("state", "status", "error"))
     assert calls == [
@@ -245,10 +245,10 @@ def test_half_an_answer_is_asked_again_and_never_scored(
     ]
 
 
-def test_an_answer_that_was_half_before_this_rule_is_asked_again(
+def test_half_an_answer_stored_as_answered_is_requested_again(
     lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer
 ) -> None:
-    """A call that an earlier version of the site took for answered is read by the rule of now."""
+    """Earlier versions of the site stored such a call as answered; the current rule applies to it."""
     generation = start_run(lmr_mini, "right", tasks=["dpo/1"])
     assert ask_next()
     half = {"choices": [{"message": {"content": "def half("}, "finish_reason": "error"}]}
@@ -265,7 +265,7 @@ def test_an_answer_that_was_half_before_this_rule_is_asked_again(
 
 
 @pytest.mark.parametrize("dialect", ["openrouter", "anthropic-proxy"])
-def test_a_judges_half_verdict_is_asked_again(
+def test_half_a_verdict_of_a_judge_is_requested_again(
     small_version: SuiteVersion, provider: ProviderServer, dialect: str
 ) -> None:
     provider.script("mine", Failure("half", "Upstream went away.", written='{"verdict": "CC"'), Answer(verdict("LI")))

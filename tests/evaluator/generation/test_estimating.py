@@ -1,4 +1,4 @@
-"""Estimates: what is counted for a prompt and for an agent, and what is said of the paper."""
+"""Estimates: the tokens of a prompt and of an agent, and papers that are missing or unreadable."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def endpoint() -> Endpoint:
-    """With room for 80 tokens only: no prompt fits."""
+    """Return an endpoint with room for only 80 tokens: no prompt fits."""
     made: Endpoint = EndpointFactory(context_tokens=1200, max_output_tokens=1000)
     return made
 
@@ -40,21 +40,21 @@ def row(endpoint: Endpoint, version: SuiteVersion, scaffold: str = Scaffold.NONE
     return found
 
 
-def test_an_agent_is_asked_where_a_prompt_is_too_long(lmr_mini: SuiteVersion, endpoint: Endpoint) -> None:
+def test_an_agent_is_estimated_even_if_a_prompt_is_too_long(lmr_mini: SuiteVersion, endpoint: Endpoint) -> None:
     by_prompt = row(endpoint, lmr_mini)
     assert (by_prompt.input_tokens, by_prompt.problem.split(" take ")[0]) == (0, "Instruction and code alone")
     revision = lmr_mini.revisions.get(task__slug="dpo/1")
     limits = agent_limits(EndpointSettings.of(endpoint), revision)
     task = agent_task(revision, inputs="full", environment="numpy")
     first = first_tokens(task, limits)
-    told = count(opening(task, limits).text) + count(f"{system_text()}{BASH.description}{BASH.parameters}")
-    assert first == told + 8 + 300
+    counted = count(opening(task, limits).text) + count(f"{system_text()}{BASH.description}{BASH.parameters}")
+    assert first == counted + 8 + 300
     expected = first * AGENT_STEPS + STEP_TOKENS * 105
     assert row(endpoint, lmr_mini, Scaffold.AGENT) == EstimateRow("dpo/1", expected, 600 * 15, by_prompt.dollars)
 
 
 @pytest.mark.parametrize("scaffold", [Scaffold.NONE, Scaffold.AGENT])
-def test_a_paper_that_is_not_here_is_said(lmr_mini: SuiteVersion, scaffold: str) -> None:
+def test_a_missing_paper_is_reported(lmr_mini: SuiteVersion, scaffold: str) -> None:
     endpoint = EndpointFactory(context_tokens=128_000, max_output_tokens=1000)
     found = row(endpoint, lmr_mini, scaffold)
     assert (found.without_paper, found.cuts) == (False, 0)
@@ -64,7 +64,7 @@ def test_a_paper_that_is_not_here_is_said(lmr_mini: SuiteVersion, scaffold: str)
 
 
 @pytest.mark.parametrize("scaffold", [Scaffold.NONE, Scaffold.AGENT])
-def test_a_paper_without_readable_text_is_said_with_the_reason(
+def test_a_paper_without_readable_text_is_reported_with_the_reason(
     lmr_mini: SuiteVersion, scaffold: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "paper.pdf"

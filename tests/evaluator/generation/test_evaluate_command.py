@@ -35,7 +35,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(server: ProviderServer, model: str, *more: str, task: str = "dpo/1") -> tuple[int, str, str]:
-    """Exit code, stdout and stderr."""
+    """Run the command; return its exit code, stdout and stderr."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.raises(SystemExit) as end:
         call_command(
@@ -51,13 +51,13 @@ def test_a_right_answer_passes_and_is_judged(
     lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox
 ) -> None:
     config = judge(provider, votes=1, votes_when_split=1)
-    # Somebody else's answer, which is not this command's to have judged.
+    # Another user's answer, which this command must not judge.
     theirs = SubmissionFactory(suite_version=lmr_mini, state=SubmissionState.SCORED)
     waits = ImplementationFactory(submission=theirs, revision=lmr_mini.revisions.get(task__slug="eda/1"))
     Judgement.objects.create(implementation=waits, config=config)
-    code, said, errors = run(provider, "right", "--json")
+    code, output, errors = run(provider, "right", "--json")
     assert Judgement.objects.get(implementation=waits).state == WorkState.QUEUED
-    found: dict[str, Any] = json.loads(said)
+    found: dict[str, Any] = json.loads(output)
     assert (code, errors) == (0, "")
     assert (found["state"], found["taken"], found["outcome"]) == ("scored", "code", "passed")
     assert found["answer"].startswith("def preference_objective(policy, reference, config):\n")
@@ -70,7 +70,7 @@ def test_a_right_answer_passes_and_is_judged(
 
 
 @pytest.mark.bubblewrap
-def test_what_is_printed_holds_what_else_the_answer_changes_and_acts_on_no_terminal(
+def test_the_output_lists_other_changes_and_has_no_control_characters(
     lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox
 ) -> None:
     helper = "def log_sigmoid(x):\n    return 0.0 * x\n"
@@ -80,9 +80,9 @@ def test_what_is_printed_holds_what_else_the_answer_changes_and_acts_on_no_termi
     assert found["answer"] == goal
     assert found["other_changes"].startswith("diff --git a/preferences/objective.py b/preferences/objective.py\n")
     assert "+def log_sigmoid(x):\n+    return 0.0 * x\n" in found["other_changes"]
-    code, said, _ = run(provider, "shadows")
-    lines, usage = said.splitlines(), ModelCall.objects.latest("pk")
-    assert (code, "\x1b" in said) == (0, False)
+    code, output, _ = run(provider, "shadows")
+    lines, usage = output.splitlines(), ModelCall.objects.latest("pk")
+    assert (code, "\x1b" in output) == (0, False)
     assert lines[0] == "answer:    code. Taken from the fenced block."
     for line in (
         "besides:   what else the answer changes",
@@ -101,9 +101,7 @@ def test_tasks_are_named_as_in_bundles(lmr_mini: SuiteVersion, provider: Provide
     assert AnswerRequest.objects.get().implementation.revision.task.slug == "dpo/1"
 
 
-def test_an_address_that_may_not_be_called_stops_it_before_anything_is_made(
-    lmr_mini: SuiteVersion, settings: Any
-) -> None:
+def test_a_forbidden_address_stops_the_command_before_anything_is_stored(lmr_mini: SuiteVersion, settings: Any) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, endpoint_networks=[])
     usual = {"suite": "lmr-mini", "task": "dpo/1", "provider": "openai", "model": "right"}
     before = AuditEvent.objects.count()
@@ -117,15 +115,15 @@ def test_an_address_that_may_not_be_called_stops_it_before_anything_is_made(
     assert not User.objects.filter(username=OPERATOR).exists()
 
 
-def test_what_a_person_must_mend_ends_it(lmr_mini: SuiteVersion, provider: ProviderServer) -> None:
-    code, said, errors = run(provider, "wrong-key")
-    assert (code, said) == (2, "")
+def test_an_error_that_a_person_must_fix_ends_the_command(lmr_mini: SuiteVersion, provider: ProviderServer) -> None:
+    code, output, errors = run(provider, "wrong-key")
+    assert (code, output) == (2, "")
     assert errors == "Stopped: The provider refused the key (HTTP 401). Enter it again, or use another one.\n"
     assert Submission.objects.get().state == SubmissionState.CANCELLED
     assert not Endpoint.objects.exists()
 
 
-def test_a_server_that_refuses_a_parameter_is_asked_with_the_other_one(
+def test_the_error_of_a_refused_parameter_names_the_option_that_replaces_it(
     lmr_mini: SuiteVersion, provider: ProviderServer
 ) -> None:
     azure = ("--base-url", provider.url_of("azure"))
@@ -136,12 +134,12 @@ def test_a_server_that_refuses_a_parameter_is_asked_with_the_other_one(
         "“Name of the output limit”. The provider’s words: “Unsupported parameter: 'max_tokens' is not supported with "
         "this model. Use 'max_completion_tokens' instead”. Here: --output-limit.\n"
     )
-    code, said, errors = run(provider, "prose", *azure, "--output-limit", "max_completion_tokens", "--json")
-    assert (code, errors, json.loads(said)["taken"]) == (0, "", "unparsable")
+    code, output, errors = run(provider, "prose", *azure, "--output-limit", "max_completion_tokens", "--json")
+    assert (code, errors, json.loads(output)["taken"]) == (0, "", "unparsable")
 
 
 @pytest.mark.bubblewrap
-def test_an_agent_whose_server_refuses_strict(
+def test_omit_strict_leaves_strict_out_of_an_agents_tool(
     lmr_mini: SuiteVersion, provider: ProviderServer, real_sandbox: Sandbox
 ) -> None:
     provider.script("mine", Answer("", (Call("bash", '{"command": "submit"}'),)))
@@ -171,7 +169,7 @@ def test_a_long_wait_is_printed_once(
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"suite": "lmr-maxi"}, "There is no suite 'lmr-maxi'. Known: lmr-bench, lmr-mini."),
         ({"task": "dpo/9"}, "lmr-mini v1 has no task 'dpo/9'. Tasks: dpo/1, "),
@@ -184,25 +182,25 @@ def test_a_long_wait_is_printed_once(
         ({"key_variable": "NOBODY_SET_THIS"}, "The environment variable NOBODY_SET_THIS is empty"),
     ],
 )
-def test_wrong_arguments_say_what_there_is(
-    lmr_mini: SuiteVersion, provider: ProviderServer, changed: dict[str, str], said: str
+def test_wrong_arguments_are_refused_with_the_reason(
+    lmr_mini: SuiteVersion, provider: ProviderServer, changed: dict[str, str], message: str
 ) -> None:
     usual = {"suite": "lmr-mini", "task": "dpo/1", "provider": "openai", "model": "right", "base_url": provider.url}
     arguments = {**usual, **changed}
     with pytest.raises(CommandError) as refused:
         call_command("evaluate", *(f"--{name.replace('_', '-')}={value}" for name, value in arguments.items()))
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert (Submission.objects.count(), Endpoint.objects.count()) == (0, 0)
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "said"),
+    ("option", "value", "message"),
     [
         ("--temperature", "nan", "nan is not from 0 to 2"),
         ("--max-output-tokens", "-5", "-5 is not from 1 to 10,000,000"),
     ],
 )
-def test_numbers_out_of_range_are_named(option: str, value: str, said: str) -> None:
+def test_numbers_out_of_range_are_named(option: str, value: str, message: str) -> None:
     usual = ["--suite", "lmr-mini", "--task", "dpo/1", "--provider", "openai", "--model", "right"]
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(CommandError, match=message):
         call_command("evaluate", *usual, f"{option}={value}")

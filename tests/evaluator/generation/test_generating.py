@@ -1,4 +1,4 @@
-"""A run on an endpoint: begun, paused, resumed, cancelled, and who may do that."""
+"""Starting, pausing, resuming and cancelling runs on an endpoint, and who may do it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def states(generation: Generation) -> tuple[str, str, list[str]]:
     return generation.state, submission.state, sorted(generation.requests.values_list("state", flat=True))
 
 
-def test_every_task_and_trial_is_there_and_the_chosen_ones_are_asked(
+def test_a_run_has_every_task_and_trial_and_requests_the_chosen_ones(
     small_version: SuiteVersion, start_run: StartRun
 ) -> None:
     generation = start_run(small_version, "right", trials=2, tasks=["alpha/2"], inputs=Inputs.PAPER_ONLY, notes="x")
@@ -54,8 +54,8 @@ def test_every_task_and_trial_is_there_and_the_chosen_ones_are_asked(
         Source.ENDPOINT, SubmissionState.GENERATING, 2, Inputs.PAPER_ONLY, "x",
     )  # fmt: skip
     assert submission.implementations.count() == 4
-    asked = generation.requests.values_list("implementation__revision__task__slug", "implementation__trial")
-    assert sorted(asked) == [("alpha/2", 1), ("alpha/2", 2)]
+    requested = generation.requests.values_list("implementation__revision__task__slug", "implementation__trial")
+    assert sorted(requested) == [("alpha/2", 1), ("alpha/2", 2)]
     assert (submission.system.name, submission.system.backbone, submission.system.scaffold) == (
         "right",
         "right",
@@ -65,13 +65,13 @@ def test_every_task_and_trial_is_there_and_the_chosen_ones_are_asked(
     assert "key" not in str(generation.settings)
 
 
-def test_another_persons_endpoint_is_not_asked(small_version: SuiteVersion, provider: ProviderServer) -> None:
+def test_another_users_endpoint_cannot_be_used(small_version: SuiteVersion, provider: ProviderServer) -> None:
     with pytest.raises(NotAllowedError):
         start(owner=UserFactory(), endpoint=endpoint(provider), order=RunOrder(version=small_version))
     assert not Submission.objects.exists()
 
 
-def test_the_quota_holds(small_version: SuiteVersion, provider: ProviderServer) -> None:
+def test_the_daily_quota_limits_runs(small_version: SuiteVersion, provider: ProviderServer) -> None:
     made = endpoint(provider, owner=UserFactory(daily_submissions=1))
     order = RunOrder(version=small_version)
     start(owner=made.owner, endpoint=made, order=order)
@@ -88,9 +88,7 @@ def test_unknown_tasks_and_licences_are_refused(small_version: SuiteVersion, pro
     assert not Submission.objects.exists()
 
 
-def test_standing_still_does_not_count_as_time(
-    small_version: SuiteVersion, start_run: StartRun, time_machine: Any
-) -> None:
+def test_paused_time_does_not_count(small_version: SuiteVersion, start_run: StartRun, time_machine: Any) -> None:
     time_machine.move_to(timezone.now(), tick=False)
     generation = start_run(small_version, "right", run_seconds=600)
     time_machine.shift(60)
@@ -135,7 +133,7 @@ def test_pause_and_resume_by_owner_or_staff_only(
     assert list(verbs) == [*([] if by_staff else [Verb.SUBMITTED]), Verb.PAUSED, Verb.RESUMED]
 
 
-def test_only_its_owner_raises_a_runs_limits_and_not_when_the_submission_went_on(
+def test_only_the_owner_may_raise_limits_and_only_while_the_submission_is_generating(
     small_version: SuiteVersion, start_run: StartRun
 ) -> None:
     generation = start_run(small_version, "right", run_tokens=10)
@@ -149,7 +147,9 @@ def test_only_its_owner_raises_a_runs_limits_and_not_when_the_submission_went_on
     assert (generation.state, generation.run_tokens) == (GenerationState.PAUSED, 10)
 
 
-def test_cancelling_drops_questions_and_key(small_version: SuiteVersion, start_run: StartRun) -> None:
+def test_cancelling_a_run_cancels_its_open_requests_and_deletes_the_key(
+    small_version: SuiteVersion, start_run: StartRun
+) -> None:
     generation = start_run(small_version, "right")
     assert generation.endpoint is not None
     owner = generation.submission.owner
@@ -162,7 +162,7 @@ def test_cancelling_drops_questions_and_key(small_version: SuiteVersion, start_r
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_the_key_goes_when_the_run_ends_unless_it_is_kept(
+def test_the_key_is_deleted_when_the_run_ends_unless_it_is_kept(
     small_version: SuiteVersion, start_run: StartRun, keep: bool
 ) -> None:
     generation = start_run(small_version, "right", endpoint={"keep_key": keep})
@@ -175,7 +175,7 @@ def test_the_key_goes_when_the_run_ends_unless_it_is_kept(
     assert generation.endpoint.has_key is keep
 
 
-def test_a_held_question_holds_the_run_only_when_nothing_else_is_open(
+def test_a_held_request_holds_the_run_only_when_no_other_request_is_open(
     small_version: SuiteVersion, start_run: StartRun, settings: Any
 ) -> None:
     settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
@@ -189,13 +189,15 @@ def test_a_held_question_holds_the_run_only_when_nothing_else_is_open(
     finish_generation(generation.pk)
     assert states(generation)[:2] == (GenerationState.HELD, SubmissionState.HELD)
     assert generation.reason == "the provider failed"
-    # A maintainer's retry goes on with asking as well: tested now, what was not asked would count as not attempted.
+    # A maintainer's retry also resumes generation; if tested now, the missing answer would count as not attempted.
     generation.submission.refresh_from_db()
     assert retry_held(submission=generation.submission, actor=UserFactory(is_staff=True)) == 1
     assert states(generation) == (GenerationState.RUNNING, SubmissionState.GENERATING, ["done", "queued"])
 
 
-def test_what_is_still_being_asked_is_not_tested(small_version: SuiteVersion, start_run: StartRun) -> None:
+def test_a_submission_is_not_tested_while_its_run_is_generating(
+    small_version: SuiteVersion, start_run: StartRun
+) -> None:
     generation = start_run(small_version, "right")
     Submission.objects.filter(pk=generation.submission_id).update(state=SubmissionState.QUEUED)
     assert plan(generation.submission_id) == []

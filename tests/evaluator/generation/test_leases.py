@@ -1,4 +1,4 @@
-"""Holding work by token and lease, and how many requests an endpoint gets at once, whatever they are for."""
+"""Claiming work by token and lease, and the limit on an endpoint's concurrent requests, whatever their purpose."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def test_work_is_claimed_once() -> None:
         lambda pk, token: leases.record_error(AnswerRequest, pk, token, reason="x", hold=True),
         lambda pk, token: leases.finish(AnswerRequest, pk, token, note="late"),
     ],
-    ids=["extend", "release", "fault", "finish"],
+    ids=["extend", "release", "error", "finish"],
 )
-def test_who_lost_the_token_changes_nothing(act: Callable[[int, uuid.UUID], object]) -> None:
+def test_a_claim_that_lost_its_token_changes_nothing(act: Callable[[int, uuid.UUID], object]) -> None:
     request = one_request()
     lost = claimed(request)
     AnswerRequest.objects.filter(pk=request.pk).update(token=uuid.uuid4())
@@ -73,7 +73,7 @@ def test_who_lost_the_token_changes_nothing(act: Callable[[int, uuid.UUID], obje
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_faults_and_deaths_make_it_wait_longer_and_hold_it_the_third_time(settings: Any, killed: bool) -> None:
+def test_errors_and_lost_leases_lengthen_the_wait_and_the_third_holds_the_work(settings: Any, killed: bool) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, infra_retry_seconds=20)
     request = one_request()
     reason = leases.LEASE_LOST if killed else "the provider failed"
@@ -91,7 +91,7 @@ def test_faults_and_deaths_make_it_wait_longer_and_hold_it_the_third_time(settin
         assert wait is None if held else 20 * count - 5 < wait <= 20 * count
 
 
-def test_what_waits_for_later_is_not_due() -> None:
+def test_work_is_not_due_before_its_time() -> None:
     request = one_request()
     assert list(leases.due(AnswerRequest.objects.all())) == [request]
     token = claimed(request)
@@ -102,7 +102,7 @@ def test_what_waits_for_later_is_not_due() -> None:
     assert state(request) == (WorkState.QUEUED, True, 0, "busy")
 
 
-def test_only_a_lease_that_ran_out_is_taken_away() -> None:
+def test_only_work_whose_lease_ran_out_is_queued_again() -> None:
     fresh, late = asked(UserFactory(), WorkState.QUEUED, WorkState.QUEUED).requests.order_by("pk")
     claimed(fresh)
     claimed(late)
@@ -127,7 +127,7 @@ def test_a_heartbeat_renews_and_notices_the_loss(settings: Any) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_who_claim_at_once_one_wins() -> None:
+def test_one_of_many_simultaneous_claims_succeeds() -> None:
     request = one_request()
 
     def take(_: int) -> bool:
@@ -146,7 +146,7 @@ DEAD = str(replace(Owner.current(), started=1))
 
 @pytest.fixture
 def endpoint() -> Endpoint:
-    """Lends its key to a judge, who has one judgement to make, and to a run with one question."""
+    """Return an endpoint that a judge with one judgement and a run with one request use."""
     generation = asked(UserFactory(), WorkState.QUEUED)
     endpoint = generation.endpoint
     assert endpoint is not None
@@ -157,14 +157,14 @@ def endpoint() -> Endpoint:
 
 
 def call(endpoint: Endpoint, *, sender: str) -> None:
-    """A request on its way, for work that nobody holds any more."""
+    """Store a request under way, for work that is no longer claimed."""
     ModelCall.objects.create(
         purpose=CallPurpose.JUDGE, key=uuid4().hex, token=uuid4(), sender=sender, endpoint=endpoint, request={}
     )
 
 
 @pytest.mark.parametrize(("first", "second"), [(AnswerRequest, Judgement), (Judgement, AnswerRequest)])
-def test_generations_and_judgements_share_an_endpoints_places(
+def test_generations_and_judgements_share_an_endpoints_limit(
     endpoint: Endpoint, first: type[AnswerRequest | Judgement], second: type[AnswerRequest | Judgement]
 ) -> None:
     token = claim_within_limit(first, first.objects.get().pk, endpoint_id=endpoint.pk)
@@ -175,7 +175,7 @@ def test_generations_and_judgements_share_an_endpoints_places(
     assert claim_within_limit(second, waiting, endpoint_id=endpoint.pk) is not None
 
 
-def test_a_call_on_its_way_for_work_that_was_let_go_keeps_its_place(endpoint: Endpoint) -> None:
+def test_a_call_under_way_counts_after_its_work_was_released(endpoint: Endpoint) -> None:
     request = AnswerRequest.objects.get().pk
     call(endpoint, sender=HERE)
     assert claim_within_limit(AnswerRequest, request, endpoint_id=endpoint.pk) is None
@@ -183,7 +183,7 @@ def test_a_call_on_its_way_for_work_that_was_let_go_keeps_its_place(endpoint: En
     assert claim_within_limit(AnswerRequest, request, endpoint_id=endpoint.pk) is not None
 
 
-def test_a_call_whose_sender_is_dead_or_whose_time_is_over_keeps_none(endpoint: Endpoint) -> None:
+def test_a_call_of_a_dead_sender_or_past_its_time_does_not_count(endpoint: Endpoint) -> None:
     call(endpoint, sender=DEAD)
     assert requests_under_way(endpoint) == 0
     call(endpoint, sender=HERE)
@@ -192,7 +192,7 @@ def test_a_call_whose_sender_is_dead_or_whose_time_is_over_keeps_none(endpoint: 
     assert requests_under_way(endpoint) == 0
 
 
-def test_a_call_for_work_that_is_held_counts_once(endpoint: Endpoint) -> None:
+def test_a_call_for_claimed_work_counts_once(endpoint: Endpoint) -> None:
     token = claim_within_limit(Judgement, Judgement.objects.get().pk, endpoint_id=endpoint.pk)
     call(endpoint, sender=HERE)
     ModelCall.objects.update(token=token)

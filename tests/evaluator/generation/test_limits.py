@@ -1,4 +1,4 @@
-"""Limits of runs, also where nothing is asked: the sweep pauses a run whose questions wait beyond its time."""
+"""Limits of runs: they also apply while no request is sent, since the sweep pauses runs whose time is up."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.django_db
 QUEUED, RUNNING, DONE = WorkState.QUEUED, WorkState.RUNNING, WorkState.DONE
 
 
-def waits_for_its_provider(*states: str, **facts: Any) -> Generation:
-    """A run whose provider asked to wait for five hours."""
+def waiting_run(*states: str, **facts: Any) -> Generation:
+    """Return a run whose provider requested a wait of five hours."""
     run = asked(UserFactory(), *states, **facts)
     later = timezone.now() + timedelta(hours=5)
     AnswerRequest.objects.filter(state=QUEUED).update(not_before=later)
@@ -32,17 +32,17 @@ def waits_for_its_provider(*states: str, **facts: Any) -> Generation:
     return run
 
 
-def noted(run: Generation) -> list[tuple[str, str]]:
+def events_of(run: Generation) -> list[tuple[str, str]]:
     return list(history(run.submission).values_list("verb", "reason"))
 
 
 def test_the_sweep_pauses_a_waiting_run_whose_time_is_up(redis_url: str, time_machine: Any) -> None:
     time_machine.move_to(timezone.now(), tick=False)
-    run = waits_for_its_provider(QUEUED, QUEUED, run_seconds=3600)
+    run = waiting_run(QUEUED, QUEUED, run_seconds=3600)
     time_machine.shift(3599)
     reconcile()
     run.refresh_from_db()
-    assert (run.state, noted(run)) == (GenerationState.RUNNING, [])
+    assert (run.state, events_of(run)) == (GenerationState.RUNNING, [])
     time_machine.shift(1)
     reconcile()
     reconcile()
@@ -51,12 +51,12 @@ def test_the_sweep_pauses_a_waiting_run_whose_time_is_up(redis_url: str, time_ma
     assert (run.state, run.reason) == (
         GenerationState.PAUSED, f"{limit} Raise that limit and resume the run; stored answers are kept.",
     )  # fmt: skip
-    assert noted(run) == [("paused", limit)]
+    assert events_of(run) == [("paused", limit)]
     assert list(Notice.objects.values_list("kind", "recipient")) == [("paused", run.submission.owner_id)]
 
 
 @pytest.mark.parametrize("states", [(RUNNING,), (DONE,)])
-def test_the_sweep_lets_the_last_answers_come(redis_url: str, states: tuple[str, ...]) -> None:
+def test_the_sweep_does_not_pause_a_run_without_queued_requests(redis_url: str, states: tuple[str, ...]) -> None:
     run = asked(UserFactory(), *states, run_seconds=0)
     reconcile()
     run.refresh_from_db()
@@ -64,7 +64,7 @@ def test_the_sweep_lets_the_last_answers_come(redis_url: str, states: tuple[str,
 
 
 @pytest.mark.parametrize(
-    ("limit", "usage", "said"),
+    ("limit", "usage", "limit_text"),
     [
         ({"run_tokens": 20_000}, {"input_tokens": 19_999, "output_tokens": 1}, "20,000 tokens"),
         ({"run_dollars": Decimal("2.50")}, {"dollars": Decimal("2.5")}, "US $ 2.5"),
@@ -76,17 +76,17 @@ def test_the_sweep_lets_the_last_answers_come(redis_url: str, states: tuple[str,
         ),
     ],
 )
-def test_the_limit_is_named_to_its_owner_and_in_the_history(
-    limit: dict[str, Any], usage: dict[str, Any], said: str
+def test_the_public_note_names_the_limit_that_was_reached(
+    limit: dict[str, Any], usage: dict[str, Any], limit_text: str
 ) -> None:
     run = asked(UserFactory(), DONE, QUEUED, **limit)
     called(run.requests.order_by("pk")[0], **usage)
     with pytest.raises(LimitReachedError) as raised:
         require_within_limits(run)
-    assert raised.value.noted == f"The run reached its limit of {said}."
+    assert raised.value.noted == f"The run reached its limit of {limit_text}."
 
 
-def test_below_its_limits_a_run_goes_on() -> None:
+def test_a_run_below_its_limits_continues() -> None:
     run = asked(UserFactory(), DONE, QUEUED, run_tokens=1501, run_dollars=Decimal("0.0049"))
     called(run.requests.order_by("pk")[0])
     require_within_limits(run)

@@ -1,4 +1,4 @@
-"""Providers that report no token usage: what is unknown is said to be, and limits act on an estimate."""
+"""Providers that report no token usage: unknown numbers are reported as unknown, and limits use an estimate."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ PRICES: dict[str, Any] = {"price_input": 1, "price_output": 2}
         ((None, None), (None, None), None),
     ],
 )
-def test_a_price_of_0_is_known_and_no_price_is_not(tokens: Any, prices: Any, cost: Decimal | None) -> None:
+def test_a_price_of_0_is_known_and_a_missing_price_is_not(tokens: Any, prices: Any, cost: Decimal | None) -> None:
     assert cost_of(*tokens, *prices) == cost
 
 
-def ran(start_run: StartRun, version: SuiteVersion, model: str, **order: Any) -> Generation:
+def run_once(start_run: StartRun, version: SuiteVersion, model: str, **order: Any) -> Generation:
     generation = start_run(version, model, tasks=["dpo/1"], endpoint=PRICES, **order)
     assert ask_next()
     generation.refresh_from_db()
@@ -58,7 +58,7 @@ def ran(start_run: StartRun, version: SuiteVersion, model: str, **order: Any) ->
 def test_an_answer_without_usage_has_no_tokens_and_no_cost(
     lmr_mini: SuiteVersion, start_run: StartRun, real_sandbox: object, scaffold: str
 ) -> None:
-    generation = ran(
+    generation = run_once(
         start_run, lmr_mini, "uncounted-agent-solves" if scaffold == Scaffold.AGENT else "uncounted", scaffold=scaffold
     )
     answer = generation.requests.get().implementation
@@ -73,7 +73,7 @@ def test_an_answer_without_usage_has_no_tokens_and_no_cost(
 
 
 def test_one_reply_without_usage_makes_the_total_unknown(lmr_mini: SuiteVersion, start_run: StartRun) -> None:
-    generation = ran(start_run, lmr_mini, "right")
+    generation = run_once(start_run, lmr_mini, "right")
     known = progress(generation).used
     assert (known.estimated, known.limited_tokens, known.limited_dollars) == (False, known.tokens, known.dollars)
     assert generation.requests.get().implementation.tokens == known.tokens
@@ -91,10 +91,10 @@ def test_one_reply_without_usage_makes_the_total_unknown(lmr_mini: SuiteVersion,
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("is_reported", [True, False])
-def test_a_half_answer_that_ends_with_an_error_is_paid_for(
+def test_half_an_answer_that_ends_with_an_error_has_a_cost(
     lmr_mini: SuiteVersion, start_run: StartRun, is_reported: bool
 ) -> None:
-    generation = ran(start_run, lmr_mini, "half-1" if is_reported else "uncounted-half-1")
+    generation = run_once(start_run, lmr_mini, "half-1" if is_reported else "uncounted-half-1")
     failed: Any
     failed, right = ModelCall.objects.order_by("pk")
     assert (failed.state, right.state) == (CallState.FAILED, CallState.ANSWERED)
@@ -120,7 +120,7 @@ def sum_of(call: ModelCall) -> int:
 
 
 @pytest.mark.parametrize("limit", [{"run_tokens": 10}, {"run_dollars": Decimal("0.0001")}])
-def test_a_limit_acts_on_the_estimate_and_says_so(
+def test_a_limit_uses_the_estimate_and_its_reason_mentions_it(
     lmr_mini: SuiteVersion, start_run: StartRun, provider: ProviderServer, limit: dict[str, Any]
 ) -> None:
     generation = start_run(lmr_mini, "uncounted", endpoint=PRICES, tasks=["dpo/1", "rope/1"], **limit)
@@ -138,7 +138,7 @@ def test_a_price_of_0_costs_nothing_though_no_usage_is_reported(lmr_mini: SuiteV
     assert (answer.tokens, answer.usage["cost_usd"]) == (None, 0.0)
 
 
-def test_the_budget_of_judges_acts_on_the_estimate(provider: ProviderServer, small_version: SuiteVersion) -> None:
+def test_the_budget_of_judges_uses_the_estimate(provider: ProviderServer, small_version: SuiteVersion) -> None:
     full = judge_budget.today()
     (row,) = judged(small_version, judge(provider, "uncounted-judge-honest", **PRICES), WRONG)
     assert (row.label, row.dollars) == ("LI", None)
@@ -149,14 +149,14 @@ def test_the_budget_of_judges_acts_on_the_estimate(provider: ProviderServer, sma
 
 
 @pytest.mark.parametrize(
-    ("model", "reports", "said"),
+    ("model", "reports", "text"),
     [("right", True, " tokens in, "), ("uncounted", False, "(the provider reports no token usage).")],
 )
-def test_the_test_of_an_endpoint_notes_whether_usage_is_reported(
-    provider: ProviderServer, model: str, reports: bool, said: str
+def test_the_test_of_an_endpoint_stores_whether_usage_is_reported(
+    provider: ProviderServer, model: str, reports: bool, text: str
 ) -> None:
     tested = endpoint(provider, model, check_state="waiting")
     check(tested.pk)
     tested.refresh_from_db()
     assert (tested.check_state, tested.reports_usage) == ("ok", reports)
-    assert said in tested.check_message
+    assert text in tested.check_message
