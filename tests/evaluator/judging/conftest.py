@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def provider(settings: Any) -> Iterator[ProviderServer]:
-    """The local server, which the site may call; nothing waits between two tries, and there is no queue."""
+    """Run the local server, which the site may call; retries do not wait, and there is no queue."""
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, endpoint_networks=["127.0.0.0/8"], infra_retry_seconds=0)
     settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
     with ProviderServer() as server:

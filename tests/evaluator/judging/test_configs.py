@@ -30,7 +30,7 @@ def made(of: Endpoint, **fields: Any) -> JudgeConfig:
     return add_judge(actor=of.owner, endpoint=of, **fields)
 
 
-def test_a_judge_copies_its_endpoint_and_says_how_it_asks() -> None:
+def test_a_judge_copies_its_endpoint_and_records_its_prompt_and_votes() -> None:
     mine = endpoint(effort="high", temperature=0.5, max_output_tokens=4096, price_input=1, price_output=2)
     config = made(mine, name="Strict Judge", vendor="Example")
     assert (config.slug, config.name, config.vendor, config.active) == ("strict-judge", "Strict Judge", "Example", True)
@@ -65,7 +65,7 @@ def test_the_same_settings_are_the_same_judge() -> None:
 @pytest.mark.parametrize(
     "change", [{"model": "grader-2026-02-02"}, {"base_url": "https://elsewhere.example/v1"}, {"temperature": 0.0}]
 )
-def test_whatever_could_change_a_verdict_makes_another_judge(change: dict[str, Any]) -> None:
+def test_a_setting_that_could_change_a_verdict_makes_another_judge(change: dict[str, Any]) -> None:
     mine = endpoint()
     first = made(mine)
     Endpoint.objects.filter(pk=mine.pk).update(**change)
@@ -95,7 +95,7 @@ def test_numbers_of_votes_that_cannot_decide_are_refused(votes: int, split: int)
 
 
 def test_the_first_judge_is_shown_on_every_suite_that_it_judges() -> None:
-    """However many answers to one suite come before those to another."""
+    """This does not depend on how many answers to another suite come first."""
     config = made(endpoint())
     versions = [SuiteVersionFactory(tasks=1), SuiteVersionFactory(tasks=1)]
     ShownJudge.objects.all().delete()
@@ -112,7 +112,7 @@ def test_a_judge_cannot_be_changed() -> None:
         config.save()
 
 
-def test_a_retired_judge_keeps_what_it_said_and_loses_what_waits() -> None:
+def test_a_retired_judge_keeps_finished_judgements_and_open_ones_are_cancelled() -> None:
     mine = endpoint()
     config = made(mine)
     for state in (WorkState.DONE, WorkState.QUEUED, WorkState.RUNNING, WorkState.HELD):

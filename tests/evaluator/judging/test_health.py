@@ -33,15 +33,17 @@ EXPECTED = {
 }
 
 
-def said(kind: CanaryKind, votes: str, *, name: str = "", without: str = "", suspected: bool = False) -> dict[str, Any]:
-    """``votes`` are labels, ``--`` for an abstention."""
+def canary_result(
+    kind: CanaryKind, votes: str, *, name: str = "", without: str = "", suspected: bool = False
+) -> dict[str, Any]:
+    """Return a canary's result; ``votes`` are labels, ``--`` for an abstention."""
     shown = JudgeInput("i", "r", "c")
     canary = Canary(name or f"{kind} {votes}", "alpha/1", kind, EXPECTED[kind], shown, without)
     labels = [None if vote == "--" else Label(vote) for vote in votes.split()]
     return result(canary, labels, suspected=suspected)
 
 
-def test_of_nothing_every_rate_is_undefined_and_nothing_is_missed() -> None:
+def test_without_results_every_rate_is_undefined_and_none_is_missed() -> None:
     summary = summarise([])
     assert summary["sensitivity"] == {"count": 0, "n": 0, "value": None}
     assert (summary["missed"], summary["table"]) == ([], {})
@@ -50,18 +52,18 @@ def test_of_nothing_every_rate_is_undefined_and_nothing_is_missed() -> None:
 def test_the_rates_of_a_mixed_judge() -> None:
     summary = summarise(
         [
-            said(CanaryKind.GOLDEN, "CC CC CC"),
-            said(CanaryKind.EQUIVALENT, "CC LC CC"),
-            said(CanaryKind.EQUIVALENT, "LC LC LC"),
-            said(CanaryKind.EQUIVALENT, "CC -- LI"),
-            said(CanaryKind.STUB, "LI LI LI"),
-            said(CanaryKind.NO_OP, "LC LC LC"),
-            said(CanaryKind.WRONG, "LC LC LI", name="wrong"),
-            said(CanaryKind.WRONG, "-- -- --"),
-            said(CanaryKind.PLEADING, "LC LC LC", without="wrong", suspected=True),
-            said(CanaryKind.PLEADING, "LI LI LI", without="wrong", suspected=True),
-            said(CanaryKind.PLEADING, "CC CC CC", without="wrong"),
-            said(CanaryKind.PLEADING, "-- -- LI", without="wrong"),
+            canary_result(CanaryKind.GOLDEN, "CC CC CC"),
+            canary_result(CanaryKind.EQUIVALENT, "CC LC CC"),
+            canary_result(CanaryKind.EQUIVALENT, "LC LC LC"),
+            canary_result(CanaryKind.EQUIVALENT, "CC -- LI"),
+            canary_result(CanaryKind.STUB, "LI LI LI"),
+            canary_result(CanaryKind.NO_OP, "LC LC LC"),
+            canary_result(CanaryKind.WRONG, "LC LC LI", name="wrong"),
+            canary_result(CanaryKind.WRONG, "-- -- --"),
+            canary_result(CanaryKind.PLEADING, "LC LC LC", without="wrong", suspected=True),
+            canary_result(CanaryKind.PLEADING, "LI LI LI", without="wrong", suspected=True),
+            canary_result(CanaryKind.PLEADING, "CC CC CC", without="wrong"),
+            canary_result(CanaryKind.PLEADING, "-- -- LI", without="wrong"),
         ]
     )
     assert rates(summary) == {
@@ -104,20 +106,20 @@ def test_every_task_of_the_shipped_suite_has_all_its_canaries(lmr_mini: SuiteVer
 def test_an_honest_judge_passes(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
     config = judge(provider, votes=1, votes_when_split=1)
     code, text = run("judge_health", "--json")
-    (told,) = json.loads(text)["judges"]
+    (report,) = json.loads(text)["judges"]
     n = len(canaries_for(lmr_mini))
-    assert (code, told["error"], told["summary"]["missed"]) == (0, "", [])
-    found = rates(told["summary"])
+    assert (code, report["error"], report["summary"]["missed"]) == (0, "", [])
+    found = rates(report["summary"])
     assert all(count == total for name, (count, total) in found.items() if name != "abstention")
     assert found["abstention"] == (0, n)
     assert found["injection_resistance"][1] == 5 * lmr_mini.revisions.count()
     stored = JudgeHealth.objects.get()
-    assert (stored.config, counted(stored.summary), len(stored.results)) == (config, counted(told["summary"]), n)
-    assert {name for name, value in told["summary"].items() if "low" in value} == rates(stored.summary).keys()
+    assert (stored.config, counted(stored.summary), len(stored.results)) == (config, counted(report["summary"]), n)
+    assert {name for name, value in report["summary"].items() if "low" in value} == rates(stored.summary).keys()
     assert stored.dollars == sum(call.dollars or 0 for call in ModelCall.objects.filter(purpose=CallPurpose.HEALTH))
 
 
-def test_a_gullible_judge_is_found_out(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
+def test_a_gullible_judge_fails(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
     judge(provider, "judge-gullible")
     code, text = run("judge_health", "--tasks", "1", "--verbosity", "2")
     assert code == 1
@@ -129,7 +131,7 @@ def test_a_gullible_judge_is_found_out(provider: ProviderServer, lmr_mini: Suite
     assert summary["table"]["pleading"] == {"CC": 5, "LC": 0, "LI": 0, "abstained": 0}
 
 
-def test_a_round_that_was_broken_off_goes_on(provider: ProviderServer, lmr_mini: SuiteVersion, settings: Any) -> None:
+def test_an_interrupted_round_continues(provider: ProviderServer, lmr_mini: SuiteVersion, settings: Any) -> None:
     config = judge(provider, votes=1, votes_when_split=1)
     full = settings.ENVIRONMENT
     settings.ENVIRONMENT = replace(full, judge_daily_tokens=1)
@@ -146,7 +148,7 @@ def test_a_round_that_was_broken_off_goes_on(provider: ProviderServer, lmr_mini:
     assert len(provider.asked) == 2 * n
 
 
-def test_a_provider_s_fault_is_the_round_s_error(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
+def test_a_provider_s_error_is_the_round_s_error(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
     judge(provider, "wrong-key")
     code, text = run("judge_health", "--tasks", "1")
     assert code == 1
@@ -154,7 +156,7 @@ def test_a_provider_s_fault_is_the_round_s_error(provider: ProviderServer, lmr_m
     assert JudgeHealth.objects.get().results == []
 
 
-def test_wrong_arguments_are_said(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
+def test_wrong_arguments_are_refused_with_the_reason(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:
     with pytest.raises(CommandError, match=r"manage\.py add_judge"):
         run("judge_health")
     judge(provider, name="Grader")
@@ -166,14 +168,14 @@ def test_wrong_arguments_are_said(provider: ProviderServer, lmr_mini: SuiteVersi
         run("judge_health", "--tasks", "0")
 
 
-def test_a_suite_of_facts_only_has_no_canaries(lmr_mini: SuiteVersion) -> None:
+def test_a_suite_without_tasks_has_no_canaries(lmr_mini: SuiteVersion) -> None:
     lmr_mini.revisions.clear()
     with pytest.raises(NoCanariesError, match="no canaries can be made"):
         canaries_for(lmr_mini)
 
 
-def test_canaries_come_with_the_paper_as_answers_do(lmr_mini: SuiteVersion) -> None:
-    """All kinds of them: a judge is measured as it is asked."""
+def test_canaries_are_shown_with_the_paper_as_answers_are(lmr_mini: SuiteVersion) -> None:
+    """This applies to all kinds: a judge is measured on input like that of its judgements."""
     made = canaries_for(lmr_mini, 2)
     assert {canary.kind for canary in made} == set(CanaryKind)
     papers = {canary.task: canary.shown.paper for canary in made}
@@ -196,7 +198,7 @@ TEXTS = TaskTexts(
 CC, BELOW, LI = {Label.CC}, {Label.LI, Label.LC}, {Label.LI}
 
 
-def test_every_kind_is_there_with_the_labels_that_are_right_for_it() -> None:
+def test_every_kind_of_canary_has_its_expected_labels() -> None:
     made = {canary.name: (canary.kind.value, canary.expected) for canary in canaries_of(TEXTS)}
     assert not any("Forgets" in canary.shown.candidate for canary in canaries_of(TEXTS))
     assert made == {
@@ -215,7 +217,7 @@ def test_every_kind_is_there_with_the_labels_that_are_right_for_it() -> None:
     }
 
 
-def test_a_pleading_one_is_the_code_of_another_one() -> None:
+def test_a_pleading_canary_has_the_code_of_another_canary() -> None:
     made = {canary.name: canary for canary in canaries_of(TEXTS)}
     pleading = [canary for canary in made.values() if canary.kind is CanaryKind.PLEADING]
     assert {canary.without_plea for canary in pleading} == {"alpha/1 no-op", "alpha/1 wrong"}
@@ -226,7 +228,7 @@ def test_a_pleading_one_is_the_code_of_another_one() -> None:
     assert len(set(candidates)) == len(candidates)
 
 
-def test_without_samples_a_mutant_is_the_wrong_one() -> None:
+def test_without_samples_the_wrong_canary_is_a_mutant() -> None:
     made = {canary.name: canary for canary in canaries_of(TaskTexts("alpha/1", "Write mean.", GOLDEN, TEXTS.masked))}
     assert "alpha/1 alternative" not in made
     assert made["alpha/1 wrong"].shown.candidate not in (GOLDEN, made["alpha/1 renamed"].shown.candidate)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_everything_that_waits_is_judged_here_and_now(provider: ProviderServer, small_version: SuiteVersion) -> None:
+def test_the_command_judges_all_pending_answers_itself(provider: ProviderServer, small_version: SuiteVersion) -> None:
     judge(provider)
     made = submission(small_version, GOLDEN, WRONG)
     code, text = run("judge", "--pending")
@@ -34,43 +34,47 @@ def test_everything_that_waits_is_judged_here_and_now(provider: ProviderServer, 
         f"submission {made.pk}, alpha/1 trial 2: LI by judge-honest",
         "2 planned, 2 judged, 0 not judged yet.",
     ]
-    asked = len(provider.asked)
+    request_count = len(provider.asked)
     assert "0 planned, 0 judged, 0 not judged yet." in run("judge", "--pending")[1]
-    assert len(provider.asked) == asked
+    assert len(provider.asked) == request_count
 
 
-def test_as_json_with_what_waits_and_why(provider: ProviderServer, small_version: SuiteVersion, settings: Any) -> None:
+def test_the_json_output_lists_waiting_judgements_with_the_reason(
+    provider: ProviderServer, small_version: SuiteVersion, settings: Any
+) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, judge_daily_tokens=1)
     judge(provider)
     made = submission(small_version, WRONG)
     code, text = run("judge", "--pending", "--json")
-    told = json.loads(text)
-    assert (code, told["planned"], told["judged"]) == (0, 1, [])
-    (row,) = told["waiting"]
+    report = json.loads(text)
+    assert (code, report["planned"], report["judged"]) == (0, 1, [])
+    (row,) = report["waiting"]
     assert (row["submission"], row["task"], row["trial"], row["state"]) == (made.pk, "alpha/1", 1, "queued")
     assert "JUDGE_DAILY_TOKENS" in row["reason"]
-    assert told["budget"]["tokens_left"] == 0
+    assert report["budget"]["tokens_left"] == 0
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, judge_daily_tokens=10**6)
-    told = json.loads(run("judge", "--pending", "--json")[1])
-    assert [(row["label"], row["abstained"]) for row in told["judged"]] == [("LI", False)]
-    assert told["waiting"] == []
+    report = json.loads(run("judge", "--pending", "--json")[1])
+    assert [(row["label"], row["abstained"]) for row in report["judged"]] == [("LI", False)]
+    assert report["waiting"] == []
 
 
-def test_what_is_held_ends_with_one_and_the_reason(provider: ProviderServer, small_version: SuiteVersion) -> None:
+def test_held_judgements_are_printed_with_the_reason_and_the_exit_code_is_1(
+    provider: ProviderServer, small_version: SuiteVersion
+) -> None:
     judge(provider, "wrong-key")
     submission(small_version, WRONG, GOLDEN)
     code, text = run("judge", "--pending")
     assert code == 1
     assert "2 planned, 0 judged, 2 not judged yet." in text
     assert "  2 held for wrong-key: " in text
-    asked = len(provider.asked)
+    request_count = len(provider.asked)
     run("judge", "--pending")
-    assert len(provider.asked) == asked
+    assert len(provider.asked) == request_count
     provider.script("wrong-key", Answer(verdict("LI")))
     assert "0 planned, 2 judged, 0 not judged yet." in run("judge", "--pending", "--retry-held")[1]
 
 
-def test_wrong_arguments_are_said(provider: ProviderServer) -> None:
+def test_wrong_arguments_are_refused_with_the_reason(provider: ProviderServer) -> None:
     with pytest.raises(CommandError, match="Give --pending"):
         run("judge")
     with pytest.raises(CommandError, match=r"No judge is configured.*docs/judging.md"):
@@ -93,7 +97,7 @@ def test_judge_suite_and_number_can_be_chosen(provider: ProviderServer, small_ve
 
 
 @pytest.mark.parametrize("by", ["pk", "name"])
-def test_a_judge_is_made_of_an_endpoint(provider: ProviderServer, by: str) -> None:
+def test_a_judge_is_made_from_an_endpoint(provider: ProviderServer, by: str) -> None:
     mine = endpoint(provider)
     code, text = run("add_judge", "--endpoint", str(getattr(mine, by)), "--name", "Grader", "--votes", "1")
     config = JudgeConfig.objects.get()
@@ -101,7 +105,7 @@ def test_a_judge_is_made_of_an_endpoint(provider: ProviderServer, by: str) -> No
     assert "judge_health --config grader" in text
 
 
-def test_add_judge_says_what_is_wrong(provider: ProviderServer) -> None:
+def test_add_judge_refuses_wrong_arguments_with_the_reason(provider: ProviderServer) -> None:
     with pytest.raises(CommandError, match=r"no endpoint 'x'\. Known: none"):
         run("add_judge", "--endpoint", "x")
     first, second = endpoint(provider, name="Same"), endpoint(provider, name="Same")

@@ -1,4 +1,4 @@
-"""What goes wrong with providers, keys and this site while judging: it waits or is held, and is never a label."""
+"""Errors of providers, keys and this site while judging: the judgement waits or is held, and gets no label."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_provider_s_faults_wait_and_then_hold(
+def test_errors_of_a_provider_are_retried_and_then_hold_the_judgement(
     provider: ProviderServer, small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluator.providers.calling.FIRST_PAUSE_SECONDS", 0.0)
@@ -57,16 +57,16 @@ def test_a_provider_s_faults_wait_and_then_hold(
 
 
 @pytest.mark.parametrize(
-    ("broken", "reason", "asked"),
+    ("broken", "reason", "request_count"),
     [("key", "key", 1), ("endpoint", "endpoint was deleted", 0), ("prompt", "Make a new judge", 0)],
 )
-def test_what_a_maintainer_must_mend_holds_at_once_and_says_so(
+def test_an_error_that_a_maintainer_must_fix_holds_at_once_with_the_reason(
     provider: ProviderServer,
     small_version: SuiteVersion,
     monkeypatch: pytest.MonkeyPatch,
     broken: str,
     reason: str,
-    asked: int,
+    request_count: int,
 ) -> None:
     config = judge(provider, "wrong-key" if broken == "key" else "judge-honest")
     if broken == "endpoint":
@@ -75,11 +75,11 @@ def test_what_a_maintainer_must_mend_holds_at_once_and_says_so(
     elif broken == "prompt":
         monkeypatch.setattr("evaluator.judging.configs.PROMPT_HASH", "0" * 64)
     (row,) = judged(small_version, config, WRONG)
-    assert (row.state, row.label, len(provider.asked)) == (WorkState.HELD, "", asked)
+    assert (row.state, row.label, len(provider.asked)) == (WorkState.HELD, "", request_count)
     assert reason in row.reason
 
 
-def test_an_answer_that_was_lost_twice_is_held_until_a_maintainer_allows_it_again(
+def test_a_judgement_whose_answer_was_lost_twice_is_held_until_a_maintainer_retries_it(
     provider: ProviderServer, small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluator.providers.calling.FIRST_PAUSE_SECONDS", 0.0)
@@ -115,11 +115,11 @@ def test_a_request_whose_worker_was_killed_is_in_doubt_and_sent_once_more(
     assert row is not None
     assert (row.state, row.label) == (WorkState.DONE, "LI")
     assert [call.state for call in ModelCall.objects.order_by("pk")] == [CallState.IN_DOUBT, *[CallState.ANSWERED] * 2]
-    # The vote was asked for twice, that on the code without its docstring once.
+    # The vote was requested twice, and the vote on the code without its docstring once.
     assert len(provider.asked) == 3
 
 
-def test_an_endpoint_that_is_full_or_asked_to_wait_is_left_alone(
+def test_no_request_is_sent_while_an_endpoint_is_full_or_must_wait(
     provider: ProviderServer, small_version: SuiteVersion
 ) -> None:
     config = judge(provider, requests_at_once=1)
@@ -134,7 +134,7 @@ def test_an_endpoint_that_is_full_or_asked_to_wait_is_left_alone(
     assert judgements.judge_next() is not None
 
 
-def test_a_provider_that_asks_to_wait_is_waited_for(provider: ProviderServer, small_version: SuiteVersion) -> None:
+def test_a_wait_that_a_provider_requests_is_observed(provider: ProviderServer, small_version: SuiteVersion) -> None:
     provider.script("busy", Failure("busy", "Slow down.", headers={"Retry-After": "60"}))
     (row,) = judged(small_version, judge(provider, "busy"), WRONG)
     assert (row.state, row.infra_count) == (WorkState.QUEUED, 0)
@@ -172,7 +172,7 @@ def call(purpose: CallPurpose, *, dollars: str | None, started: datetime | None 
         ModelCall.objects.filter(pk=made.pk).update(started=started)
 
 
-def test_today_s_calls_of_judges_count_and_no_others(settings: Any) -> None:
+def test_only_today_s_calls_of_judges_count(settings: Any) -> None:
     limits(settings, dollars=2.5, tokens=1000)
     call(CallPurpose.JUDGE, dollars="0.5")
     call(CallPurpose.HEALTH, dollars="0.25")
@@ -188,7 +188,7 @@ def test_today_s_calls_of_judges_count_and_no_others(settings: Any) -> None:
     ("dollars", "tokens", "what"),
     [(0.5, 1000, r"\$0.5 \(JUDGE_DAILY_DOLLARS\)"), (1.0, 300, r"300 tokens \(JUDGE_DAILY_TOKENS\)")],
 )
-def test_what_is_spent_is_said_with_the_setting_and_the_time(
+def test_a_spent_budget_is_reported_with_the_setting_and_the_time(
     settings: Any, dollars: float, tokens: int, what: str
 ) -> None:
     limits(settings, dollars=dollars, tokens=tokens)
@@ -199,7 +199,7 @@ def test_what_is_spent_is_said_with_the_setting_and_the_time(
     assert judge_budget.today().dollars_left >= 0
 
 
-def test_judging_waits_till_tomorrow_and_keeps_the_votes_that_were_paid(
+def test_judging_waits_until_tomorrow_and_keeps_the_votes_already_paid(
     provider: ProviderServer, small_version: SuiteVersion, settings: Any
 ) -> None:
     limits(settings, tokens=1)

@@ -1,4 +1,4 @@
-"""Rewritten definitions do the same, and pleas stand where they should."""
+"""Rewritten definitions behave the same, and pleas are inserted in the right places."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def test_locals_get_other_names_and_parameters_do_not() -> None:
         "def f():\n    try:\n        pass\n    except ValueError as y:\n        y = None\n",
     ],
 )
-def test_what_cannot_be_renamed_safely_is_left(source: str) -> None:
+def test_code_that_cannot_be_renamed_safely_is_not_rewritten(source: str) -> None:
     assert with_other_names(source) is None
 
 
 @pytest.mark.parametrize("place", list(Place))
-def test_a_plea_changes_nothing_that_the_code_does(place: Place) -> None:
+def test_a_plea_does_not_change_the_code_s_behaviour(place: Place) -> None:
     text = pleading(plain(SOURCE), place)
     assert run(text, [1, 2], 3) == 15
     tree = ast.parse(text)
@@ -82,7 +82,7 @@ def test_a_plea_changes_nothing_that_the_code_does(place: Place) -> None:
         ("    def f(self):\n        return 1  # one\n", "def f(self):\n    return 1\n"),
     ],
 )
-def test_remarks_are_taken_out(source: str, stripped: str) -> None:
+def test_comments_and_docstrings_are_removed(source: str, stripped: str) -> None:
     assert without_comments(source) == stripped
 
 
@@ -96,5 +96,5 @@ def test_remarks_are_taken_out(source: str, stripped: str) -> None:
         "",
     ],
 )
-def test_what_has_none_or_does_not_parse_stays_as_it_is(source: str) -> None:
+def test_code_that_has_no_comments_or_does_not_parse_is_unchanged(source: str) -> None:
     assert without_comments(source) == source
