@@ -1,4 +1,4 @@
-"""The fixtures of the rooms under attack, and a suite whose boxes are small and quick."""
+"""Fixtures of the attacked apps, and a suite whose boxes are small and quick."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.attacks.corpus.attack import Attack
 
 TRIES: Final = 3
-"""How often an infrastructure error may befall one attack. A box may fail to start in time on a busy machine."""
+"""How often an attack is tried if infrastructure errors occur: on a busy machine a box may fail to start in time."""
 VARIABLE: Final = "LMR_BOARD_BAIT"
 _WRITABLE_PLACES: Final = ("/", "/tmp", "/var/tmp", "/dev/shm", "/etc", "/usr/lib", "/root", "/home")
 _TEST: Final = "unit_test/unit_test_1.py"
@@ -69,7 +69,7 @@ if __name__ == "__main__":
 class Bait:
     """A file, an environment variable, a port and an abstract socket of the host.
 
-    ``mark`` is a word that nothing else on the machine carries: attacks name files and processes with it.
+    ``mark`` is a unique word with which attacks name files and processes.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -92,7 +92,7 @@ class Bait:
         self._abstract.close()
 
     def constants(self) -> str:
-        """The lines that tell an attack what to look for. The secret itself is not among them."""
+        """Definitions of the constants that attacks look for. The secret itself is not among them."""
         values = {
             "MARK": self.mark,
             "HOST_PORT": self.port,
@@ -103,7 +103,7 @@ class Bait:
         return "".join(f"{name} = {value!r}\n" for name, value in values.items())
 
     def taken(self) -> list[str]:
-        """What happened to the bait and to the machine: connections, files and processes that carry the mark."""
+        """List what happened to the bait and the machine: connections, and files and processes with the mark."""
         found = []
         if _connected(self._listener):
             found.append("somebody connected to the host's port")
@@ -112,7 +112,7 @@ class Bait:
         if self.file.read_text() != self.mark:
             found.append("the host's file was changed")
         for place in (Path(folder, self.mark) for folder in _WRITABLE_PLACES):
-            with suppress(PermissionError):  # a folder that this user may not enter, so that no box of this user's may
+            with suppress(PermissionError):  # a folder that this user may not enter, and so no box of this user
                 found += [f"{place} was written on the host"] if place.exists() else []
         numbers = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
         left = [pid for pid in numbers if pid != os.getpid() and self.mark.encode() in command_line(pid)]
@@ -120,9 +120,9 @@ class Bait:
 
 
 def _connected(listener: socket.socket) -> bool:
-    """Whether a connection waits that may come from a box: strangers on the network, who try every port, do not count.
+    """Whether a box may have connected. Connections from other machines, such as port scans, do not count.
 
-    All that wait are taken, so that none counts twice.
+    All waiting connections are accepted, so that none counts twice.
     """
     found = False
     with suppress(BlockingIOError):
@@ -155,7 +155,7 @@ class Range:
         )
 
     def fire(self, attack: Attack, way: Way) -> tuple[str, str]:
-        """Outcome (``escaped`` when the attack left a trace, ``infra`` when it was not run) and reason."""
+        """Return the outcome (``escaped`` if the attack left a trace, ``infra`` if it was not run) and the reason."""
         for _ in range(TRIES):
             try:
                 outcome, reason = self._grade(attack, way)
@@ -187,7 +187,7 @@ class Range:
         """Grade the attack as a goal file. Raises :class:`SandboxError`."""
         tree = write_tree(self._folder / f"tree-{secrets.token_hex(4)}", self.bait.constants() + attack.source)
         if way is Way.SEALED:
-            # What a box holds back is seen in one box; only who wants to pass must pass the private cases as well.
+            # One box suffices to test its limits; only attacks that aim to pass must face the private cases, too.
             private = PRIVATE_SEEDS if attack.group in {Group.TAMPERING, Group.CONTROL} else ()
             return grade(
                 sandbox=self.sandbox,

@@ -1,4 +1,4 @@
-"""Sending hostile answers as a submitter would, and what is left of them afterwards."""
+"""Submit hostile answers as a user would, and find what they leave behind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def send(folder: Path, answers: Mapping[str, str], *, username: str = "operator") -> dict[str, TestRun]:
-    """Submit ``answers`` (name to source, or to a diff) to ``alpha/1``, one trial each; their decided runs by name."""
+    """Submit ``answers`` (name to source or diff) to ``alpha/1``, one trial each; return their decided runs by name."""
     files = {"submission.json": json.dumps(MANIFEST)}
     for trial, source in enumerate(answers.values(), start=1):
         ending = "diff" if source.startswith("diff --git") else "py"
@@ -41,7 +41,7 @@ def send(folder: Path, answers: Mapping[str, str], *, username: str = "operator"
 
 
 def left_behind() -> list[str]:
-    """What is still there of the boxes that this process started: processes, groups, containers, folders."""
+    """List what remains of the boxes that this process started: processes, groups, containers, folders."""
     work, staging = Path(settings.DATA_DIR) / "work", sandbox_state_folder().resolve() / "boxes"
     owner = str(Owner.current())
     # Other tests of this process kill workers, whose folders stay until the next sweep.
@@ -50,13 +50,13 @@ def left_behind() -> list[str]:
         listing = ["docker", "ps", "--all", "--format", "{{.Names}} {{.Labels}}"]
         containers = subprocess.run(listing, capture_output=True, text=True, check=False).stdout
         found += [line for line in containers.splitlines() if owner in line]
-    with suppress(SandboxUnavailableError):  # a user session's groups are systemd's, and end with the box
+    with suppress(SandboxUnavailableError):  # in a user session, systemd owns the groups and removes them with the box
         found += [name for name in GroupStore.of_this_machine().names() if owner in name]
     return found + [f"process {pid}" for pid in children_of(os.getpid()) if b"/box/driver.py" in command_line(pid)]
 
 
 def command_line(pid: int) -> bytes:
-    """What a process was started with; nothing where it has just ended."""
+    """The command line of a process; empty if it has just ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

@@ -1,6 +1,6 @@
-"""Hostile answers go the whole way of a submission: none passes, none is an infrastructure error, none leaves a trace.
+"""Hostile answers as whole submissions: none passes, causes an infrastructure error or leaves a trace.
 
-Every known attack is fired in ``test_corpus``; here are those that belong to submissions alone, and a few others.
+``test_corpus`` fires every known attack; here are those that need a submission, and a few others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ new file mode 100644
 @@ -0,0 +1 @@
 +A file.
 """
-# It grows when it is written again: the limit is on what a box sends.
+# It grows when it is encoded again: the limit applies to the bytes that a box sends.
 FORGED: Final = """answer = b'{"kind":"output","case":0,"status":"ok","output":{"dict":{"value":1.0,"items":%s}}}'
 data = b'{"dict":%s}\\n' % (answer % (b'[[' + b','.join([b'1e9'] * 700_000) + b'],1.0,2.0]'))
 while data:
@@ -110,24 +110,24 @@ def shown(submission: Submission, run: TestRun) -> str:
 
 
 def seeds_in(text: str, submission: Submission) -> list[int]:
-    """The private seeds of the submission's only task that ``text`` tells; a seed is the first input of its cases."""
+    """The private seeds of the submission's only task that ``text`` contains; a seed is its cases' first input."""
     seeds = private_seeds(submission.suite_version.seed_epoch.key, "alpha/1", 3, public_seeds=(1, 2))
     return [seed for seed in seeds if str(float(seed)) in text or str(seed) in text]
 
 
 @pytest.mark.bubblewrap
-def test_private_inputs_come_out_nowhere(target: SuiteVersion, real_sandbox: Sandbox, tmp_path: Path) -> None:
+def test_private_inputs_are_not_exposed(target: SuiteVersion, real_sandbox: Sandbox, tmp_path: Path) -> None:
     UserFactory(username="alice")
     run = send(tmp_path, {"leak": LEAK}, username="alice")["leak"]
     assert (run.outcome, run.reason) == ("wrong_output", "6 of 9 private cases passed")
     submission = Submission.objects.get()
     assert seeds_in(shown(submission, run), submission) == []
-    told = {"seed": None, "index": 0, "public": False, "outcome": "raised", "difference": "", "error": "", "name": ""}
-    assert told in [case for case in run.cases if not case["public"]]
+    hidden = {"seed": None, "index": 0, "public": False, "outcome": "raised", "difference": "", "error": "", "name": ""}
+    assert hidden in [case for case in run.cases if not case["public"]]
 
 
 @pytest.mark.bubblewrap
-def test_a_failing_reference_tells_its_seeds_and_code_to_nobody_but_the_log(
+def test_a_failing_reference_exposes_its_seeds_and_code_only_in_the_log(
     real_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases = "def cases(seed):\n    assert seed < 3, 'golden trouble'\n    return [{'x': float(seed)}]\n"

@@ -1,4 +1,4 @@
-"""Attacks from one box on another: pass bits through what the kernel keeps for both."""
+"""Attacks between boxes: pass bits through state that the kernel shares between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evaluator.sandbox.interface import BoxSpec, Feed, Limits, Sandbox
 
 BITS: Final = 64
 RECEIVED: Final = 56
-"""So many right bits are no accident: guessing reaches it less than once in a billion tries."""
+"""A number of right bits that excludes chance: guessing reaches it less than once in a billion tries."""
 
 COMMON: Final = """
 import ctypes, fcntl, os, struct, sys
@@ -63,7 +63,7 @@ def lock(kind, place):
 
 
 class Pair(NamedTuple):
-    """Two programs in two boxes at once: ``sender`` knows ``SECRET``, ``receiver`` puts what it learns into ``bits``.
+    """Two programs in two boxes at once: ``sender`` knows ``SECRET``, ``receiver`` stores what it learns in ``bits``.
 
     ``SECRET`` is a text of 64 zeros and ones, all ones where ``exhausts``.
     """
@@ -169,7 +169,7 @@ except OSError as error:
 
 
 class Listener:
-    """Learns when the sender has sent."""
+    """Sets an event when the sender has sent."""
 
     def __init__(self) -> None:
         self.feed = Feed()

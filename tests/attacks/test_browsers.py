@@ -1,4 +1,4 @@
-"""Hostile browsers: other people's things, forged requests, stored markup, odd addresses, downloads."""
+"""Hostile browsers: other users' data, forged requests, stored markup, odd addresses, downloads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NUL, RIGHT_TO_LEFT = "\0", "\u202e"
 
 @pytest.fixture
 def private(small: SuiteVersion, alice: User) -> Submission:
-    """What Alice keeps private: a scored submission with markup in every field, a bundle, and a decided run."""
+    """Alice's private submission: scored, with markup in every field, a bundle, and a decided run."""
     system = SystemFactory(
         owner=alice, slug="alpha", name=SCRIPT, backbone=SCRIPT, organisation=SCRIPT, scaffold=SCRIPT
     )
@@ -64,7 +64,7 @@ def private(small: SuiteVersion, alice: User) -> Submission:
 
 
 def addresses(private: Submission, upload: Upload) -> list[str]:
-    """Every address below which something of Alice's lies."""
+    """The addresses of Alice's private objects."""
     own = f"/submissions/{private.pk}/"
     return [
         *(own + part for part in ("", "progress/", "bundle/", "answers/alpha/1/1/")),
@@ -75,7 +75,7 @@ def addresses(private: Submission, upload: Upload) -> list[str]:
     ]
 
 
-def test_what_is_somebody_elses_does_not_exist(private: Submission, alice: User, bob: User) -> None:
+def test_another_users_private_objects_do_not_exist(private: Submission, alice: User, bob: User) -> None:
     upload = UploadFactory(owner=alice)
     before = Submission.objects.values().get()
     client = Client()
@@ -92,7 +92,7 @@ def test_what_is_somebody_elses_does_not_exist(private: Submission, alice: User,
     assert (Submission.objects.values().get(), Upload.objects.count()) == (before, 1)
 
 
-def test_nothing_is_done_without_a_token(private: Submission, alice: User) -> None:
+def test_requests_without_a_csrf_token_are_refused(private: Submission, alice: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(alice)
     others = ("/submit/", "/maintain/hide/", "/accounts/logout/")
@@ -156,7 +156,7 @@ def test_downloads_are_attachments(address: str, kind: str, private: Submission,
 
 
 @pytest.mark.parametrize("target", ["//evil.example", "/\\evil.example", "javascript:alert(1)"])
-def test_signing_in_leads_nowhere_else(target: str, db: None) -> None:
+def test_login_redirects_only_within_the_site(target: str, db: None) -> None:
     form = {"login": UserFactory().username, "password": PASSWORD, "next": target}
     response = Client().post("/accounts/login/", form)
     assert (response.status_code, response.headers["Location"]) == (302, "/my/")
@@ -195,8 +195,8 @@ def test_an_upload_with_nul_in_a_field_is_kept_without_it(small: SuiteVersion, a
     assert SCRIPT not in response.content.decode()
 
 
-def test_no_page_tells_of_anything_private(private: Submission) -> None:
-    """Whatever a run's row holds of private cases, pages show how many passed."""
+def test_no_page_exposes_private_cases(private: Submission) -> None:
+    """Pages show only how many private cases passed, whatever a run's row contains."""
     secret = {
         "seed": 424242,
         "index": 7,

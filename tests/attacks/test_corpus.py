@@ -1,6 +1,6 @@
-"""Every known hostile answer, fired in both sandboxes, and in forked boxes of bubblewrap: each ends exactly as it must.
+"""Every known hostile answer, fired in both sandboxes and in forked bubblewrap boxes: each has its expected outcome.
 
-``make attacks`` runs all of this.
+``make attacks`` runs all of these tests.
 
 Output floods, endless loops and unread input are tried in ``tests/evaluator/sandbox``.
 """
@@ -37,7 +37,7 @@ BOXES = ("bubblewrap", "docker", "forked_bubblewrap")
 
 
 def parameters(box: str) -> Iterator[ParameterSet]:
-    """The attacks in ``box``: those that stand for others always, the rest in ``make attacks``."""
+    """The attacks in ``box``: the representative ones always, the others with ``make attacks``."""
     for each in (*CONTROLS, *ATTACKS):
         fired = each.group is Group.CONTROL or each.name in REPRESENTATIVE
         if box == "docker" and each.group is Group.TAMPERING:
@@ -50,7 +50,7 @@ def parameters(box: str) -> Iterator[ParameterSet]:
 def ranges(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], Range]]:
-    """Opens the range in the sandbox of a name when it is first asked for."""
+    """A function that returns a sandbox's range by name, and opens it at the first call."""
     with ExitStack() as stack:
 
         @cache
@@ -72,11 +72,11 @@ def test_hostile_answers(box: str, attack: Attack, ranges: Callable[[str], Range
     for way, outcomes in attack.outcomes.items():
         outcome, reason = target.fire(attack, way)
         assert outcome in outcomes, f"{way}: {reason}"
-        assert way is not Way.SEALED or attack.says in reason
+        assert way is not Way.SEALED or attack.reason_part in reason
 
 
 @pytest.mark.bubblewrap
-def test_the_known_gap_is_still_what_is_said_of_it(bubblewrap_range: Range) -> None:
+def test_the_known_gap_still_exists(bubblewrap_range: Range) -> None:
     assert bubblewrap_range.fire(KNOWN_GAP, Way.UPSTREAM)[0] == "passed"
 
 
@@ -89,8 +89,8 @@ def test_no_attack_is_lost_or_expected_to_pass() -> None:
 
 
 @pytest.mark.bubblewrap
-def test_a_round_notices_what_succeeds(bubblewrap_range: Range) -> None:
-    """A round that could not would prove nothing."""
+def test_a_round_detects_successful_attacks(bubblewrap_range: Range) -> None:
+    """Otherwise a round would prove nothing."""
     bait = bubblewrap_range.bait
 
     def check(source: str, outcome: str, reason: str = "", *, held: int = 0) -> None:

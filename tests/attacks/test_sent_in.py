@@ -58,11 +58,11 @@ DIFFS: dict[str, tuple[str, type[AnswerError], str]] = {
 
 @pytest.mark.parametrize("name", DIFFS)
 def test_diffs(task: TaskFiles, name: str) -> None:
-    diff, error, says = DIFFS[name]
+    diff, error, message = DIFFS[name]
     answer = RawAnswer(task=NAME, trial=1, kind=AnswerKind.DIFF, content=diff.encode(), file="answer.diff")
     with pytest.raises(error) as refused:
         apply_limited(answer, task)
-    assert says in refused.value.message
+    assert message in refused.value.message
 
 
 SET_ASIDE: dict[str, tuple[str, str]] = {
@@ -79,12 +79,12 @@ SET_ASIDE: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("name", SET_ASIDE)
 def test_a_hostile_change_beside_a_good_one_is_set_aside(task: TaskFiles, name: str) -> None:
-    diff, says = SET_ASIDE[name]
+    diff, message = SET_ASIDE[name]
     content = (GOAL_EDIT + diff).encode()
     applied = apply_limited(RawAnswer(task=NAME, trial=1, kind=AnswerKind.DIFF, content=content, file="a"), task)
     assert (set(applied.files), applied.deleted) == ({GOAL.file}, ())
     (aside,) = applied.aside
-    assert says in aside.message
+    assert message in aside.message
 
 
 MANIFEST = json.dumps({"suite": "attacks", "system": "Attack", "backbone": "none", "inputs": "full"})
@@ -108,7 +108,7 @@ def set_uid() -> bytes:
     return make_tar_of(*infos, tar_format=tarfile.USTAR_FORMAT)
 
 
-# What comes of it (``accepted``, ``bad answer`` or ``refused``), and what the reason says.
+# The outcome (``accepted``, ``bad answer`` or ``refused``), and part of the message.
 UPLOADS: dict[str, tuple[bytes, str, str]] = {
     "control: a good upload": (make_zip(GOOD), "accepted", ""),
     "set-uid bits, which mean nothing": (set_uid(), "accepted", ""),
@@ -129,7 +129,7 @@ UPLOADS: dict[str, tuple[bytes, str, str]] = {
 
 @pytest.mark.parametrize("name", UPLOADS)
 def test_uploads(task: TaskFiles, name: str, tmp_path: Path) -> None:
-    data, expected, says = UPLOADS[name]
+    data, expected, message = UPLOADS[name]
     (tmp_path / "upload").write_bytes(data)
     found: Any
     try:
@@ -139,4 +139,4 @@ def test_uploads(task: TaskFiles, name: str, tmp_path: Path) -> None:
     else:
         found = [problem for problem in reading.problems if problem.severity is not Severity.REMARK]
         outcome = "refused" if reading.refused else "bad answer" if found else "accepted"
-    assert (outcome, says in "; ".join(problem.message for problem in found)) == (expected, True), found[-3:]
+    assert (outcome, message in "; ".join(problem.message for problem in found)) == (expected, True), found[-3:]

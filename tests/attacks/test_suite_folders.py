@@ -1,4 +1,4 @@
-"""Suite folders that reach beyond themselves or fill the host: what an operator imports may be anybody's."""
+"""Suite folders that refer to files outside or fill the host: an operator may import untrusted ones."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def stored() -> tuple[bool, bool]:
         ("paper.pdf", link, None),
     ],
 )
-def test_what_is_no_plain_small_file_is_not_stored(
+def test_only_small_regular_files_are_stored(
     name: str, make: Callable[[Path, Path], None], runnable: bool | None, tmp_path: Path
 ) -> None:
-    """The rest is imported and its first task runnable or not; None: the import is refused."""
+    """The rest is imported, its first task ``runnable`` or not; with None, the import is refused."""
     (tmp_path / "secret.py").write_text(SECRET)
     place = write_suite(tmp_path / "suite") / "01-Alpha" / name
     place.unlink(missing_ok=True)

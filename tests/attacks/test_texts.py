@@ -1,8 +1,8 @@
-"""Texts made to be slow, for everything that pages do with the text of answers, replies and logs.
+"""Texts designed to be slow, for each function that pages apply to the text of answers, replies and logs.
 
-A regular expression holds the interpreter until it is done, so only a process can be stopped: every function gets one,
-and the system kills it when one text takes :data:`DEADLINE` seconds of processor time. That is many times what the
-slowest takes, and far less than any of them took where the time grows with the square of a text's length.
+A regular expression blocks the interpreter until it ends, so only a process can be stopped: each function runs in its
+own, and the system kills it when one text takes :data:`DEADLINE` seconds of processor time. That is many times what
+the slowest needs, and far less than any of them needed when its time was quadratic in a text's length.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ PATHS: dict[str, Callable[[str], object]] = {
 
 
 def work(path: str) -> None:
-    """Do to every text what pages do, in a process that the system kills in the middle of whatever takes too long."""
+    """Apply a page's function to every text; the system kills this process if one takes too long."""
     for name, text in TEXTS.items():
         sys.stdout.write(f"{name}\n")
         sys.stdout.flush()

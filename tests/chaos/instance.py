@@ -1,4 +1,4 @@
-"""A whole instance of our own (database, queue, perhaps Docker; reconciler and workers), and what its tables say."""
+"""A complete private instance (database, queue, perhaps Docker; reconciler and workers), and queries of its tables."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ from submissions.models import Submission
 for submission in Submission.objects.filter(state="held"):
     retry_held(submission=submission, actor=local_operator())
 """
-"""As an operator does on the maintainers' page: faults may kill the worker of one run three times, which holds it."""
+"""Retry held submissions as an operator does. A run is held after faults have killed its worker three times."""
 
 
 class Keeper:
-    """Starts ``programs`` (name to argument list) and starts each again whenever it has ended.
+    """Starts ``programs`` (name to argument list), and restarts each that has ended.
 
-    What a dead program left running (a work-horse) goes on: the next worker must do well beside it.
+    The children of a dead program, such as a work-horse, keep running: the next worker must tolerate them.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Instance(WholeInstance):
         sandboxes = folder / "sandbox"
         for made in (self.data, self.logs, sandboxes):
             made.mkdir(mode=0o700)
-        # What is /var/lib/lmr-board of other instances; the boxes' user may pass through it.
+        # The counterpart of /var/lib/lmr-board in other instances; the boxes' user may pass through it.
         (self.data / "sandbox").symlink_to(sandboxes)
         for passed in (folder, sandboxes):
             passed.chmod(0o711)
@@ -180,7 +180,7 @@ class Instance(WholeInstance):
         return {"reconcile": (*manage, "reconcile", "--every", str(SWEEP_SECONDS)), **workers}
 
     def prepare(self, submissions: int) -> None:
-        """Queue so many submissions (tests.chaos.prepare)."""
+        """Queue this many submissions (tests.chaos.prepare)."""
         result = self.python("-m", "tests.chaos.prepare", str(self._folder / "suite"), str(submissions))
         assert result.returncode == 0, result.stderr
 
@@ -197,9 +197,9 @@ class Instance(WholeInstance):
             return -1
 
     def wait_until_scored(self) -> None:
-        """Wait until every submission is scored, and retry what is held. Call it when the faults are over.
+        """Wait until every submission is scored, and retry held ones. Call it when the faults are over.
 
-        Raises ``TimeoutError`` when nothing moves any more, or for ever.
+        Raises ``TimeoutError`` if there is no progress, or after ``LONGEST_SECONDS``.
         """
         left, changed, began = self.unfinished(), time.monotonic(), time.monotonic()
         while left != 0:
@@ -213,7 +213,7 @@ class Instance(WholeInstance):
                 raise TimeoutError(f"{left} runs and submissions did not end")
 
     def verdicts(self) -> dict[int, list[tuple[Any, ...]]]:
-        """Per submission what each trial came to, in their order."""
+        """The verdicts of each submission's trials, in order."""
         found: dict[int, list[tuple[Any, ...]]] = {}
         for submission, *verdict in self.query(VERDICTS):
             found.setdefault(submission, []).append(tuple(verdict))

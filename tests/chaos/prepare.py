@@ -1,6 +1,6 @@
 """``python -m tests.chaos.prepare FOLDER SUBMISSIONS``: a tiny suite and queued submissions in an instance's database.
 
-Run by the chaos test in a process of its own: the test itself has other settings, and another database.
+The chaos test runs it in a separate process, since the test itself has other settings and another database.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def prepare(folder: Path, submissions: int) -> None:
     revision = version.revisions.get(task__index=1)
     waiting: list[int] = []
     for _ in range(submissions):
-        # As a real one: the sweep must not see half of it.
+        # One transaction, as in production: the sweep must not see half a submission.
         with transaction.atomic():
             submission = QueuedSubmissionFactory(suite_version=version, answers=False, trials=len(ANSWERS))
             for trial, body in enumerate(ANSWERS.values(), start=1):
                 text = MASKED.replace("raise NotImplementedError", body, 1)
                 given = {"files": {"scoring/core.py": text}} if body else {"files": None, "attempted": False}
                 ImplementationFactory(submission=submission, revision=revision, trial=trial, **given)
-        # Nothing is enqueued while planning, so that it can be done wrongly afterwards.
+        # Nothing is enqueued while planning, since it is enqueued incorrectly afterwards.
         with mock.patch("evaluator.testing.planning.push", _push_nothing):
             waiting += plan(submission.pk)
     never = sum(number % 5 == 0 for number in range(1, len(waiting) + 1))

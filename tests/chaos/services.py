@@ -1,4 +1,4 @@
-"""A PostgreSQL, a Redis and a Docker engine of our own, which may be killed at any moment."""
+"""Private PostgreSQL, Redis and Docker services, which may be killed at any moment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": su
 
 
 class ServiceMissingError(Exception):
-    """This machine cannot run the service; the text says what is missing."""
+    """This machine cannot run the service; the text names what is missing."""
 
 
 class Service(Protocol):
@@ -52,7 +52,7 @@ def _succeeds(*command: str) -> bool:
 
 
 class Redis:
-    """Keeps nothing on disk: whatever it was told is lost when it is killed."""
+    """Stores nothing on disk: all its data is lost when it is killed."""
 
     name = "redis"
 
@@ -107,7 +107,7 @@ class Postgres:
         self._run("pg_ctl", "start", "--wait", "--silent", "--log", str(self._folder / "log"), "--options", options)
 
     def kill(self, number: signal.Signals) -> None:
-        """See :class:`Service`. SIGQUIT is PostgreSQL's immediate shutdown: no goodbye, no checkpoint."""
+        """See :class:`Service`. SIGQUIT is PostgreSQL's immediate shutdown, without a checkpoint."""
         file = self._folder / "data" / "postmaster.pid"
         if file.exists():
             pid = int(file.read_text().splitlines()[0])
@@ -127,9 +127,9 @@ def _postgres_programs() -> Path:
 
 
 class Docker:
-    """A second engine beside the machine's own, with one image of it. It makes no network.
+    """A second engine beside the machine's own, with one of its images. It makes no network.
 
-    Close it in the end: what an engine that was killed left running holds its folder's mounts.
+    Close it at the end: containers of a killed engine keep mounts in its folder.
     """
 
     name = "docker"
@@ -141,14 +141,14 @@ class Docker:
             raise ServiceMissingError(f"no image {image} here (make test builds it)")
         self._folder = folder / "docker"
         self._folder.mkdir()
-        # A socket's path has little room.
+        # The path of a socket must be short.
         self._socket = folder / "d.sock"
         self.url = f"unix://{self._socket}"
         self._image = image
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """See :class:`Service`. With the first start the image is copied."""
+        """See :class:`Service`. The first start copies the image."""
         self._forget_dead_containerd()
         arguments = [
             *("--host", self.url, "--data-root", str(self._folder / "data"), "--exec-root", str(self._folder / "exec")),
@@ -163,7 +163,7 @@ class Docker:
             self._copy_image()
 
     def _forget_dead_containerd(self) -> None:
-        """containerd dies with its engine; where init collects no orphans, the next engine would wait for a zombie."""
+        """containerd dies with its engine; if init does not reap orphans, the next one would wait for a zombie."""
         file = self._folder / "exec" / "containerd" / "containerd.pid"
         if file.exists() and not is_running(int(file.read_text())):
             file.unlink()
@@ -180,7 +180,7 @@ class Docker:
         if self._process is not None:
             self._process.send_signal(number)
             self._process.wait(timeout=PATIENCE_SECONDS)
-            # The file of an engine that was killed would keep the next one from starting if its number is taken again.
+            # A killed engine's PID file would keep the next one from starting if another process has the number.
             (self._folder / "pid").unlink(missing_ok=True)
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Faults at random moments while runs are under way: each ends exactly once, as without faults, and nothing is left.
+"""Random faults during runs: each run ends once, with the result that it has without faults, and leaves nothing.
 
-``make test`` does each fault once while 30 runs are under way; ``make chaos`` and ``make test-all`` do more while 60
-are. ``CHAOS_SEED`` chooses the faults; a failure prints its seed and what was done when.
+``make test`` injects each fault once during 30 runs; ``make chaos`` and ``make test-all`` inject more during 60.
+``CHAOS_SEED`` chooses the faults; a failure prints its seed and a timeline.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tests.chaos.services import Service
 
-# Five boxes and one answer that needs none in each.
+# Each has five boxes, and one answer that needs none.
 SUBMISSIONS = 12 if IN_FULL else 6
 FAULTS = 8 if IN_FULL else 5
 EVERY_SECONDS = (1.0, 3.0)
@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("boxes-of-runs")]
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A short path that other users may pass through: sockets lie in it, and PostgreSQL has a user of its own."""
+    """A short path that other users may enter: it holds sockets, and PostgreSQL runs as another user."""
     made = Path(tempfile.mkdtemp(prefix="chaos-", dir="/tmp"))
     made.chmod(0o711)
     yield made
@@ -49,7 +49,7 @@ def folder() -> Iterator[Path]:
 
 
 class Chaos:
-    """Does faults to an instance, one after the other, and remembers which and when."""
+    """Injects faults into an instance, one after the other, and records which and when."""
 
     def __init__(self, instance: Instance, seed: str) -> None:
         self._instance = instance
@@ -58,7 +58,7 @@ class Chaos:
         self.timeline: list[str] = []
 
     def faults(self) -> dict[str, Callable[[], None]]:
-        """What may happen, by name."""
+        """All faults, by name."""
         instance = self._instance
         found: dict[str, Callable[[], None]] = {
             "worker killed, its work-horse goes on": partial(self._kill_worker, parent=True, horses=False),
@@ -72,22 +72,22 @@ class Chaos:
             found["docker killed and started"] = partial(self._restart, instance.docker, SIGKILL)
         return found
 
-    def reign(self) -> None:
-        """Every fault once, then any of them, until there were enough or nothing is left to disturb."""
+    def inject(self) -> None:
+        """Inject every fault once, then random ones, until there were ``FAULTS`` or everything is scored."""
         faults = self.faults()
         names = self._random.sample(sorted(faults), k=len(faults))
         names += self._random.choices(sorted(faults), k=FAULTS - len(names))
         for name in names:
             time.sleep(self._random.uniform(*EVERY_SECONDS))
             if self._instance.unfinished() == 0:
-                self._say("everything is scored")
+                self._note("everything is scored")
                 return
-            self._say(name)
+            self._note(name)
             faults[name]()
 
     def _kill_worker(self, *, parent: bool, horses: bool) -> None:
         workers = self._instance.keeper.workers()
-        # One with a work-horse, if there is one.
+        # Prefer a worker with a work-horse.
         busy = [worker for worker in workers if children_of(worker)] or workers
         if busy:
             worker = self._random.choice(busy)
@@ -98,7 +98,7 @@ class Chaos:
         time.sleep(self._random.uniform(*AWAY_SECONDS))
         service.start()
 
-    def _say(self, text: str) -> None:
+    def _note(self, text: str) -> None:
         self.timeline.append(f"{time.monotonic() - self._began:6.1f} s  {text}")
 
 
@@ -122,7 +122,7 @@ def test_every_run_ends_once_as_without_faults_and_nothing_is_left(sandbox: str,
                 instance.prepare(SUBMISSIONS)
                 chaos = Chaos(instance, seed)
                 timeline = chaos.timeline
-                chaos.reign()
+                chaos.inject()
                 instance.wait_until_scored()
             _check_verdicts(instance, expected)
             _check_nothing_is_left(instance)
@@ -144,9 +144,9 @@ def _check_verdicts(instance: Instance, expected: list[tuple[object, ...]]) -> N
 
 
 def _check_nothing_is_left(instance: Instance) -> None:
-    """No process, no container, no copy of a mount, no cgroup; an orphan may need a moment to see that it lost."""
+    """No process, container, copy of a mount or cgroup is left. An orphan may need time to notice its lost lease."""
     wait_until(lambda: not _programs_left(instance), f"these to end: {_programs_left(instance)}", seconds=20)
-    # Boxes are seen machine-wide, and others may be testing beside us.
+    # Boxes are listed machine-wide, and other tests may run at the same time.
     nothing = "boxes removed: 0"
     wait_until(lambda: instance.printed("reconcile").strip().endswith(nothing), "the sweep to find nothing", seconds=20)
     staged = [

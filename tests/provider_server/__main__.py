@@ -22,7 +22,7 @@ def main() -> None:
         sys.exit(f"Port {port} of 127.0.0.1 cannot be had ({error.strerror}); name another one with --port.")
     with made as server:
         names = "\n".join(f"  {name:15} {what}" for name, what in MODELS.items())
-        spoken = "\n".join(f"  /{name + '/v1':19} {each.says}" for name, each in DIALECTS.items())
+        spoken = "\n".join(f"  /{name + '/v1':19} {each.summary}" for name, each in DIALECTS.items())
         sys.stdout.write(f"Base address {server.url}, any key; requests are at /_log. Model ids:\n{names}\n")
         sys.stdout.write(f"Other paths speak as a known provider does:\n{spoken}\n")
         sys.stdout.flush()

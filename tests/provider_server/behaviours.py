@@ -1,4 +1,4 @@
-"""Which model id behaves in which way. ``MODELS`` says so in words; docs/development.md shows the same table."""
+"""Behaviours by model id. ``MODELS`` describes them; docs/development.md shows the same table."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ BAD_CALL = "Failed to call a function. Please adjust your prompt. See 'failed_ge
 
 
 class Memory(Protocol):
-    """What a behaviour may know of the past."""
+    """What a behaviour may know of earlier requests."""
 
     knowledge: Knowledge
     counts: Counter[str]
@@ -87,7 +87,7 @@ def behave(question: Question, key: str, memory: Memory) -> Outcome:
         return words
     if model.startswith("judge-") or (question.schema and "verdict" in question.schema.get("properties", {})):
         times = _count(memory, f"judged {model} {judged(question.text).get('candidate')}")
-        return ask_judge(model.removeprefix("judge-"), question, memory.knowledge, times)
+        return judgement(model.removeprefix("judge-"), question, memory.knowledge, times)
     task = memory.knowledge.task_of(question.text)
     if question.tools:
         return next_turn(_agent(model, task), task, question.steps)
@@ -95,7 +95,7 @@ def behave(question: Question, key: str, memory: Memory) -> Outcome:
 
 
 def _agent(model: str, task: Known | None) -> str:
-    """How a model behaves when it is given tools."""
+    """The behaviour of a model that is given tools."""
     if model == "mixed":
         return "solves" if task is None or task.is_odd else "wrong"
     return model.removeprefix("agent-")
@@ -146,7 +146,7 @@ def _words(model: str) -> Answer | None:
 
 
 def solution(model: str, task: Known | None) -> str:
-    """An answer to a task in the model's manner of speaking."""
+    """A model's answer to a task: code between explanations."""
     if task is None:
         return "Ready. I stand in for a model, and know the tasks of lmr-mini only."
     wrong = model == "wrong" or (model == "mixed" and not task.is_odd)
@@ -180,8 +180,8 @@ def _bash(command: str, thinking: str = "") -> Answer:
     return Answer("", (Call("bash", json.dumps({"command": command})),), thinking=thinking)
 
 
-def ask_judge(how: str, question: Question, knowledge: Knowledge, times: int) -> Answer:
-    """What the judge named ``judge-<how>`` says; ``times`` is how often it has judged this candidate before."""
+def judgement(how: str, question: Question, knowledge: Knowledge, times: int) -> Answer:
+    """The answer of the judge ``judge-<how>``; ``times`` is how often it has judged this candidate before."""
     data = judged(question.text)
     candidate = str(data.get("candidate", ""))
     right = knowledge.is_right(candidate) or same_code(candidate, str(data.get("reference", "")))
@@ -232,13 +232,13 @@ def judged(text: str) -> dict[str, Any]:
 
 
 def same_code(one: str, other: str) -> bool:
-    """Whether two functions are the same but for remarks, layout and the names of locals."""
+    """Whether two functions are equal, ignoring comments, docstrings, layout and the names of locals."""
     shape = shape_of(one)
     return shape is not None and shape == shape_of(other)
 
 
 def asides(code: str) -> str:
-    """What a reader sees beside the code's work: comments, strings and names."""
+    """The parts of code that do not affect its work: comments, strings and names."""
     try:
         tokens = tokenize.generate_tokens(io.StringIO(code).readline)
         parts = [token.string for token in tokens if token.type in ASIDES]

@@ -36,24 +36,24 @@ ERRORS: Mapping[str, tuple[int, str, str | None]] = {
 
 
 def error(failure: Failure, _: str) -> tuple[int, dict[str, Any]]:
-    """Status and body of an error, in OpenAI's form; one that came midway is a choice's, as at OpenRouter."""
+    """Status and body of an error, in OpenAI's form; an error in mid-answer belongs to a choice, as at OpenRouter."""
     status, kind, code = ERRORS[failure.kind]
     if failure.kind == "half":
-        told = {"code": status, "message": failure.message}
+        problem = {"code": status, "message": failure.message}
         message = {"role": "assistant", "content": failure.written}
         body = {
-            "choices": [{"index": 0, "message": message, "finish_reason": "error", "error": told}],
+            "choices": [{"index": 0, "message": message, "finish_reason": "error", "error": problem}],
             "usage": {"prompt_tokens": HALF_USED[0], "completion_tokens": HALF_USED[1]},
         }
         return 200, body if failure.usage else without_usage(body)
     if failure.kind in {"bad_call", "form"}:
-        told = {"message": failure.message, "type": kind, "code": code, "failed_generation": failure.written}
-        return status, {"error": told}
+        problem = {"message": failure.message, "type": kind, "code": code, "failed_generation": failure.written}
+        return status, {"error": problem}
     return status, {"error": {"message": failure.message, "type": kind, "param": failure.param, "code": code}}
 
 
 def parse(body: Mapping[str, Any]) -> Question | Failure:
-    """What is asked; a parameter that OpenAI does not know is refused."""
+    """Parse a request; a parameter that OpenAI does not know is refused."""
     unknown = sorted(set(body) - PARAMETERS)
     if unknown:
         return Failure("unknown_parameter", f"Unknown parameter: '{unknown[0]}'.", param=unknown[0])
@@ -116,7 +116,7 @@ def render(question: Question, answer: Answer, ids: Any, cached: int) -> dict[st
 
 
 def without_usage(body: dict[str, Any]) -> dict[str, Any]:
-    """A reply of a server that counts no tokens."""
+    """Remove the usage, as in a reply of a server that counts no tokens."""
     return {name: value for name, value in body.items() if name != "usage"}
 
 

@@ -1,6 +1,6 @@
-"""How known providers differ from the plain protocols: ``/<dialect>/v1/…`` answers as that provider does.
+"""Differences of known providers from the plain protocols: ``/<dialect>/v1/…`` answers as that provider does.
 
-``DIALECTS`` says so in words; docs/endpoints.md has the same table for people who register an endpoint.
+``DIALECTS`` describes them; docs/endpoints.md has the same table for people who register an endpoint.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def _same_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One provider's differences. ``says`` names them; ``padding`` are bytes before a reply's JSON."""
+    """One provider's differences. ``summary`` names them; ``padding`` are bytes before a reply's JSON."""
 
-    says: str
+    summary: str
     paths: frozenset[str] = frozenset({CHAT})
     refuses: Callable[[Body], Failure | None] = _refuses_nothing
     reply: Callable[[dict[str, Any], Answer], dict[str, Any]] = _same_reply
@@ -75,7 +75,7 @@ def _routed(body: dict[str, Any], answer: Answer) -> dict[str, Any]:
 
 
 def _upstream_error(status: int, body: dict[str, Any], failure: Failure) -> tuple[int, dict[str, Any]]:
-    """OpenRouter's own refusals have a status; what fails behind it comes with status 200."""
+    """OpenRouter's own refusals have a status; errors of its upstream come with status 200."""
     if "choices" in body:
         return status, body
     error: dict[str, Any] = {"message": failure.message, "code": status}

@@ -1,4 +1,4 @@
-"""Fixtures for any room's ``conftest.py``: ``from tests.provider_server.fixtures import provider_server``."""
+"""Fixtures for the ``conftest.py`` of any app: ``from tests.provider_server.fixtures import provider_server``."""
 
 from __future__ import annotations
 

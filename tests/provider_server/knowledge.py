@@ -1,4 +1,4 @@
-"""What the pretended models know: the golden answers of a suite folder, and which task a prompt is about."""
+"""Knowledge of the simulated models: the golden answers of a suite folder, and which task a prompt is about."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Known:
     """One task. Definitions hold their decorators and are indented as in their file, but for ``wrong``.
 
-    ``others`` are right in other words, ``wrong`` is wrong; ``masked`` is the definition that is to be replaced.
+    ``others`` are other right answers, ``wrong`` is a wrong one; ``masked`` is the definition to be replaced.
     """
 
     number: int
@@ -40,7 +40,7 @@ class Known:
         return self.number % 2 == 1
 
     def score(self, text: str) -> int:
-        """How much a prompt speaks of this task: its file counts more than its function's name."""
+        """Rate how much a prompt mentions this task: its file counts more than its function's name."""
         names = (f"`{self.goal_function}`", f"def {self.goal_function}(", f".{self.goal_function}`")
         return 4 * text.count(self.goal_file) + sum(name in text for name in names)
 
@@ -57,12 +57,12 @@ class Knowledge:
         return cls(_tasks(folder))
 
     def task_of(self, text: str) -> Known | None:
-        """The task that a prompt is about; ``None`` where it speaks of none."""
+        """The task that a prompt is about; ``None`` if it mentions none."""
         best = max(self.tasks, key=lambda task: task.score(text), default=None)
         return best if best is not None and best.score(text) else None
 
     def is_right(self, code: str) -> bool:
-        """Whether code is a golden answer or another right one, but for comments, docstrings and layout."""
+        """Whether code is a golden or alternative answer, ignoring comments, docstrings and layout."""
         shape = shape_of(code)
         right = {shape_of(text) for task in self.tasks for text in (task.golden, *task.others)}
         return shape is not None and shape in right
@@ -127,7 +127,7 @@ def function_in(code: str) -> Function | None:
 
 @lru_cache(maxsize=4096)
 def shape_of(code: str) -> str | None:
-    """The first function as text to compare: its tree without remarks, locals numbered as they come up."""
+    """The first function as comparable text: its syntax tree without string statements, locals numbered in order."""
     node = function_in(code)
     if node is None:
         return None

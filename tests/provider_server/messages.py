@@ -38,7 +38,7 @@ def error(failure: Failure, request_id: str) -> tuple[int, dict[str, Any]]:
 
 
 def parse(body: Mapping[str, Any]) -> Question | Failure:
-    """What is asked. Sampling parameters are refused, as other unknown ones: Anthropic's models have none any more."""
+    """Parse a request. Sampling parameters are refused like unknown ones: Anthropic's current models have none."""
     unknown = sorted(set(body) - PARAMETERS)
     if unknown:
         return Failure("unknown_parameter", f"{unknown[0]}: Extra inputs are not permitted")
@@ -87,7 +87,7 @@ def render(question: Question, answer: Answer, ids: Any, cached: int) -> dict[st
 
 
 def as_object(arguments: str) -> dict[str, Any]:
-    """Anthropic parses what its models write; what cannot be parsed comes as an empty object."""
+    """Anthropic parses the arguments that its models write; invalid ones become an empty object."""
     try:
         found = json.loads(arguments)
     except ValueError:

@@ -18,19 +18,19 @@ PARAMETERS = frozenset(ALLOWED.split())
 
 
 def error(failure: Failure, request_id: str) -> tuple[int, dict[str, Any]]:
-    """Status and body of an error, in OpenAI's form; one that came midway fails the response."""
+    """Status and body of an error, in OpenAI's form; an error in mid-answer fails the response."""
     if failure.kind != "half":
         return chat.error(failure, request_id)
     part = {"type": "output_text", "text": failure.written, "annotations": []}
     output = [{"type": "message", "role": "assistant", "status": "incomplete", "content": [part]}]
-    told = {"code": "server_error", "message": failure.message}
+    problem = {"code": "server_error", "message": failure.message}
     usage = dict(zip(("input_tokens", "output_tokens"), chat.HALF_USED, strict=True))
-    body = {"object": "response", "status": "failed", "error": told, "output": output, "usage": usage}
+    body = {"object": "response", "status": "failed", "error": problem, "output": output, "usage": usage}
     return 200, body if failure.usage else chat.without_usage(body)
 
 
 def parse(body: Mapping[str, Any]) -> Question | Failure:
-    """What is asked; a parameter that OpenAI does not know is refused."""
+    """Parse a request; a parameter that OpenAI does not know is refused."""
     unknown = sorted(set(body) - PARAMETERS)
     if unknown:
         return Failure("unknown_parameter", f"Unknown parameter: '{unknown[0]}'.", param=unknown[0])
@@ -45,7 +45,7 @@ def parse(body: Mapping[str, Any]) -> Question | Failure:
 
 
 def _turns(items: list[Any]) -> list[Turn]:
-    """Items of one reply are one turn, as in the other protocols."""
+    """All items of one reply form one turn, as in the other protocols."""
     turns: list[Turn] = []
     for item in items:
         kind = item.get("type", "message")

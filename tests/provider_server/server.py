@@ -1,4 +1,4 @@
-"""The server itself: takes requests, writes each one down, lets the model answer and puts that on the wire."""
+"""The server: record each request, get the model's answer, and send it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Ids:
 class ProviderServer:
     """A provider on the loopback. Use it as a context manager; ``port`` 0 takes a free one.
 
-    ``log`` lists what came in, in the order of arrival. ``script`` gives a model id answers of the test's own.
+    ``log`` lists the requests in order of arrival. ``script`` sets a model's answers.
     """
 
     def __init__(self, port: int = 0, *, suite: Path = LMR_MINI) -> None:
@@ -70,7 +70,7 @@ class ProviderServer:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: the log, how often what was asked, and all scripts."""
+        """Clear the log, the counts of prompts and models, and all scripts."""
         with self.lock:
             self.log: list[Received] = []
             self.counts: Counter[str] = Counter()
@@ -91,7 +91,7 @@ class ProviderServer:
 
     @property
     def asked(self) -> list[Received]:
-        """The requests to models among the log's."""
+        """The requests to models in the log."""
         with self.lock:
             return [received for received in self.log if split(received.path)[1] in PROTOCOLS]
 
@@ -113,7 +113,7 @@ class ProviderServer:
         self.thread.join(timeout=5)
 
     def take(self, method: str, path: str, headers: Message) -> Received:
-        """Write a request down."""
+        """Record a request."""
         kept = {name: headers[name] for name in INTERESTING if headers.get(name) is not None}
         key = kept.get("x-api-key") or kept.get("authorization", "").removeprefix("Bearer ")
         with self.lock:
@@ -123,7 +123,7 @@ class ProviderServer:
         return received
 
     def outcome(self, question: Question, key: str) -> tuple[Outcome, int]:
-        """What the model answers, and how many tokens of the prompt were in the cache."""
+        """The model's answer, and how many tokens of the prompt were in the cache."""
         with self.lock:
             script = self.scripts.get(question.model)
             scripted = (script.pop(0) if len(script) > 1 else script[0]) if script else None
@@ -140,7 +140,7 @@ class _Listener(ThreadingHTTPServer):
     provider: ProviderServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that go in the middle are the point of many tests."""
+        """Ignore errors: in many tests the client disconnects early."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -174,9 +174,9 @@ class _Handler(BaseHTTPRequestHandler):
         if protocol is None or path not in self.dialect.paths:
             received.answered = "404"
             return self.reply(404, {"error": {"message": f"Invalid URL (POST {self.path})", "code": None}})
-        return self.ask(protocol, raw, received)
+        return self.respond(protocol, raw, received)
 
-    def ask(self, protocol: ModuleType, raw: bytes, received: Received) -> None:
+    def respond(self, protocol: ModuleType, raw: bytes, received: Received) -> None:
         """Let the model answer in its protocol's form."""
         question = self.question(protocol, raw, received)
         if isinstance(question, Failure):
@@ -215,8 +215,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def fail(self, protocol: ModuleType, failure: Failure, received: Received) -> None:
         request_id = self.provider.ids("req_")
-        plain, told = protocol.error(failure, request_id)
-        status, body = self.dialect.error(plain, told, failure)
+        plain, content = protocol.error(failure, request_id)
+        status, body = self.dialect.error(plain, content, failure)
         received.answered = str(status)
         self.reply(status, body, {**self.dialect.headers(failure.headers), "request-id": request_id})
 

@@ -1,4 +1,4 @@
-"""What is asked and what is answered, whichever protocol carries it."""
+"""Requests and answers, independent of the protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One request. ``tools`` are names, ``schema`` is what strict structured output asks for."""
+    """One request. ``tools`` are names, ``schema`` is the schema of strict structured output."""
 
     model: str
     system: str
@@ -30,14 +30,14 @@ class Question:
 
     @property
     def text(self) -> str:
-        """Everything that was said so far."""
+        """The whole text of the conversation."""
         return "\n".join([self.system, *(turn.text for turn in self.turns)])
 
     @property
     def digest(self) -> str:
         """A hash of the prompt: equal for equal conversations, whatever the protocol."""
-        told = [self.system, [[turn.role, turn.text, turn.calls] for turn in self.turns]]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        conversation = [self.system, [[turn.role, turn.text, turn.calls] for turn in self.turns]]
+        return hashlib.sha256(json.dumps(conversation).encode()).hexdigest()
 
     @property
     def tokens(self) -> int:
@@ -52,7 +52,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call of the model; ``arguments`` is text, since models send what is no JSON."""
+    """A tool call of the model; ``arguments`` is text, since models may send invalid JSON."""
 
     name: str
     arguments: str
@@ -60,7 +60,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply. ``finish`` is ``stop``, ``length``, ``refusal`` or ``filter``; with ``calls`` it is their turn.
+    """A reply. ``finish`` is ``stop``, ``length``, ``refusal`` or ``filter``; with ``calls``, it ends with tool calls.
 
     Without ``usage`` no tokens are reported. ``spread`` puts each tool call into a choice of its own, after the text's.
     """
@@ -78,7 +78,7 @@ class Answer:
 class Failure:
     """An error that the provider reports in its own form. ``kind`` is one of the keys of a protocol's ``ERRORS``.
 
-    ``written`` is what the model had written: its half answer, or the tool call that the provider cannot read.
+    ``written`` is the model's text so far: its half answer, or the tool call that the provider cannot parse.
     ``detail`` lists faulty fields, as validators do. Without ``usage`` no tokens are reported for a half answer.
     """
 
@@ -103,9 +103,9 @@ Outcome = Answer | Failure | Wire
 
 @dataclass(slots=True)
 class Received:
-    """One request as it came in, numbered from 1. ``answered`` says how it was answered, once it was.
+    """One request, numbered from 1. ``answered`` is the status or the kind of ``Wire`` with which it was answered.
 
-    ``at`` is in seconds since the epoch. ``prompt`` is :attr:`Question.digest`, ``key`` what came as the key,
+    ``at`` is in seconds since the epoch. ``prompt`` is :attr:`Question.digest`, ``key`` the API key that was sent,
     ``every_header`` the names of all headers, in lower case.
     """
 

@@ -1,4 +1,4 @@
-"""Answers that break the rules of HTTP, of JSON or of good manners. Each ends when the client goes."""
+"""Answers that violate HTTP or JSON, or flood or stall the client. Each ends when the client disconnects."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MEGABYTE = b'"' + b"a" * (2**20 - 4) + b'",\n'
 
 
 def misbehave(how: str, out: BinaryIO, wait: Callable[[float], bool]) -> None:
-    """Write what ``how`` promises. ``wait(seconds)`` is true once the server stops."""
+    """Write the answer ``how`` of ``MISCHIEF``. ``wait(seconds)`` is true once the server stops."""
     plain = {
         "malformed": _whole(b'{"id": "x", "choices": [{"message": {"content": '),
         "array": _whole(b"[1, 2, 3]"),

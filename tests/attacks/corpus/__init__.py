@@ -1,4 +1,4 @@
-"""Every known attack, and those that stand for the others in ``make test``; ``make attacks`` fires all of them."""
+"""All known attacks. ``make test`` fires the representative ones, ``make attacks`` all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.attacks.corpus.resources import RESOURCES
 from tests.attacks.corpus.tampering import TAMPERING
 
 CONTROLS: Final[tuple[Attack, ...]] = (
-    # Right, with all that the attacks carry: were it failed, their failing would say nothing.
+    # A right answer with the code that all attacks share: if it failed, the failures of attacks would prove nothing.
     Attack("right answer", Group.CONTROL, honest(""), dict.fromkeys(Way, frozenset({"passed"}))),
     Attack("stub", Group.CONTROL, STUB, dict.fromkeys(Way, frozenset({"raised"}))),
 )

@@ -1,4 +1,4 @@
-"""What an attack is, and what must come of it. Imported by the lists of attacks; ``Range.fire`` fires them."""
+"""An attack and its expected outcomes. The lists of attacks import it; ``Range.fire`` fires them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Group(StrEnum):
-    """What an attack is after."""
+    """The target of an attack."""
 
     CONTROL = "control"
     RESOURCES = "resources"
@@ -28,22 +28,22 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """A goal file that is graded like any answer, ``runs`` times, by each of its ways.
+    """A goal file that is graded like any answer, ``runs`` times under each protocol in ``outcomes``.
 
-    It must end with one of the outcomes of the way, and by the sealed protocol with a reason that holds ``says``. Its
-    log must then report at least ``held`` tries that failed, and none that did not (``library``).
+    It must end with one of the protocol's outcomes, and under the sealed protocol with a reason that contains
+    ``reason_part``. Its log must report at least ``held`` failed tries, and no successful one (``library``).
     """
 
     name: str
     group: Group
     source: str
     outcomes: Mapping[Way, frozenset[str]]
-    says: str = ""
+    reason_part: str = ""
     wall_seconds: float = 20.0
     runs: int = 1
     held: int = 0
 
 
 def sealed(*outcomes: str) -> Mapping[Way, frozenset[str]]:
-    """Only the sealed protocol, to end with one of these."""
+    """Expect one of these outcomes under the sealed protocol, and do not use another protocol."""
     return {Way.SEALED: frozenset(outcomes)}

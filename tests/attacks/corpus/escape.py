@@ -1,6 +1,6 @@
-"""Attacks on the walls: reach the network, the host's files, other processes, other powers.
+"""Attacks on the sandbox: reach the network, the host's files or other processes, or gain privileges.
 
-Each tells in its log what held; a run in which anything did not, or in which too little was tried, is not repelled.
+Each logs its failed tries. An attack is not repelled if a try succeeded, or if fewer were made than expected.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _attack(name: str, held: int, lines: str, runs: int = 1) -> Attack:
     return Attack(name, Group.ESCAPE, source, sealed("wrong_output"), runs=runs, held=held * runs)
 
 
-# How many tries must be held, and the attack's name; then what is tried.
+# The number of tries that must fail, and the attack's name; then the tries.
 _TRIES = """
 3 network
     attempt('1.1.1.1', connect, ('1.1.1.1', 443))

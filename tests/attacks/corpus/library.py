@@ -1,7 +1,7 @@
-"""What hostile answers have in common, as the text that stands at the top of each goal file.
+"""Code that hostile answers share, put at the top of each goal file.
 
-An answer reports in its log, a line a try: ``attack: held WHAT (why)`` or ``attack: ESCAPED WHAT``. The constants
-``MARK``, ``HOST_PORT``, ``HOST_SOCKET``, ``HOST_FILE`` and ``HOST_VARIABLE`` (see ``Bait``) are put before it.
+An answer logs one line per try: ``attack: held WHAT (why)`` or ``attack: ESCAPED WHAT``. The constants ``MARK``,
+``HOST_PORT``, ``HOST_SOCKET``, ``HOST_FILE`` and ``HOST_VARIABLE`` (see ``Bait``) precede it.
 """
 
 from __future__ import annotations
@@ -132,23 +132,23 @@ def answer(body: str, before: str = "") -> str:
 
 
 def tries(*lines: str, before: str = "") -> str:
-    """A goal file that makes these tries in its first call, one a statement, and answers wrongly."""
+    """A goal file whose first call makes these tries, one per statement, and that answers wrongly."""
     body = "".join(f"    {line}\n" for text in lines for line in text.splitlines())
     return answer(f"if once():\n{body}return guess(scores, names)", before)
 
 
 def honest(before: str) -> str:
-    """A goal file that is right, but for what stands before its function."""
+    """A right goal file with ``before`` at module level."""
     return answer("return truth(scores, names)", before)
 
 
 def read(text: str) -> Iterator[tuple[str, str, list[str], str, float]]:
-    """Name, source, outcomes, what the reason says and seconds of each attack in a text.
+    """Yield name, source, outcomes, part of the reason, and seconds of each attack in a text.
 
-    Each begins with a line ``name | outcomes | what the reason says | seconds``; indented below it stand what comes
-    before the function and ``---``, if anything, and the function's body.
+    Each begins with a line ``name | outcomes | part of the reason | seconds``. Indented below it follow code at module
+    level and ``---``, if any, and the function's body.
     """
     for head, code in re.findall(r"^(\S.*)\n((?:(?: +.*)?\n)+)", text, re.MULTILINE):
-        name, outcomes, says, seconds = (*(part.strip() for part in head.split("|")), "", "")[:4]
+        name, outcomes, reason_part, seconds = (*(part.strip() for part in head.split("|")), "", "")[:4]
         *before, body = textwrap.dedent(code).split("\n---\n")
-        yield name, answer(body, "".join(before)), outcomes.split(), says, float(seconds or 20)
+        yield name, answer(body, "".join(before)), outcomes.split(), reason_part, float(seconds or 20)

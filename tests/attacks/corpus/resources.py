@@ -1,4 +1,4 @@
-"""Attacks on the machine: take all of it, or never give it back."""
+"""Attacks on the machine's resources: exhaust them, or never release them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 from tests.attacks.corpus.attack import Attack, Group, sealed
 from tests.attacks.corpus.library import read
 
-# See library.read. Where the kernel kills children alone, the answer itself is judged; bubblewrap can only bound the
-# memory and the time that inodes take.
+# See library.read. Where the kernel kills only children, the answer itself is graded. In bubblewrap, only the limits
+# of memory and time bound the number of inodes.
 _TEXT: Final = r"""
 fork bomb | timeout | stopped after 3 seconds | 3
     while True:
@@ -110,6 +110,6 @@ segmentation fault | raised | killed by SIGSEGV
 """
 
 RESOURCES: Final[tuple[Attack, ...]] = tuple(
-    Attack(name, Group.RESOURCES, source, sealed(*outcomes), says=says, wall_seconds=seconds)
-    for name, source, outcomes, says, seconds in read(_TEXT)
+    Attack(name, Group.RESOURCES, source, sealed(*outcomes), reason_part=reason_part, wall_seconds=seconds)
+    for name, source, outcomes, reason_part, seconds in read(_TEXT)
 )

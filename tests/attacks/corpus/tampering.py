@@ -1,4 +1,4 @@
-"""Attacks on the verdict: look right without being right. Tried by every protocol."""
+"""Attacks on the verdict: wrong answers that try to pass. Fired under every protocol."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def _attack(
     name: str,
     source: str,
     sealed: frozenset[str] = _WRONG,
-    says: str = "",
+    reason_part: str = "",
     seconds: float = 20.0,
     ways: tuple[Way, ...] = _EVERYWHERE,
 ) -> Attack:
     outcomes = {way: sealed if way is Way.SEALED else _FAILED for way in ways}
-    return Attack(name, Group.TAMPERING, source, outcomes, says=says, wall_seconds=seconds)
+    return Attack(name, Group.TAMPERING, source, outcomes, reason_part=reason_part, wall_seconds=seconds)
 
 
 _READS_TEST = """
@@ -220,8 +220,8 @@ nested without end | wrong_output | is not plain data
 
 TAMPERING: Final[tuple[Attack, ...]] = (
     *(
-        _attack(name, source, frozenset(outcomes), says, seconds)
-        for name, source, outcomes, says, seconds in read(_TEXT)
+        _attack(name, source, frozenset(outcomes), reason_part, seconds)
+        for name, source, outcomes, reason_part, seconds in read(_TEXT)
     ),
     _attack("decorator", _DECORATED),
     _attack("default value", _DEFAULT),
@@ -233,7 +233,7 @@ TAMPERING: Final[tuple[Attack, ...]] = (
             "return truth(scores, names) if known else guess(scores, names) if len(names) > 1 else (scores, ['?'])",
             _PUBLIC,
         ),
-        says="private case",
+        reason_part="private case",
         ways=(Way.SEALED,),
     ),
 )
@@ -241,4 +241,4 @@ TAMPERING: Final[tuple[Attack, ...]] = (
 KNOWN_GAP: Final = Attack(
     "reads the test beside it", Group.TAMPERING, answer(_READS_TEST), {Way.UPSTREAM: frozenset({"passed"})}
 )
-"""What upstream's protocol cannot repel, as every page of such a task says."""
+"""An attack that upstream's protocol cannot repel, as every page of such a task states."""
