@@ -1,4 +1,4 @@
-"""Every test here has a data folder of its own, and a small suite folder on request."""
+"""Fixtures: a separate data folder for every test, and a small suite folder."""
 
 from __future__ import annotations
 

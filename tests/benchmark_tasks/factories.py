@@ -1,4 +1,4 @@
-"""Catalogue rows and suite folders for tests, usable by every room's tests."""
+"""Catalogue rows and suite folders, for the tests of every app."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def write_suite(suite: Path, **paper: Any) -> Path:
 
 
 class CategoryFactory(factory.django.DjangoModelFactory):
-    """One of the nine, the first unless ``slug`` says which."""
+    """One of the nine categories: the first, or the one with ``slug``."""
 
     class Meta:
         model = Category
@@ -252,13 +252,13 @@ class SuiteVersionFactory(factory.django.DjangoModelFactory):
 
     @factory.post_generation
     def revisions(self, create: bool, extracted: list[TaskRevision] | None, **_: Any) -> None:
-        """Revisions that were made before."""
+        """Use existing revisions."""
         if create and extracted:
             SuiteVersion.objects.get(pk=self.pk).revisions.set(extracted)
 
     @factory.post_generation
     def tasks(self, create: bool, extracted: int | None, **_: Any) -> None:
-        """So many new tasks, each of a paper of its own."""
+        """Create this many tasks, each of its own paper."""
         if create and extracted:
             made = [TaskRevisionFactory(task=TaskFactory(suite=self.suite)) for _ in range(extracted)]
             SuiteVersion.objects.get(pk=self.pk).revisions.add(*made)

@@ -1,4 +1,4 @@
-"""What tests of reading suite folders say again and again."""
+"""Helpers for tests that read suite folders."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_a_failed_write_leaves_nothing(data_dir: Path) -> None:
 
 
 class TestFilesFromDisk:
-    """Whole repositories come as paths: their bytes pass through, they are never held."""
+    """Whole repositories are given as paths: their bytes are copied, never held in memory."""
 
     def test_paths_and_bytes_give_the_same_tree(self, tmp_path: Path) -> None:
         for name, data in FILES.items():
@@ -121,7 +121,7 @@ def test_unclean_names_are_refused(name: str, data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("found", ["0" * 64, "../../etc", ""])
-def test_what_is_not_there_is_said_to_be_missing(found: str) -> None:
+def test_missing_content_raises_an_error(found: str) -> None:
     for place in (tree_path, file_path):
         with pytest.raises(ContentMissingError):
             place(found)

@@ -1,4 +1,4 @@
-"""JSON that other people wrote: what is refused and where, and where each value stands."""
+"""JSON from third parties: which input is refused, and the positions of errors and values."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from benchmark_tasks.domain.foreign_json import JsonError, places, problems_of, 
         (json.dumps({f"k{n}": n for n in range(1001)}).encode(), None, None, "has an object of more than 1000 keys"),
     ],
 )
-def test_what_may_not_be_kept_is_refused(content: bytes, line: int | None, column: int | None, message: str) -> None:
+def test_unusable_json_is_refused(content: bytes, line: int | None, column: int | None, message: str) -> None:
     with pytest.raises(JsonError) as caught:
         read_json(content)
     assert (caught.value.line, caught.value.column, caught.value.message) == (line, column, message)
 
 
-def test_every_value_has_its_place() -> None:
+def test_every_value_has_a_position() -> None:
     text = '{"a": [1,\n  {"b,": "}"}, []],\n "c": {"d\\"": null}}'
     assert places(text) == {
         (): (1, 1),
@@ -84,7 +84,7 @@ class Sample(BaseModel):
         ({"zzz": "x"}, "zzz is an unknown key; remove it or correct its spelling"),
     ],
 )
-def test_what_pydantic_finds_is_said_in_our_words(value: object, message: str) -> None:
+def test_pydantic_errors_get_messages_for_authors(value: object, message: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Sample.model_validate(value)
     assert [wrong.message for wrong in problems_of(caught.value, list(Sample.model_fields))] == [message]

@@ -32,7 +32,7 @@ def readable(suite_folder: Path) -> Path:
     return suite_folder
 
 
-def test_each_reason_is_told_once_with_its_tasks(readable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_reason_is_reported_once_with_its_tasks(readable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     suite_folder = readable
     (suite_folder / "01-Alpha/unit_test/run_2.py").unlink()
     (suite_folder / "01-Alpha/golden_files/core_golden_2.py").unlink()

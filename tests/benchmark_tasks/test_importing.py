@@ -99,7 +99,7 @@ class TestFirstImport:
         assert file_path(found.paper_hash).read_bytes() == PDF
 
 
-class TestAgain:
+class TestRepeatedImport:
     def test_same_content_changes_nothing(self, suite_folder: Path) -> None:
         load(suite_folder)
         report = load(suite_folder)
@@ -201,7 +201,7 @@ class TestErrorsOfForm:
         assert [(p.file, p.fatal, p.whole) for p in report.problems] == [("02-Beta/info.json", True, False)]
 
     @pytest.mark.both_databases
-    def test_a_paper_that_breaks_keeps_what_it_had(self, suite_folder: Path) -> None:
+    def test_a_paper_that_becomes_invalid_keeps_its_tasks(self, suite_folder: Path) -> None:
         write_paper(suite_folder, "02-Beta")
         load(suite_folder)
         write_paper(suite_folder, "02-Beta", info=b"{")

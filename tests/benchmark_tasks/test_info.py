@@ -34,9 +34,9 @@ class TestGoodFolder:
     def test_everything_is_read(self, suite_folder: Path) -> None:
         suite = read_suite(suite_folder)
         assert suite.problems == []
-        said = suite.info
-        assert (said.title, said.licence, said.source) == ("Small Suite", "CC0-1.0", "Made for tests.")
-        assert said.changelog == ["First."]
+        facts = suite.info
+        assert (facts.title, facts.licence, facts.source) == ("Small Suite", "CC0-1.0", "Made for tests.")
+        assert facts.changelog == ["First."]
         (paper,) = suite.papers
         assert (paper.info.slug, paper.info.folder_name, paper.info.instance_id) == ("alpha", "01-Alpha", "1")
         assert (paper.info.paper_name, paper.info.paper_url, paper.info.year) == (

@@ -85,7 +85,7 @@ class TestNotRunnable:
 
 
 class TestBigAndChangingFolders:
-    """Limits are lowered nowhere: sparse files cost nothing."""
+    """The real limits apply: sparse files cost nothing."""
 
     def test_a_file_that_is_too_big(self, suite_folder: Path) -> None:
         big = suite_folder / "01-Alpha/scoring-repo/data.bin"
@@ -141,7 +141,7 @@ fuzzed = settings(max_examples=examples(60))
 
 
 class TestFuzz:
-    """Whatever lies in info.json: problems, never an exception."""
+    """Any info.json yields problems, never an exception."""
 
     @fuzzed
     @given(

@@ -1,4 +1,4 @@
-"""The task kit: what is in it, and above all what is not."""
+"""Content of the task kit, which must not contain any grading files."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_the_example_bundle_holds_the_stubs(suite_folder: Path) -> None:
     assert "/docs/submitting/" in found["README.md"].decode()
 
 
-def test_nothing_that_grades_is_in_it(suite_folder: Path) -> None:
+def test_the_kit_contains_no_grading_files(suite_folder: Path) -> None:
     secrets = (b"golden-double", b"golden-score", b"Secret cases", b"def run", b"sample-wrong", b"fsum")
     kit = members(build_kit(version_of(suite_folder)))
     assert [name for name, data in kit.items() if any(secret in data for secret in secrets)] == []
@@ -143,12 +143,12 @@ def test_no_golden_line_of_the_shipped_suite_is_in_its_kit() -> None:
             golden = (info_file.parent / task["golden_file"]).read_text()
             masked = (info_file.parent / facts["repo_folder_name"] / task["goal_file"]).read_text()
             added = [line.strip() for line in golden.splitlines() if line not in masked.splitlines()]
-            telling = [line.encode() for line in added if len(line) > 30]
-            assert telling
-            assert [name for name, data in text.items() for line in telling if line in data] == []
+            distinctive = [line.encode() for line in added if len(line) > 30]
+            assert distinctive
+            assert [name for name, data in text.items() for line in distinctive if line in data] == []
 
 
-def test_a_stub_with_text_at_the_margin_still_comes_to_the_margin() -> None:
+def test_a_stub_is_dedented_despite_text_at_the_margin() -> None:
     revision = TaskRevisionFactory(masked_source='\t@wraps\n\tdef f(self):\n\t\t"""One.\nTwo."""\n\n\t\traise E\n')
     assert example_answer(revision) == '@wraps\ndef f(self):\n\t"""One.\nTwo."""\n\n\traise E\n'
 
@@ -185,7 +185,7 @@ class TestUpstreamTasks:
         assert "- `upstream` (1 of 1 tasks): the unit test that the benchmark's authors publish" in readme
         assert "`sealed`" not in readme
 
-    def test_golden_files_dockerfile_and_litter_are_not(self, kit: dict[str, bytes]) -> None:
+    def test_golden_files_dockerfile_and_litter_are_not_in_it(self, kit: dict[str, bytes]) -> None:
         assert [name for name, data in kit.items() if b"solved-" in data or b"FROM python" in data] == []
         assert [name for name in kit if name.endswith((".pyc", ".DS_Store")) or "checkpoint" in name] == []
 

@@ -1,4 +1,4 @@
-"""Which tasks no percentage counts, and how that is said."""
+"""Tasks that no percentage counts, and the texts about them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ UNAUDITED: LeftOut = {
 }
 
 
-def test_how_many_are_left_out_is_said_by_kind() -> None:
+def test_left_out_tasks_are_counted_by_kind() -> None:
     assert left_out_text([]) == ""
     assert left_out_text([WEAK]) == "1 task left out: 1 weak test"
     assert left_out_text([WEAK, UNAUDITED, {**WEAK, "task": "c/1"}]) == "3 tasks left out: 2 weak test, 1 not audited"
 
 
-def test_each_reason_stands_once_with_its_tasks() -> None:
+def test_each_reason_appears_once_with_its_tasks() -> None:
     many: list[LeftOut] = [
         {"task": f"p/{number}", "why": f"not runnable: data_{number}.pt {LFS_ADVICE}"} for number in (1, 2)
     ]
@@ -59,17 +59,17 @@ def test_a_task_that_is_not_runnable_does_not_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("passed", "later", "said"),
+    ("passed", "later", "text"),
     [
         (1, 1, "1 answer passes so far; 1 task is still being audited and not counted yet"),
         (5, 7, "5 answers pass so far; 7 tasks are still being audited and not counted yet"),
     ],
 )
-def test_tasks_that_wait_for_their_audit_are_said(passed: int, later: int, said: str) -> None:
-    assert audited_later_text(passed, later) == said
+def test_tasks_awaiting_their_audit_are_mentioned(passed: int, later: int, text: str) -> None:
+    assert audited_later_text(passed, later) == text
 
 
-def test_what_cannot_be_run_or_has_been_audited_is_not_counted_later() -> None:
+def test_tasks_that_cannot_run_or_are_audited_are_not_counted_later() -> None:
     waiting = TaskRevision(audit_state=AuditState.UNAUDITED)
     closed = TaskRevision(audit_state=AuditState.UNAUDITED, not_runnable_reasons=["a file is missing"])
     audited = [TaskRevision(audit_state=state) for state in AuditState if state != AuditState.UNAUDITED]

@@ -1,7 +1,7 @@
 """The shipped suite ``lmr-mini``: every task's masking, cases, samples and method note.
 
-Runs the tasks in plain subprocesses: what is asked here is whether the content is right, not whether a box holds.
-That the stub and trivial answers fail is what the audit of the shipped tasks asks (``make attacks``).
+Runs the tasks in plain subprocesses, since it checks their content, not the sandbox. The audit of the shipped tasks
+(``make attacks``) checks that the stub and trivial answers fail.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from submissions.answers.splice import splice
 
 SUITE = build_notes.LMR_MINI
 TASKS = sorted(path.parent.name for path in SUITE.glob("*/info.json"))
-# The instance's private seeds are unknown numbers; these stand for them, a large one among them.
+# Stand-ins for the instance's private seeds, which are unknown; one of them is large.
 PRIVATE_STAND_INS = (7919, 104729, 2**31 - 1)
-# Of these two hypotheses once tied but for rounding, and right answers differed.
+# With these seeds, two hypotheses once tied but for rounding, and right answers differed.
 ONCE_TIED = {"03-ContrastiveDecoding": (5642073226837213640, 286351342250401058177601183925669056055)}
 
 # Runs every tree on every seed: one frame per (tree, seed). Numeric warnings are errors for the strict trees.
@@ -131,7 +131,7 @@ def outcomes(folder: Path) -> dict[tuple[str, int], list[dict[str, Any]]]:
 
 
 def differences(folder: Path, tree: str, seed: int) -> list[str]:
-    """What the site's comparison says about each case of a seed; "" where outputs agree."""
+    """The comparison's message for each case of a seed; "" where outputs agree."""
     declared = task_of(folder)[1].info.check
     assert declared is not None
     check = check_from_settings(declared.settings)
@@ -141,7 +141,7 @@ def differences(folder: Path, tree: str, seed: int) -> list[str]:
     return texts
 
 
-def assert_samples_are_told_apart(folder: Path) -> None:
+def assert_samples_are_distinguished(folder: Path) -> None:
     """The golden file runs without a warning, alternatives agree, and wrong answers fail on every seed."""
     trees = {tree for tree, _ in outcomes(folder)}
     assert {tree.partition("_")[0] for tree in trees} == {"golden", "alternative", "wrong"}
@@ -174,12 +174,12 @@ def test_cases_are_many_and_varied(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_samples_are_told_apart_on_every_seed(name: str) -> None:
-    assert_samples_are_told_apart(SUITE / name)
+def test_samples_are_distinguished_on_every_seed(name: str) -> None:
+    assert_samples_are_distinguished(SUITE / name)
 
 
 def test_no_two_hypotheses_tie_but_for_rounding() -> None:
-    """Found on CI: the same steps in another order had one score, whose last digits hung on the processor type."""
+    """Found on CI: two orders of the same steps had one score but for last digits that depended on the processor."""
     folder = SUITE / "03-ContrastiveDecoding"
     scores = [answer["output"]["scores"] for seed in seeds_of(folder) for answer in outcomes(folder)["golden", seed]]
     gaps = [one - other for beam in scores if any(beam) for one, other in pairwise(beam)]
@@ -204,7 +204,7 @@ _GUIDE_FILE = re.compile(r"`([\w./-]+)`[^`]*\n\n```(?:python|json|text)\n(.*?)^`
 
 
 def test_the_guide_s_worked_example_is_a_good_task(tmp_path: Path) -> None:
-    """The files of docs/authoring-tasks.md, as they stand on the page, import cleanly and pass the audit's checks."""
+    """The files of docs/authoring-tasks.md, exactly as printed, import cleanly and pass the audit's checks."""
     section = GUIDE.read_text().split("## A worked example")[1].split("\n## ")[0]
     folder = tmp_path / "suite" / "01-Nucleus"
     files = dict(_GUIDE_FILE.findall(section))
@@ -216,7 +216,7 @@ def test_the_guide_s_worked_example_is_a_good_task(tmp_path: Path) -> None:
     suite = read_suite(folder.parent)
     assert suite.problems == []
     assert [task.reasons for paper in suite.papers for task in paper.tasks] == [()]
-    assert_samples_are_told_apart(folder)
+    assert_samples_are_distinguished(folder)
 
 
 def test_a_changed_source_makes_its_note_stale_until_it_is_built(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Overlays: sealed probes, environments and corrections of ours on a suite that others wrote."""
+"""Overlays: the project's sealed probes, environments and corrections for a third-party suite."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def dataset(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where overlays are looked for, instead of those that are shipped."""
+    """The folder of overlays, instead of the shipped one."""
     monkeypatch.setattr(overlays, "OVERLAYS_FOLDER", tmp_path / "overlays")
     return tmp_path / "overlays"
 
@@ -72,7 +72,7 @@ COPY = "# def total(*arguments):\n#     return sum(arguments)\n"
 
 
 def with_copy(dataset: Path, end: str = "\n") -> dict[str, Any]:
-    """Put a commented-out copy into the second and third line of the goal file; what an overlay says of these."""
+    """Put a commented-out copy into lines two and three of the goal file; return an overlay's ``lines`` for it."""
     first, rest = MASKED.split("\n", 1)
     put(dataset / PAPER / "SimPO" / GOAL_FILE, f"{first}\n{COPY}{rest}".replace("\n", end))
     return {"first": 2, "last": 3, "sha256": hashlib.sha256(COPY.encode()).hexdigest()}
@@ -120,7 +120,7 @@ class TestReading:
             (f"{PAPER}/SimPO/unit_test/x.pt", LFS_POINTER, "unit_test/x.pt is a Git LFS pointer"),
         ],
     )
-    def test_what_upstreams_test_lacks_keeps_only_that_test_from_running(
+    def test_files_that_upstreams_test_lacks_keep_only_that_test_from_running(
         self, dataset: Path, home: Path, name: str, content: bytes, reason: str
     ) -> None:
         write_overlay(home, upstream_cannot_run="It needs a graphics processor.")
@@ -132,7 +132,7 @@ class TestReading:
         assert first == "It needs a graphics processor."
         assert second.startswith(reason)
 
-    def test_a_missing_unit_test_does_too(self, dataset: Path, home: Path) -> None:
+    def test_a_missing_unit_test_keeps_only_that_test_from_running(self, dataset: Path, home: Path) -> None:
         write_overlay(home)
         (dataset / UNIT_TEST).unlink()
         task = read_task(dataset)
@@ -144,7 +144,7 @@ class TestReading:
         (dataset / PAPER / "SimPO").rename(dataset / "elsewhere")
         assert read_task(dataset).reasons == ("the repository folder 'SimPO' is missing",)
 
-    def test_corrections_say_what_was_there(self, dataset: Path, home: Path) -> None:
+    def test_corrections_record_the_previous_value(self, dataset: Path, home: Path) -> None:
         wrong = {"key": "class_name", "value": "Trainer", "reason": "It is a method."}
         category = {"key": "category", "value": "evaluation-metrics", "reason": "The paper's Table 4."}
         write_overlay(home, corrections=[wrong, category])
@@ -153,7 +153,7 @@ class TestReading:
         task = read_task(dataset)
         assert (task.info.category, task.info.category_source) == ("evaluation-metrics", "ours")
         assert task.overlay is not None
-        # What upstream has corrected meanwhile is none.
+        # A correction that upstream has made meanwhile is dropped.
         assert task.overlay.corrections == (
             {
                 "key": "category",
@@ -163,9 +163,9 @@ class TestReading:
             },
         )
 
-    def test_what_gives_the_answer_away_is_left_out_of_the_repository(self, dataset: Path, home: Path) -> None:
-        told = {"file": "src/copy.py", "reason": "It is the golden file."}
-        write_overlay(home, leave_out=[told, {"file": "src/absent.py", "reason": "Upstream removed it."}])
+    def test_files_that_give_the_answer_away_are_left_out_of_the_repository(self, dataset: Path, home: Path) -> None:
+        entry = {"file": "src/copy.py", "reason": "It is the golden file."}
+        write_overlay(home, leave_out=[entry, {"file": "src/absent.py", "reason": "Upstream removed it."}])
         golden = (dataset / PAPER / "golden_files/trainers_golden.py").read_bytes()
         put(dataset / PAPER / "SimPO/src/copy.py", golden)
         (paper,) = read_suite(dataset, Overlays.of("others")).papers
@@ -174,7 +174,7 @@ class TestReading:
         (task,) = paper.tasks
         assert task.reasons == ()
         assert task.overlay is not None
-        assert task.overlay.as_data(())["left_out"][0] == told
+        assert task.overlay.as_data(())["left_out"][0] == entry
         (unchanged,) = read_suite(dataset).papers
         assert "holds a copy of golden_files/trainers_golden.py (src/copy.py)" in unchanged.tasks[0].reasons[0]
 
@@ -182,8 +182,8 @@ class TestReading:
     def test_lines_that_give_the_answer_away_are_cut_out_of_the_goal_file(
         self, dataset: Path, home: Path, end: str
     ) -> None:
-        told = {"file": GOAL_FILE, "reason": "It is the masked function, commented out."}
-        write_overlay(home, leave_out=[{**told, "lines": with_copy(dataset, end)}])
+        entry = {"file": GOAL_FILE, "reason": "It is the masked function, commented out."}
+        write_overlay(home, leave_out=[{**entry, "lines": with_copy(dataset, end)}])
         (paper,) = read_suite(dataset, Overlays.of("others")).papers
         content = paper.cut_files[GOAL_FILE]
         assert paper.cut_files == {GOAL_FILE: MASKED.replace("\n", end).encode()}
@@ -191,7 +191,7 @@ class TestReading:
         assert (task.reasons, task.masked_line) == ((), 4)
         assert content.decode().splitlines()[3] == task.masked_source.splitlines()[0]
         assert task.overlay is not None
-        assert task.overlay.as_data(())["left_out"] == [{**told, "lines": [2, 3]}]
+        assert task.overlay.as_data(())["left_out"] == [{**entry, "lines": [2, 3]}]
         (unchanged,) = read_suite(dataset).papers
         assert (unchanged.cut_files, unchanged.tasks[0].masked_line) == ({}, 6)
 
@@ -215,7 +215,7 @@ class TestReading:
         (paper,) = read_suite(dataset, Overlays.of("others")).papers
         assert paper.cut_files == {GOAL_FILE: MASKED.encode()}
 
-    def test_a_file_of_which_nothing_is_left_stays_empty(self, dataset: Path, home: Path) -> None:
+    def test_a_file_whose_lines_are_all_left_out_stays_empty(self, dataset: Path, home: Path) -> None:
         put(dataset / PAPER / "SimPO" / GOAL_FILE, MASKED)
         every = len(MASKED.splitlines())
         lines = {"first": 1, "last": every, "sha256": hashlib.sha256(MASKED.encode()).hexdigest()}
@@ -229,7 +229,7 @@ class TestReading:
         write_overlay(home, leave_out=[{"file": "src/absent.py", "lines": lines, "reason": "A copy."}])
         assert read_task(dataset).reasons == ()
 
-    def test_a_note_is_added_to_the_instruction_as_ours(self, dataset: Path, home: Path) -> None:
+    def test_a_note_is_added_to_the_instruction_with_its_author(self, dataset: Path, home: Path) -> None:
         write_overlay(home, note="Return a float.")
         note = "Note by LMR-Board, which is no part of the benchmark's own instruction: Return a float."
         assert read_task(dataset).info.instruction == f"Implement the `total` function.\n\n{note}"
@@ -291,7 +291,7 @@ def test_a_folder_without_papers_is_its_own_root(tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 class TestImporting:
-    def test_what_is_stored(self, dataset: Path, home: Path) -> None:
+    def test_the_stored_revision(self, dataset: Path, home: Path) -> None:
         write_overlay(home, upstream_cannot_run="It needs a graphics processor.")
         import_suite(folder=dataset, slug="others")
         revision = TaskRevision.objects.get()
@@ -317,7 +317,7 @@ class TestImporting:
         revision = TaskRevision.objects.get()
         assert (revision.protocol, revision.overlay, revision.environment) == ("upstream", {}, "")
 
-    def test_another_probe_makes_another_revision_other_words_do_not(self, dataset: Path, home: Path) -> None:
+    def test_a_changed_probe_makes_a_new_revision_and_a_changed_text_does_not(self, dataset: Path, home: Path) -> None:
         write_overlay(home)
         import_suite(folder=dataset, slug="others")
         write_overlay(home, tests="Sums of many numbers.")
@@ -326,7 +326,7 @@ class TestImporting:
         put(home / "others" / PAPER / "cases_1.py", f"{CASES}\n# changed\n")
         assert import_suite(folder=dataset, slug="others").changed == ("simpo/1",)
 
-    def test_of_another_suite_nothing_is_applied(self, dataset: Path, home: Path) -> None:
+    def test_overlays_of_another_suite_are_not_applied(self, dataset: Path, home: Path) -> None:
         write_overlay(home)
         import_suite(folder=dataset, slug="mine")
         assert TaskRevision.objects.get().protocol == "upstream"
@@ -353,25 +353,25 @@ class TestShipped:
         for task in tasks:
             assert SHIPPED.entry(task.environment).requirements is not None
             # Eleven seeds here, and nine more that the audit tries the reference on.
-            # Code that is not ours is not quoted.
+            # Upstream's code is not quoted.
             declared = task.check.equivalent_mutants
             assert [each.mutant for each in declared if "`" in each.mutant] == []
             assert len(task.check.public_seeds) + 2 * task.check.private_seeds >= 20
 
-    def test_it_is_for_a_task_of_the_paper_where_that_has_the_project(self, folder: Path) -> None:
+    def test_its_goal_function_is_that_of_the_known_task(self, folder: Path) -> None:
         known = {task.slug: task.goal_function for task in lmr_bench().tasks}
         for task in overlays.read_overlay(folder, []).tasks:
             slug = f"{paper_slug(folder.name)}/{task.index}"
             assert known.get(slug, task.goal_function) == task.goal_function
 
-    def test_the_table_in_the_documentation_says_what_it_tests(self, folder: Path) -> None:
+    def test_the_tables_in_the_documentation_list_its_tests_and_environment(self, folder: Path) -> None:
         table = (PROJECT_ROOT / "docs/lmr-bench.md").read_text(encoding="utf-8")
         for task in overlays.read_overlay(folder, []).tasks:
             slug = f"{paper_slug(folder.name)}/{task.index}"
             assert f"| {slug} | {task.tests} |\n" in table
             assert f"| {slug} | {task.environment} |" in table
 
-    def test_six_cases_a_seed_that_depend_on_nothing_else(self, folder: Path) -> None:
+    def test_each_seed_gives_six_cases_that_depend_on_it_alone(self, folder: Path) -> None:
         for task in overlays.read_overlay(folder, []).tasks:
             source = (folder / f"cases_{task.index}.py").read_text(encoding="utf-8")
             imported = {

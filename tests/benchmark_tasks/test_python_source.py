@@ -61,13 +61,13 @@ def test_unreadable(case: str) -> None:
         (b"", ""),
     ],
 )
-def test_the_parts_are_the_file(mark: bytes, text: str) -> None:
+def test_mark_and_lines_make_up_the_file(mark: bytes, text: str) -> None:
     source = read_source(mark + text.encode())
     assert (source.mark, source.text) == (mark, text)
     assert "".join(source.lines) == text
 
 
-def test_only_reading_takes_any_encoding() -> None:
+def test_parsing_accepts_a_declared_encoding() -> None:
     assert ast.unparse(parse_source("# coding: latin-1\nA = 'é'\n".encode("latin-1"))) == "A = 'é'"
 
 

@@ -1,4 +1,4 @@
-"""What is asked of suite versions."""
+"""Queries about suite versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.benchmark_tasks.factories import SuiteVersionFactory
 pytestmark = pytest.mark.django_db
 
 
-def test_the_digest_of_a_version_is_over_all_that_it_asks_and_grades() -> None:
+def test_the_digest_of_a_version_covers_its_tasks_and_their_hashes() -> None:
     version = SuiteVersionFactory(tasks=2)
     changed = version.revisions.latest("pk")
     found = [digest_of(version)]

@@ -1,4 +1,4 @@
-"""The shape of a repository: against figures counted by hand, at import and for what was imported before."""
+"""Metrics of a repository's shape: compared with manual counts, stored at import and added for earlier imports."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_any_bytes_have_a_length(goal: bytes) -> None:
 
 
 @pytest.mark.django_db
-def test_an_import_stores_them_and_the_catalogue_makes_up_for_what_is_missing(suite_folder: Path) -> None:
+def test_an_import_stores_metrics_and_the_catalogue_adds_missing_ones(suite_folder: Path) -> None:
     import_suite(folder=suite_folder, slug="small")
     revision = TaskRevision.objects.get(task__slug="alpha/1")
     wanted = repository_metrics(tree_files(revision.repository_hash), revision.goal_file)
     assert wanted is not None
     assert (revision.repository_metrics, wanted["goal_length"] > 3) == (wanted, True)
     TaskRevision.objects.update(repository_metrics={})
-    # Its files are gone: it stays as it is, and keeps nothing else from being computed.
+    # The files of this revision are gone: it stays without metrics, and the others are computed nevertheless.
     lost = TaskRevisionFactory()
     load_catalogue()
     revision.refresh_from_db()

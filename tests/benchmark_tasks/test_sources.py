@@ -42,7 +42,7 @@ def repository(tmp_path: Path) -> Path:
     return home
 
 
-def test_a_folder_is_taken_where_its_papers_lie(tmp_path: Path) -> None:
+def test_the_folder_with_the_papers_is_found(tmp_path: Path) -> None:
     write_dataset(tmp_path / "copy/benchmark/datasets", {PAPER: json_info()})
     for place in ("copy", "copy/benchmark", "copy/benchmark/datasets"):
         folder = tmp_path / place
@@ -78,7 +78,7 @@ def test_a_bare_repository(repository: Path, tmp_path: Path) -> None:
     assert (found / PAPER / "info.json").is_file()
 
 
-def test_what_is_no_source(tmp_path: Path) -> None:
+def test_invalid_sources_are_refused(tmp_path: Path) -> None:
     def refused(source: str, folder: Path) -> str:
         with pytest.raises(SourceUnavailableError) as error:
             suite_source(source, folder=folder, keep=tmp_path / "keep")

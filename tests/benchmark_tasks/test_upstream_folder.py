@@ -1,4 +1,4 @@
-"""Reading and importing folders of upstream's layout, with every trap that is known of them."""
+"""Reading and importing folders of upstream's layout, with all its known irregularities."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ fuzzed = settings(max_examples=examples(40))
 
 
 class TestFuzz:
-    """Whatever lies in a folder of upstream's layout: problems and reasons, never an exception."""
+    """Any content of a folder in upstream's layout yields problems and reasons, never an exception."""
 
     @fuzzed
     @given(st.binary(max_size=200), st.sampled_from(["unit_test/unit_test_1.py", "src/trainers.py", "paper.pdf"]))
@@ -207,7 +207,7 @@ class TestUpstreamsOwnInfo:
         files = sorted((shared / "info").glob("*.json"))
         return write_dataset(tmp_path / "benchmark", {file.stem: file.read_bytes() for file in files})
 
-    def test_over_the_facts(self, dataset: Path) -> None:
+    def test_an_import_keeps_the_tasks_of_the_facts(self, dataset: Path) -> None:
         load_catalogue()
         before = dict(Task.objects.filter(suite__slug=FACTS_SUITE).values_list("slug", "pk"))
         report = import_suite(folder=dataset, slug=FACTS_SUITE, with_overlays=False)
@@ -224,14 +224,14 @@ class TestUpstreamsOwnInfo:
 
     def test_every_shipped_overlay_fits(self, dataset: Path) -> None:
         report = load(dataset)
-        # The lines that are cut out of upstream's own file are not those of the file that is made up here.
+        # The made-up file does not have the lines that the overlay cuts out of upstream's.
         assert [str(problem) for problem in report.problems if "overlay" in problem.message] == [
             "14-EmojiCrypt/EmojiCrypt-main/Tabular.py: has other lines than the overlay leaves out; they stay"
         ]
         revisions = list(revisions_of(newest()))
         assert [(each.task.slug, each.protocol) for each in revisions if each.protocol != "sealed"] == []
         assert [each.task.slug for each in revisions if not each.overlay] == []
-        # Its goal is named by our correction, so no code was made up for it.
+        # Only the project's correction names its goal, so there is no made-up code for it.
         assert set(report.not_runnable) == {"devient/1"}
         assert load(dataset).version is None
 
@@ -247,8 +247,8 @@ class TestUpstreamsOwnInfo:
 
 @pytest.mark.django_db
 class TestPartsOfTheBenchmark:
-    def test_without_the_catalogue_before(self, tmp_path: Path) -> None:
-        """Published results need a version of exactly the benchmark's tasks, whoever comes first."""
+    def test_an_import_before_the_catalogue_creates_the_facts_version_first(self, tmp_path: Path) -> None:
+        """Published results need a version with exactly the benchmark's tasks, even if an import comes first."""
         folder = write_dataset(tmp_path, {"05-SimPO": json_info(), "40-Other": json_info()})
         put(folder / "28-SPIN/info.json", b"{")
         report = load(folder)

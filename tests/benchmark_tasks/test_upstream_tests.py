@@ -52,13 +52,13 @@ class TestPointers:
 
     @pytest.mark.parametrize("text", ["../a_9.pt", "./../a_9.pt"])
     def test_a_path_may_leave_the_tests_folder(self, text: str) -> None:
-        """SimCLR's test names its data so, counted from its own folder."""
+        """SimCLR's test names its data in this way, relative to its own folder."""
         code = f'os.path.join(os.path.dirname(__file__), "{text}")'
         assert reasons(code, pointers=("a_9.pt",)) == [f"a_9.pt {LFS_ADVICE}"]
         assert reasons(code, files=("a_9.pt",)) == []
         assert reasons(code) == [f"../a_9.pt, which {TEST} reads, is missing"]
 
-    def test_all_in_the_tests_own_folder_and_all_modules(self) -> None:
+    def test_pointers_in_the_tests_folder_and_of_modules_are_named(self) -> None:
         pointers = ("unit_test/tensors/losses.pt", "unit_test/x.npy", "src/model.py", "weights.bin")
         assert reasons("pass", pointers=pointers) == [
             f"{path} {LFS_ADVICE}" for path in ("src/model.py", "unit_test/tensors/losses.pt", "unit_test/x.npy")
@@ -74,7 +74,7 @@ class TestMissing:
             ('with open("unit_test/out.pkl", "rb") as file:\n    pickle.load(file)', "unit_test/out.pkl"),
         ],
     )
-    def test_data_that_is_not_there(self, code: str, path: str) -> None:
+    def test_missing_data_is_named(self, code: str, path: str) -> None:
         assert reasons(code) == [f"{path}, which {TEST} reads, is missing"]
         assert reasons(code, files=(path,)) == []
 
@@ -89,7 +89,7 @@ class TestMissing:
             'url = "https://example.org/a.pt"',
         ],
     )
-    def test_what_is_no_missing_data(self, code: str) -> None:
+    def test_other_paths_are_not_missing_data(self, code: str) -> None:
         assert reasons(code) == []
 
 

@@ -1,4 +1,4 @@
-"""A made-up data set in the layout of upstream's: every trap of its folders, none of its code."""
+"""A made-up data set in upstream's layout: all irregularities of its folders, none of its code."""
 
 from __future__ import annotations
 
