@@ -1,4 +1,4 @@
-"""Scored submissions to be measured again, for the tests of planning and of doing it."""
+"""Scored submissions to measure again, for tests of planning and making re-evaluations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def offered(_: TaskRevision) -> Offer | None:
 
 
 def scored(*outcomes: str, evaluator: str = EVALUATOR_VERSION, version: SuiteVersion | None = None) -> Submission:
-    """A scored submission with its board row, measured with what is current, one task for each outcome."""
+    """A scored submission with its board row and up-to-date results, one task for each outcome."""
     submission: Submission = QueuedSubmissionFactory(
         suite_version=version or SuiteVersionFactory(tasks=len(outcomes)),
         state=SubmissionState.SCORED,
@@ -53,7 +53,7 @@ def planned(submission: Submission) -> PlannedReevaluation:
     return found
 
 
-def whys(submission: Submission) -> list[tuple[str, str]]:
+def reasons(submission: Submission) -> list[tuple[str, str]]:
     return [(run.graded_revision.task.slug, run.supersedes_reason) for run in planned(submission).runs]
 
 

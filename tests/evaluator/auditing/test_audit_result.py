@@ -1,4 +1,4 @@
-"""What follows from an audit's findings: passed, weak or failed, and why."""
+"""An audit's result, derived from its findings: passed, weak or failed, and why."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_good_task() -> None:
         ({"image_scan": ImageScan(("a.py",), complete=True)}, "the environment has a copy of the reference installed"),
     ],
 )
-def test_what_makes_a_task_unusable(changed: dict[str, object], reason: str) -> None:
+def test_findings_that_make_a_task_unusable(changed: dict[str, object], reason: str) -> None:
     (found,) = replace(GOOD, **changed).reasons  # type: ignore[arg-type]
     assert found.startswith(reason)
 
@@ -66,7 +66,7 @@ def test_weak_is_below_four_fifths(killed: int, survivors: int, weak: bool) -> N
     assert result.reasons == ()
 
 
-def test_equivalent_mutants_count_on_neither_side_and_wrong_declarations_are_told() -> None:
+def test_equivalent_mutants_are_not_counted_and_wrong_declarations_are_reported() -> None:
     mutants = MutantsResult(
         made=9, killed=4, survivors=(MUTANT,), equivalent=((MUTANT, "why"),), refuted=("line 2",), unknown=("line 3",)
     )
@@ -107,7 +107,7 @@ def test_a_coin_needs_ten_private_cases() -> None:
 
 
 @pytest.mark.parametrize(("outputs", "commonest", "wanted"), [(10, 1, 4), (4, 1, 5), (10, 9, 66), (1000, 1, 2)])
-def test_the_number_that_is_asked_for_is_enough_and_no_more(outputs: int, commonest: int, wanted: int) -> None:
+def test_the_named_number_of_cases_is_the_smallest_that_suffices(outputs: int, commonest: int, wanted: int) -> None:
     missing = Guessing(outputs, commonest, 1).missing_cases
     assert missing == wanted - 1
     assert Guessing(outputs, commonest, wanted).passed

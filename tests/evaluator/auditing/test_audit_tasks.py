@@ -1,4 +1,4 @@
-"""``manage.py audit_tasks``: the shipped tasks tell right from wrong, and a task that does not is found out."""
+"""``manage.py audit_tasks``: shipped tasks distinguish right from wrong answers; tasks that do not are found."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_shipped_tasks_pass_their_audit(
     result = audit(*arguments)
     assert [result[key] for key in ("audited", "passed", "weak", "failed", "faults")] == [number, number, 0, 0, []]
     for task in result["tasks"]:
-        # Whatever survives is declared, with a reason; and what was declared does survive.
+        # Every survivor is declared, with a reason; and every declared mutant survives.
         assert (task["suite"], task["reasons"], task["remarks"]) == ("lmr-mini", [], [])
         assert (task["mutants"]["survivors"], task["mutants"]["share"]) == ([], 1.0)
         assert task["mutants"]["killed"] >= 25
@@ -151,7 +151,7 @@ def test_a_test_that_misses_most_mutants_is_weak(real_sandbox: Sandbox, tmp_path
 @pytest.mark.parametrize(
     "name", ["line 6: `total - 0.0` -> `total + 0.0`", "line 6: c7b00a218083"], ids=["id", "short"]
 )
-def test_equivalent_mutants_do_not_count_and_wrong_declarations_are_told(
+def test_equivalent_mutants_are_not_counted_and_wrong_declarations_are_reported(
     name: str, real_sandbox: Sandbox, tmp_path: Path
 ) -> None:
     weak_task(
@@ -171,7 +171,7 @@ def test_equivalent_mutants_do_not_count_and_wrong_declarations_are_told(
     assert mutants["unknown"] == ["line 99: `a` -> `b`"]
     assert mutants["made"] == mutants["total"] + 2
     assert len(task["remarks"]) == 2
-    # Whoever corrects the declarations need not ask for the audit.
+    # A correction of the declarations makes the task wait for an audit again.
     assert auditing.waiting() == []
     TaskRevision.objects.update(
         equivalent_mutants=[{"mutant": mutants["equivalents"][0]["id"], "reason": "As before."}]
@@ -226,7 +226,7 @@ def test_progress_is_reported_and_lost_content_is_to_be_imported_again(
     assert progress.getvalue().splitlines() == ["1 task to audit, 1 at a time.", "1 of 1 audited"]
 
 
-def test_only_the_tasks_that_are_asked_for(real_sandbox: Sandbox, tmp_path: Path) -> None:
+def test_only_the_requested_tasks_are_audited(real_sandbox: Sandbox, tmp_path: Path) -> None:
     import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
     assert [task["task"] for task in audit("--task", "02-ALPHA/2")["tasks"]] == ["alpha/2"]
     both = ("--task", "alpha/2", "--task", "alpha/1", "--again")
@@ -237,7 +237,7 @@ def test_only_the_tasks_that_are_asked_for(real_sandbox: Sandbox, tmp_path: Path
         call_command("audit_tasks", "--jobs", "0")
 
 
-def test_a_failed_audit_ends_with_one(real_sandbox: Sandbox, tmp_path: Path) -> None:
+def test_an_audit_that_cannot_be_made_is_a_command_error(real_sandbox: Sandbox, tmp_path: Path) -> None:
     only_the_first_task(tmp_path, **{"golden_files/core_golden_1.py": GOLDEN_1.replace("[x, x]", "[x, x, 1 / 0]")})
     with pytest.raises(CommandError, match=r"alpha/1 could not be audited: .*ZeroDivisionError"):
         call_command("audit_tasks", stdout=io.StringIO(), stderr=io.StringIO())
@@ -255,13 +255,13 @@ def test_an_import_is_audited_by_the_workers(real_sandbox: Sandbox, tmp_path: Pa
     assert revision.audit_state == AuditState.PASSED
     # Private seeds are used, too.
     assert revision.audit["golden"]["cases"] == 3 * (len(CHECK["public_seeds"]) + CHECK["private_seeds"])
-    # What came twice, or too late, does nothing.
+    # A job that is repeated or late does nothing.
     TaskRevision.objects.update(audit={})
     audit_revision(revision.pk)
     assert TaskRevision.objects.get().audit == {}
 
 
-def test_an_audit_runs_nobodys_answers_inside_itself(real_sandbox: Sandbox, tmp_path: Path, redis_url: str) -> None:
+def test_an_audit_runs_no_submitted_answers(real_sandbox: Sandbox, tmp_path: Path, redis_url: str) -> None:
     only_the_first_task(tmp_path)
     revision = TaskRevision.objects.get()
     run = TestRunFactory(
@@ -290,7 +290,7 @@ def test_an_audit_that_could_not_be_made_waits_for_the_next_sweep(
     assert TaskRevision.objects.get().audit == {}
 
 
-def test_the_sweep_asks_for_an_audit_that_nobody_heard_of(tmp_path: Path, redis_url: str) -> None:
+def test_the_sweep_enqueues_an_audit_whose_job_was_lost(tmp_path: Path, redis_url: str) -> None:
     only_the_first_task(tmp_path)
     with pushing.opened(pushing.AUDITS) as queue:
         queue.connection.flushall()

@@ -27,7 +27,7 @@ PAPER = "16-DecayArrays"
 
 
 def imported(tmp_path: Path, *, unit_test: str | None = None) -> TaskRevision:
-    """The task whose test only logs, or does what ``unit_test`` says, imported as upstream lays it out."""
+    """The task whose test only logs, or is replaced by ``unit_test``, imported in upstream's layout."""
     folder = tmp_path / "benchmark" / PAPER
     shutil.copytree(DATASET / PAPER, folder)
     facts = json.loads((folder / "info.json").read_text())
@@ -82,7 +82,7 @@ assert decayed(np.array([1.0]), 0.5) is not None
 """
 
 
-def test_a_missing_module_is_no_fault_of_the_test(real_sandbox: Sandbox, tmp_path: Path) -> None:
+def test_a_missing_module_is_not_an_error_of_the_test(real_sandbox: Sandbox, tmp_path: Path) -> None:
     revision = audited(tmp_path, unit_test=LACKS_A_MODULE)
     assert (revision.audit_state, revision.runnable) == (AuditState.INCOMPLETE, False)
     assert revision.why_left_out == "environment incomplete: the module 'nowhere_to_be_found' is missing"

@@ -26,7 +26,7 @@ def score(self, scores: list[float], *, scale: float = 2.0) -> float:
         total += scale * value / (place + 1)
     return total / max(1, len(scores))
 '''
-# The same code, said in other words, in a class.
+# The same code with other comments and annotations, in a class.
 COPY = """
 class Other:
     def score(self, scores, *, scale=2.0):
@@ -84,20 +84,20 @@ def test_the_search_ends_in_bounded_time(installed: Path, monkeypatch: pytest.Mo
     assert scan.definitions(installed / "a.py", "score", __import__("re").compile(b"score")) == []
 
 
-class Speaking(UnconfinedSandbox):
-    """A box in which the search finds what the test says."""
+class ScriptedSandbox(UnconfinedSandbox):
+    """A box in which the search sends ``messages``."""
 
     messages: tuple[dict[str, Any], ...] = ()
 
     def run(self, spec: BoxSpec, **_: Any) -> BoxResult:
         self.ran.append(spec)
         hello = {"kind": "hello", "nonce": spec.argv[2], "cpu_family": ""}
-        said = b"".join(frames.encode(message) for message in (hello, *self.messages))
-        return BoxResult(Ending.EXITED, 0, None, said, b"", False, 0.1, None)
+        output = b"".join(frames.encode(message) for message in (hello, *self.messages))
+        return BoxResult(Ending.EXITED, 0, None, output, b"", False, 0.1, None)
 
 
 def scanned(repository: Path, *messages: dict[str, Any], golden: str = GOLDEN) -> ImageScan:
-    sandbox = Speaking()
+    sandbox = ScriptedSandbox()
     sandbox.messages = messages
     return scan_image(
         sandbox=sandbox,
@@ -136,7 +136,7 @@ def test_any_definition_of_the_name_in_a_package_of_the_repository_s_name_is_a_c
     assert found.copies == ("inner/a.py", "scoring/core.py", "single.py")
 
 
-def test_a_search_that_was_cut_short_says_so(tmp_path: Path) -> None:
+def test_an_incomplete_search_leaves_a_remark(tmp_path: Path) -> None:
     found = scanned(tmp_path, {"kind": "done", "complete": False})
     assert found.remarks == ("the environment has more files than the search for a copy of the reference looks at",)
     with pytest.raises(SandboxError, match="search of the environment numpy ended"):

@@ -64,7 +64,7 @@ def test_the_margin_is_the_share_of_the_tolerance(expected: Any, actual: Any, sh
         (1e300, -1e300),
     ],
 )
-def test_what_has_no_tolerance_moves_out_of_it_at_once(expected: Any, actual: Any) -> None:
+def test_any_change_without_a_tolerance_exceeds_it(expected: Any, actual: Any) -> None:
     assert margin(expected, actual, Rule(rtol=1e-9, atol=0.0)) == LARGEST
 
 
@@ -81,7 +81,7 @@ def test_unordered_outputs_are_compared_sorted() -> None:
     assert margin([1.0, "a"], ["b", 1.0], loose) == LARGEST
 
 
-def test_rules_of_their_own_and_missing_outputs() -> None:
+def test_outputs_with_their_own_rules_and_missing_outputs() -> None:
     check = Check(
         public_seeds=(1,), private_seed_count=1, default_rule=RULE, output_rules=(("tight", Rule(rtol=0, atol=0.01)),)
     )
@@ -103,7 +103,7 @@ def test_half_the_tolerance_is_a_remark_and_more_than_all_of_it_a_finding() -> N
 
 @dataclass
 class VariedSandbox(UnconfinedSandbox):
-    """Cannot run boxes with a variable that ``broken`` names."""
+    """Cannot run boxes with a variable named in ``broken``."""
 
     broken: dict[str, Exception] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Mutants of a definition: which there are, what they are called, and what they change."""
+"""Mutants of a definition: their number, ids and changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.conftest import examples
 
 
 def expression_mutants(expression: str) -> set[str]:
-    """What becomes of the expression ``expression`` in the mutants that still return something."""
+    """The mutants of ``expression`` that still return something."""
     start = "def goal(a, b, c, np, f):\n    return "
     found = {mutant.source.removeprefix(start).rstrip("\n") for mutant in mutants_of(f"{start}{expression}\n")}
     return found - {"None"}
@@ -114,7 +114,7 @@ def test_statements() -> None:
     assert len(found) == 35
 
 
-def test_what_nobody_can_observe_is_left_alone() -> None:
+def test_unobservable_code_is_not_mutated() -> None:
     quiet = '''
     @decorated(1)
     def goal(self, a: Literal["x"] = None) -> "Array[3]":
@@ -134,7 +134,7 @@ def test_what_nobody_can_observe_is_left_alone() -> None:
     assert only.id == "line 13: `return a` -> `return None`"
 
 
-def test_methods_for_people_are_left_alone() -> None:
+def test_methods_for_display_are_not_mutated() -> None:
     source = (
         "class Goal:\n    size = 2\n\n    def __repr__(self):\n        return 'goal'\n\n"
         "    def first(self):\n        return self.size\n"
@@ -159,7 +159,7 @@ def test_a_method_is_written_without_its_indentation_and_its_docstring_may_have_
     assert found[1].source == 'def goal(self, a):\n    """Say.\n\n  less\n"""\n    return a - 1\n'
 
 
-def test_the_same_is_made_once_and_names_are_never_shared() -> None:
+def test_equal_mutants_are_made_once_and_ids_are_unique() -> None:
     found = mutants_of("def goal(a):\n    return a[1], a[1]\n")
     names = [mutant.id for mutant in found]
     assert names[1:] == [f"line 2: `1` -> `{other}`{number}" for number in ("", " (2)") for other in "02"]
@@ -197,7 +197,7 @@ _EXPRESSIONS = st.recursive(
 
 @settings(deadline=None, max_examples=examples(60))
 @given(_EXPRESSIONS, st.booleans())
-def test_every_mutant_of_anything_is_another_definition_that_compiles(expression: str, indented: bool) -> None:
+def test_every_mutant_compiles_and_differs(expression: str, indented: bool) -> None:
     source = f"def goal(a, b, c, f):\n    x = {expression}\n    return x\n"
     if indented:
         source = textwrap.indent(source, "    ")
@@ -208,7 +208,7 @@ def test_every_mutant_of_anything_is_another_definition_that_compiles(expression
     assert ast.dump(ast.parse(textwrap.dedent(source))) not in trees
 
 
-def test_a_fingerprint_quotes_no_code_and_is_its_own() -> None:
+def test_a_fingerprint_quotes_no_code_and_is_its_own_fingerprint() -> None:
     short = fingerprint("line 6: `total - 0.0` -> `total + 0.0`")
     assert short == "line 6: c7b00a218083"
     assert fingerprint(short) == short

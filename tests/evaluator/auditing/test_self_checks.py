@@ -1,4 +1,4 @@
-"""Trying the evaluator with attacks: ``manage.py attack``, workers before their first run, and now and then."""
+"""Attacks on the evaluator itself: ``manage.py attack``, a worker's check before its first run, periodic rounds."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class TestCommand:
             ),
         ],
     )
-    def test_what_is_misjudged_or_escapes_ends_with_1(
+    def test_a_misjudged_or_successful_attack_exits_with_1(
         self, outcome: Outcome, log: str, line: str, last: str, real_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(self_checks, "grade", lambda **_: verdict(outcome, log))
@@ -198,7 +198,7 @@ class TestShortRound:
         }
 
     @pytest.mark.bubblewrap
-    def test_without_a_scored_task_the_site_has_one(self, real_sandbox: Sandbox) -> None:
+    def test_without_a_scored_task_the_sites_own_is_used(self, real_sandbox: Sandbox) -> None:
         code, printed = attack("--short")
         assert (code, printed.splitlines()[-1]) == (0, "2 of 2 repelled")
         check = SelfCheck.objects.get()
@@ -215,7 +215,7 @@ class TestShortRound:
         check = self_checks.run_short()
         assert (check.error, check.results, check.ok) == ("the engine is gone", [], False)
 
-    def test_only_so_many_rounds_of_a_kind_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_number_of_kept_rounds_per_kind_is_limited(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(self_checks, "KEPT", 2)
         other = checked(SelfCheckKind.FULL, hours_ago=99)
         checked(hours_ago=3)
@@ -240,7 +240,7 @@ class TestWhenItIsDue:
         assert self_checks.due() is expected
 
     @pytest.mark.redis
-    def test_it_is_asked_for_once_and_after_the_start_in_any_case(self, redis_url: str) -> None:
+    def test_it_is_enqueued_once_and_always_after_the_start(self, redis_url: str) -> None:
         assert [self_checks.push_when_due(), self_checks.push_when_due()] == [True, False]
         with opened() as queue:
             assert [job.func_name for job in queue.jobs] == [self_checks.SELF_CHECK_JOB]
@@ -267,15 +267,15 @@ def test_a_worker_makes_both_rounds(small_version: SuiteVersion, real_sandbox: S
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.redis
-def test_the_periodic_sweep_asks_for_it_after_the_start(redis_url: str) -> None:
+def test_the_periodic_sweep_enqueues_it_after_the_start(redis_url: str) -> None:
     checked()
 
-    def asked() -> bool:
+    def enqueued() -> bool:
         with opened() as queue:
             return [job.func_name for job in queue.jobs] == [self_checks.SELF_CHECK_JOB]
 
     with running("reconcile", "--every", "60"):
-        wait_until(asked, "the sweep to ask for a round")
+        wait_until(enqueued, "the sweep to enqueue a round")
 
 
 def test_a_hostile_body_fits_every_kind_of_goal() -> None:

@@ -81,6 +81,6 @@ def test_class_gets_every_method_replaced_and_can_be_made() -> None:
 
 
 @pytest.mark.parametrize("source", ["x = 1\n", "def a(): pass\ndef b(): pass\n", ""])
-def test_what_is_no_definition_is_refused(source: str) -> None:
+def test_source_other_than_one_definition_is_refused(source: str) -> None:
     with pytest.raises(ValueError, match="exactly one function or class definition"):
         trivial_answers(source)

@@ -102,7 +102,7 @@ def test_the_address_decides_the_limits_name_unless_the_endpoint_does(
         assert [limit for limit in body if limit.startswith("max_")] == [chosen or name]
 
 
-def test_strict_is_left_out_where_the_endpoint_says_so(api: str, client_of: Connect) -> None:
+def test_strict_is_left_out_where_the_endpoint_omits_it(api: str, client_of: Connect) -> None:
     for request in (FULL, STRICT):
         strict, plain = (client_of(api, "m", omit_strict=omit).body(request) for omit in (False, True))
         assert json.loads(json.dumps(strict).replace('"strict": true, ', "").replace(', "strict": true', "")) == plain
@@ -148,7 +148,7 @@ def test_responses(client_of: Connect) -> None:
     }
 
 
-def test_responses_get_their_own_items_back_but_no_reference_to_what_was_not_stored(client_of: Connect) -> None:
+def test_responses_get_their_own_items_back_but_no_reference_to_unstored_ones(client_of: Connect) -> None:
     sealed = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
     gone = {"type": "reasoning", "id": "rs_2", "summary": []}
     call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "read", "arguments": "{}"}

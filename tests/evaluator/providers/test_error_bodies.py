@@ -1,4 +1,4 @@
-"""Errors in a body, whichever form and status they have: never the model's answer, quoted without the key."""
+"""Errors in a body of any form and status: they never become the model's answer, and are quoted without the key."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ DOWN, BUSY, NO = FailureKind.SERVER, FailureKind.BUSY, FailureKind.REJECTED
         ("messages", {"content": [{"text": "ha"}], "stop_reason": "error"}, DOWN, "in a reply with HTTP 200"),
     ],
 )  # fmt: skip
-def test_an_error_with_status_200_is_the_providers(
+def test_an_error_with_status_200_is_a_provider_error(
     api: str, raw: dict[str, Any], kind: FailureKind, error: str, client_of: Connect
 ) -> None:
     with pytest.raises(ProviderError) as raised:
@@ -94,7 +94,7 @@ def test_half_an_answer_is_a_failure_of_the_provider(
         client.send(client.body(QUESTION))
     assert raised.value.kind == FailureKind.SERVER
     assert "“Upstream went away”." in raised.value.message
-    # Anthropic's error has nothing of what the model wrote before it.
+    # Anthropic's error does not contain what the model wrote before it.
     assert raised.value.usage == (None if api == "messages" else TokenUsage(*HALF_USED))
     assert ("def half_of_an_answer(" in str(raised.value.raw)) == (api != "messages")
     assert client.send(client.body(QUESTION)).finish == Finish.STOPPED
@@ -110,7 +110,7 @@ def test_half_an_answer_is_a_failure_of_the_provider(
         ("too-long", None),
     ],
 )
-def test_only_a_model_that_was_at_work_used_tokens(client_of: Connect, model: str, usage: TokenUsage | None) -> None:
+def test_only_half_an_answer_has_a_usage(client_of: Connect, model: str, usage: TokenUsage | None) -> None:
     client = client_of("chat", model)
     with pytest.raises(ProviderError) as raised:
         client.send(client.body(QUESTION))
@@ -137,7 +137,7 @@ def test_a_kept_body_does_not_hold_the_key(client_of: Connect, provider_server: 
         ({}, ""),
     ],
 )
-def test_the_words_of_every_form(error: dict[str, Any], words: str) -> None:
+def test_the_message_is_read_from_every_form(error: dict[str, Any], words: str) -> None:
     assert error_bodies.message_of(error) == words
 
 
@@ -155,11 +155,11 @@ def test_the_words_of_every_form(error: dict[str, Any], words: str) -> None:
     ],
 )  # fmt: skip
 def test_which_setting_a_refusal_names(error: dict[str, Any], setting: str) -> None:
-    fault = faults.of_error(400, error, headers={}, key=KEY)
-    assert (fault.setting, fault.kind) == (setting, FailureKind.REJECTED)
+    failure = faults.of_error(400, error, headers={}, key=KEY)
+    assert (failure.setting, failure.kind) == (setting, FailureKind.REJECTED)
     advice = {"output_limit": "“Name of the output limit”.", "omit_strict": "“Leave out strict”."}
-    assert advice.get(setting, "Check model id and sampling parameters.") in fault.message
-    assert "--" not in fault.message, "pages show it: they have fields, no options"
+    assert advice.get(setting, "Check model id and sampling parameters.") in failure.message
+    assert "--" not in failure.message, "pages show it: they have fields, no options"
 
 
 @pytest.mark.parametrize(
@@ -202,11 +202,11 @@ def test_which_setting_a_refusal_names(error: dict[str, Any], setting: str) -> N
         ({}, None),
     ],
 )
-def test_which_errors_are_the_models(error: dict[str, Any], found: error_bodies.ModelError | None) -> None:
+def test_errors_of_the_model_are_recognised(error: dict[str, Any], found: error_bodies.ModelError | None) -> None:
     assert error_bodies.model_error(error) == found
 
 
-def test_geminis_malformed_call_is_the_models(client_of: Connect) -> None:
+def test_geminis_malformed_call_is_a_model_error(client_of: Connect) -> None:
     for choice in (
         {"finish_reason": "error", "native_finish_reason": "MALFORMED_FUNCTION_CALL", "message": {"content": ""}},
         {"finish_reason": "function_call_filter: MALFORMED_FUNCTION_CALL"},
@@ -226,11 +226,11 @@ def test_geminis_malformed_call_is_the_models(client_of: Connect) -> None:
         ("x" * 301, "x" * 299 + "…"),
     ],
 )
-def test_foreign_words_are_one_short_line_without_the_key(text: str, line: str) -> None:
+def test_quoted_text_is_one_short_line_without_the_key(text: str, line: str) -> None:
     assert faults.quotable(text, KEY) == line
 
 
-def test_a_key_in_pieces_is_not_put_together_again() -> None:
+def test_a_key_split_by_invisible_characters_is_not_restored() -> None:
     hidden = "\u200b".join(KEY)
     assert KEY not in faults.quotable(hidden, KEY)
     assert KEY[:8] not in faults.quotable(hidden, KEY).replace("\u200b", "")
@@ -249,17 +249,17 @@ JSON = st.recursive(
 
 
 def read_with(api: str, raw: dict[str, Any]) -> str:
-    """What people would read of ``raw``."""
+    """The text that users would see for ``raw``."""
     settings = EndpointSettings("openai", api, "http://127.0.0.1:1/v1", "m")
     try:
         return CLIENTS[api](settings, key=KEY, policy=LOOPBACK).read(raw).problem
-    except ProviderError as fault:
-        return f"{fault.message} {fault.error}"
+    except ProviderError as failure:
+        return f"{failure.message} {failure.error}"
 
 
 @pytest.mark.parametrize("api", CLIENTS)
 @given(raw=st.dictionaries(st.sampled_from(["error", "type", "choices", "status", "content", "output"]), JSON))
-def test_whatever_a_body_holds_no_message_holds_the_key(api: str, raw: dict[str, Any]) -> None:
+def test_no_message_contains_the_key_whatever_the_body(api: str, raw: dict[str, Any]) -> None:
     words = read_with(api, raw)
     assert not faults.quotes(words, KEY)
     assert "\n" not in words

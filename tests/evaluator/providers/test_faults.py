@@ -1,4 +1,4 @@
-"""Each failure of a provider, through each interface and its real SDK, is one kind of fault and never holds the key."""
+"""Each failure of a provider, through each interface and its real SDK, has one kind and never contains the key."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TOO_LONG_WORDS = {
 }
 
 # model, kind, our message, error in OpenAI's form, error in Anthropic's
-SAID = [
+FAILURES = [
     ("busy-1", FailureKind.BUSY, WAIT, "HTTP 429 rate_limit_exceeded", "HTTP 429 rate_limit_error"),
     ("quota", FailureKind.REJECTED, NO_CREDIT, "HTTP 429 insufficient_quota", "HTTP 402 billing_error"),
     ("down-1", FailureKind.SERVER, DOWN.format(500), "HTTP 500 server_error", "HTTP 500 api_error"),
@@ -55,7 +55,7 @@ SAID = [
 ]
 
 
-def fault_of(client_of: Connect, api: str, model: str) -> ProviderError:
+def failure_of(client_of: Connect, api: str, model: str) -> ProviderError:
     client = client_of(api, model)
     with pytest.raises(ProviderError) as raised:
         client.send(client.body(QUESTION))
@@ -63,8 +63,8 @@ def fault_of(client_of: Connect, api: str, model: str) -> ProviderError:
 
 
 @pytest.mark.parametrize("api", ["chat", "messages"])
-@pytest.mark.parametrize(("model", "kind", "message", "openai", "anthropic"), SAID)
-def test_what_a_failing_provider_means(
+@pytest.mark.parametrize(("model", "kind", "message", "openai", "anthropic"), FAILURES)
+def test_failures_of_providers_are_classified(
     model: str,
     kind: FailureKind,
     message: str,
@@ -74,14 +74,14 @@ def test_what_a_failing_provider_means(
     client_of: Connect,
     provider_server: ProviderServer,
 ) -> None:
-    fault = fault_of(client_of, api, model)
+    failure = failure_of(client_of, api, model)
     words = TOO_LONG_WORDS[api] if model == "too-long" else WORDS.get(model)
     message = f"{message} The provider’s words: “{words}”." if words else message
-    assert (fault.kind, fault.message, str(fault)) == (kind, message, message)
-    assert fault.error == (anthropic if api == "messages" else openai)
-    assert fault.too_long is (model == "too-long")
-    assert fault.retry_after == (1.0 if kind == FailureKind.BUSY else None)
-    assert fault.request_id.startswith("req_") is (fault.status is not None)
+    assert (failure.kind, failure.message, str(failure)) == (kind, message, message)
+    assert failure.error == (anthropic if api == "messages" else openai)
+    assert failure.too_long is (model == "too-long")
+    assert failure.retry_after == (1.0 if kind == FailureKind.BUSY else None)
+    assert failure.request_id.startswith("req_") is (failure.status is not None)
     assert len(provider_server.asked) == 1, "sent exactly once"
 
 
@@ -118,7 +118,7 @@ LIMIT = "It asks to wait longer than 24 hours; this site tries again after 24 ho
 
 
 @pytest.mark.parametrize(
-    ("asked", "waited", "words"),
+    ("requested", "waited", "words"),
     [
         ("0.4", 0.4, "It accepts requests again in 1 second."),
         ("119", 119.0, "It accepts requests again in 119 seconds."),
@@ -129,10 +129,10 @@ LIMIT = "It asks to wait longer than 24 hours; this site tries again after 24 ho
         ("1e300", 86400.0, LIMIT),
     ],
 )
-def test_a_wait_is_what_was_asked_for_up_to_a_day(asked: str, waited: float, words: str) -> None:
-    fault = faults.of_error(429, {}, headers={"retry-after": asked}, key="k")
-    assert (fault.retry_after, fault.message) == (waited, f"The provider asks to wait (HTTP 429). {words}")
-    assert fault.lasting == "The provider asks to wait (HTTP 429)."
+def test_the_requested_wait_is_kept_up_to_a_day(requested: str, waited: float, words: str) -> None:
+    failure = faults.of_error(429, {}, headers={"retry-after": requested}, key="k")
+    assert (failure.retry_after, failure.message) == (waited, f"The provider asks to wait (HTTP 429). {words}")
+    assert failure.lasting == "The provider asks to wait (HTTP 429)."
 
 
 @pytest.mark.parametrize(
@@ -144,15 +144,15 @@ def test_a_wait_is_what_was_asked_for_up_to_a_day(asked: str, waited: float, wor
         (500, {"retry-after": "90"}, FailureKind.SERVER, None),
     ],
 )
-def test_servers_that_say_how_long_they_are_busy_are_waited_for(
+def test_busy_servers_that_name_a_wait_are_waited_for(
     status: int, headers: dict[str, str], kind: FailureKind, waited: float | None
 ) -> None:
-    fault = faults.of_error(status, {}, headers=headers, key="k")
-    assert (fault.kind, fault.retry_after) == (kind, waited)
+    failure = faults.of_error(status, {}, headers=headers, key="k")
+    assert (failure.kind, failure.retry_after) == (kind, waited)
 
 
 @pytest.mark.parametrize(
-    ("status", "told", "kind", "too_long"),
+    ("status", "body", "kind", "too_long"),
     [
         (400, {"message": "This endpoint's maximum context length is 8192 tokens."}, FailureKind.REJECTED, True),
         (400, {"message": "Input is too long for requested model."}, FailureKind.REJECTED, True),
@@ -163,9 +163,9 @@ def test_servers_that_say_how_long_they_are_busy_are_waited_for(
         (304, {}, FailureKind.HOSTILE, False),
     ],
 )
-def test_what_a_status_means(status: int, told: dict[str, str], kind: FailureKind, *, too_long: bool) -> None:
-    fault = faults.of_error(status, told, headers={}, key="sk-test")
-    assert (fault.kind, fault.too_long, fault.status) == (kind, too_long, status)
+def test_statuses_are_classified(status: int, body: dict[str, str], kind: FailureKind, *, too_long: bool) -> None:
+    failure = faults.of_error(status, body, headers={}, key="sk-test")
+    assert (failure.kind, failure.too_long, failure.status) == (kind, too_long, status)
 
 
 @pytest.mark.parametrize("code", ["sk-abcdefghij", "Rate limit", "x" * 61, "sk_secret_key", 7, None, ["a"]])
@@ -181,7 +181,7 @@ def test_only_words_that_look_like_codes_are_kept(code: object) -> None:
         ("truncates", Finish.TRUNCATED, "```python\ndef half_of_an_answer("),
     ],
 )
-def test_what_is_the_models_own_is_no_fault(
+def test_refused_and_truncated_answers_are_no_failures(
     model: str, finish: Finish, text: str, api: str, client_of: Connect, provider_server: ProviderServer
 ) -> None:
     client = client_of(api, model)
@@ -205,16 +205,16 @@ def test_the_key_is_in_no_log_error_or_representation(
         caplog.set_level(logging.DEBUG, logger=name)
     client = client_of(api, model)
     body = client.body(QUESTION)
-    said = [repr(client), repr(body)]
+    texts = [repr(client), repr(body)]
     if model == "right":
-        said.append(repr(client.send(body)))
+        texts.append(repr(client.send(body)))
     else:
         with pytest.raises(ProviderError) as raised:
             client.send(body)
-        fault = raised.value
-        assert (fault.__cause__, fault.__context__) == (None, None)
-        said += [repr(fault), str(vars(fault)), "".join(traceback.format_exception(fault))]
-    shown = "\n".join([*said, caplog.text, *capfd.readouterr()])
+        failure = raised.value
+        assert (failure.__cause__, failure.__context__) == (None, None)
+        texts += [repr(failure), str(vars(failure)), "".join(traceback.format_exception(failure))]
+    shown = "\n".join([*texts, caplog.text, *capfd.readouterr()])
     assert not faults.quotes(shown.replace("sk-test", ""), KEY)
     assert "tagger" not in caplog.text, "no body in the logs"
     assert not [record for record in caplog.records if record.name.startswith(("openai", "anthropic", "http"))]

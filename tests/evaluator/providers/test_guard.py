@@ -1,4 +1,4 @@
-"""Which addresses may be called: the list of request forgeries, with a resolver that says what it is told."""
+"""Addresses that may be called: the targets of request forgery, with a scripted resolver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from evaluator.providers.guard import ForbiddenAddressError, Policy, UnknownHostError, resolve
 from submissions.endpoints.addresses import Origin, origin
 
-NOBODY = Policy()
+PUBLIC_ONLY = Policy()
 NOT_PUBLIC = "This is not a public address, and the operator has not allowed it (ENDPOINT_NETWORKS)."
 PUBLIC = "93.184.215.14"
 
@@ -26,28 +26,28 @@ INTERNAL = [
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What the resolver says, one list for each time that it is asked. It fails when there is none left."""
-    told: list[list[str]] = []
+    """The resolver's answers, one list per call. It fails when none is left."""
+    scripted: list[list[str]] = []
 
     def look_up(host: str, port: int, **options: Any) -> list[Any]:
-        if not told:
+        if not scripted:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in told.pop(0)]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in scripted.pop(0)]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    return told
+    return scripted
 
 
 @pytest.mark.parametrize("address", INTERNAL)
-def test_no_name_and_no_written_address_leads_inside(address: str, answers: list[list[str]]) -> None:
+def test_no_name_and_no_literal_address_leads_inside(address: str, answers: list[list[str]]) -> None:
     answers += [[address], [PUBLIC, address], [address, PUBLIC]]
     named = Origin("https", "models.example", 443)
-    written = origin(f"https://[{address}]/v1" if ":" in address else f"https://{address}/v1")
-    for target in (named, named, named, written):
+    literal = origin(f"https://[{address}]/v1" if ":" in address else f"https://{address}/v1")
+    for target in (named, named, named, literal):
         with pytest.raises(ForbiddenAddressError) as refused:
-            resolve(target, NOBODY)
-        # What a name stands for here is nothing that its author is to learn; a number they have written themselves.
-        line = f"ENDPOINT_NETWORKS={refused.value.networks[0]}" if target is written else "ENDPOINT_NETWORKS"
+            resolve(target, PUBLIC_ONLY)
+        # The author must not learn what the name resolves to; a literal address is known to them.
+        line = f"ENDPOINT_NETWORKS={refused.value.networks[0]}" if target is literal else "ENDPOINT_NETWORKS"
         assert str(refused.value) == NOT_PUBLIC.replace("ENDPOINT_NETWORKS", line)
     assert answers == []
 
@@ -55,7 +55,7 @@ def test_no_name_and_no_written_address_leads_inside(address: str, answers: list
 @pytest.mark.parametrize("address", [PUBLIC, "2606:2800:21f:cb07:6820:80da:af6b:8b2c", f"::ffff:{PUBLIC}"])
 def test_public_addresses_may_be_called(address: str, answers: list[list[str]]) -> None:
     answers.append([address])
-    found = resolve(Origin("https", "models.example", 443), NOBODY)
+    found = resolve(Origin("https", "models.example", 443), PUBLIC_ONLY)
     assert found == (PUBLIC if PUBLIC in address else address,)
 
 
@@ -63,7 +63,7 @@ def test_names_without_an_address_are_unknown_rather_than_forbidden(answers: lis
     answers.append([])
     for _ in range(2):
         with pytest.raises(UnknownHostError, match=r"^The host's name has no address\. Check its spelling\.$"):
-            resolve(Origin("https", "models.example", 443), NOBODY)
+            resolve(Origin("https", "models.example", 443), PUBLIC_ONLY)
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_other_ways_are_open_to_listed_networks_only(url: str, answers: list[lis
     listed = Policy.of(["10.1.0.0/16", "fd00:1::/32"])
     answers += [[PUBLIC], ["10.1.2.3", PUBLIC], ["10.1.2.3", "10.2.0.1"], ["::ffff:10.1.2.3", "fd00:1::7"]]
     way = "Use https:// and port 443 or 8443; other ways are open to the operator's own networks only."
-    for said in (way, way, NOT_PUBLIC):
+    for message in (way, way, NOT_PUBLIC):
         with pytest.raises(ForbiddenAddressError) as refused:
             resolve(origin(url), listed)
-        assert str(refused.value) == said
+        assert str(refused.value) == message
     assert resolve(origin(url), listed) == ("10.1.2.3", "fd00:1::7")
 
 

@@ -1,4 +1,4 @@
-"""The local provider: it starts from the command line, refuses what it does not know, and shows what it was sent."""
+"""The local provider: it starts from the command line, refuses unknown requests, and lists those that it received."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def post(server: ProviderServer, path: str, body: Any) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "status", "said"),
+    ("path", "body", "status", "message"),
     [
         ("/chat/completions", {"messages": [], "best_of": 2}, 400, "Unknown parameter: 'best_of'."),
         ("/responses", {"messages": []}, 400, "Unknown parameter: 'messages'."),
@@ -37,11 +37,11 @@ def post(server: ProviderServer, path: str, body: Any) -> tuple[int, Any]:
         ("/completions", {}, 404, "Invalid URL (POST /v1/completions)"),
     ],
 )
-def test_what_no_provider_takes_is_refused(
-    provider_server: ProviderServer, path: str, body: dict[str, Any], status: int, said: str
+def test_requests_that_no_provider_accepts_are_refused(
+    provider_server: ProviderServer, path: str, body: dict[str, Any], status: int, message: str
 ) -> None:
     found, answer = post(provider_server, path, {"model": "right", **body})
-    assert (found, answer["error"]["message"]) == (status, said)
+    assert (found, answer["error"]["message"]) == (status, message)
 
 
 def test_the_log_can_be_read_and_emptied_from_outside(provider_server: ProviderServer) -> None:

@@ -1,4 +1,4 @@
-"""What a provider's body is read as, and that nothing in it can break a reader or a database."""
+"""Reading a provider's body; nothing in it can break a reader or a database."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_a_conversation_with_tools_goes_back_and_forth(
 ) -> None:
     provider_server.script("mine", Answer("I look.", CALLS, thinking="Where is it?"), Answer("Done."))
     client = client_of(api, "mine", effort="low")
-    asked = Message("user", "Begin.")
-    first = client.send(client.body(ModelRequest("Be brief.", (asked,), (READ,))))
+    question = Message("user", "Begin.")
+    first = client.send(client.body(ModelRequest("Be brief.", (question,), (READ,))))
     assert (first.text, first.finish) == ("I look.", Finish.TOOLS)
     stored = client.read(json.loads(json.dumps(first.raw)))
     assert (stored.text, stored.tool_uses, stored.finish) == (first.text, first.tool_uses, first.finish)
@@ -51,11 +51,11 @@ def test_a_conversation_with_tools_goes_back_and_forth(
         ("look", {}, ""),
     ]
     results = tuple(Message("tool", "found", tool_use_id=use.id) for use in first.tool_uses)
-    second = client.send(client.body(ModelRequest("Be brief.", (asked, first.message, *results), (READ,))))
+    second = client.send(client.body(ModelRequest("Be brief.", (question, first.message, *results), (READ,))))
     assert (second.text, second.finish, second.tool_uses) == ("Done.", Finish.STOPPED, ())
     sent = json.dumps(provider_server.log[1].body)
     kept = {"chat": "I look.", "responses": "c2VhbGVk", "messages": "c2lnbmVk"}[api]
-    assert kept in sent, "what the provider wants back came back"
+    assert kept in sent, "the provider's own parts are sent back"
 
 
 def test_tokens_from_the_cache_are_part_of_those_read(api: str, client_of: Connect) -> None:
@@ -91,7 +91,7 @@ def test_arguments_of_a_tool_call(arguments: Any, expected: ToolUse) -> None:
         b'{"a":' * 61 + b"1" + b"}" * 61,
     ],
 )
-def test_what_no_database_could_hold_is_not_json(content: bytes) -> None:
+def test_values_that_no_database_stores_are_invalid_json(content: bytes) -> None:
     with pytest.raises(ProviderError) as raised:
         parsed(content)
     assert (raised.value.kind, raised.value.error) == (FailureKind.HOSTILE, "invalid JSON")
@@ -148,7 +148,7 @@ def test_missing_and_absurd_details_do_no_harm(api: str, raw: dict[str, Any], cl
         ("messages", BLOCKS, TokenUsage(None, None)),
     ],
 )
-def test_what_a_reply_does_not_say_is_unknown(
+def test_missing_counts_of_tokens_are_unknown(
     api: str, raw: dict[str, Any], usage: TokenUsage, client_of: Connect
 ) -> None:
     assert client_of(api, "m").read(raw).usage == usage

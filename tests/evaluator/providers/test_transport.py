@@ -1,4 +1,4 @@
-"""The way out: what reaches a server at all, and what a hostile one can cost."""
+"""Outgoing connections: which server is reached, and what a hostile one can cost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMPRESSED = "a compressed body, although plain text was requested"
 each_sdk = pytest.mark.parametrize("api", ["chat", "messages"])
 
 
-def fault_of(client: Any) -> ProviderError:
+def failure_of(client: Any) -> ProviderError:
     with pytest.raises(ProviderError) as raised:
         client.send(client.body(QUESTION))
     return raised.value
@@ -48,52 +48,52 @@ def fault_of(client: Any) -> ProviderError:
 
 @pytest.fixture
 def resolver(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
-    """A resolver whose answers are taken from the first list, one at a time; the names asked for go to the second."""
-    told: list[str] = []
-    asked: list[str] = []
+    """A resolver that takes its answers from the first list, in order, and adds each requested name to the second."""
+    addresses: list[str] = []
+    names: list[str] = []
     real = socket.getaddrinfo
 
     def look_up(host: str, port: int, *rest: Any, **options: Any) -> list[Any]:
         if host.replace(".", "").isdigit():
             return real(host, port, *rest, **options)
-        asked.append(host)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (told.pop(0), port))]
+        names.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (addresses.pop(0), port))]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    return told, asked
+    return addresses, names
 
 
 @each_sdk
 def test_a_name_is_resolved_once_and_the_checked_address_is_called(
     api: str, client_of: Connect, provider_server: ProviderServer, resolver: tuple[list[str], list[str]]
 ) -> None:
-    told, asked = resolver
-    told += ["127.0.0.1", "10.0.0.1"]
+    addresses, names = resolver
+    addresses += ["127.0.0.1", "10.0.0.1"]
     client = client_of(api, "right", base_url=f"http://models.example:{provider_server.port}/v1")
     assert client.send(client.body(QUESTION)).model == "right"
-    assert (asked, told) == (["models.example"], ["10.0.0.1"])
+    assert (names, addresses) == (["models.example"], ["10.0.0.1"])
     assert provider_server.log[0].headers["host"] == f"models.example:{provider_server.port}"
 
 
 def test_a_name_that_turns_to_the_loopback_is_not_followed(
     client_of: Connect, provider_server: ProviderServer, resolver: tuple[list[str], list[str]]
 ) -> None:
-    told, asked = resolver
-    told.append("127.0.0.1")
-    fault = fault_of(client_of("chat", "right", base_url="https://models.example/v1", policy=Policy()))
-    assert (fault.kind, fault.message) == (FailureKind.FORBIDDEN, NOT_PUBLIC)
-    assert (asked, provider_server.log) == (["models.example"], [])
+    addresses, names = resolver
+    addresses.append("127.0.0.1")
+    failure = failure_of(client_of("chat", "right", base_url="https://models.example/v1", policy=Policy()))
+    assert (failure.kind, failure.message) == (FailureKind.FORBIDDEN, NOT_PUBLIC)
+    assert (names, provider_server.log) == (["models.example"], [])
 
 
 @each_sdk
 @pytest.mark.parametrize("model", ["redirect", "redirect-away"])
 def test_redirects_are_not_followed(api: str, model: str, client_of: Connect, provider_server: ProviderServer) -> None:
-    fault = fault_of(client_of(api, model))
-    assert (fault.kind, fault.error) == (FailureKind.HOSTILE, "a redirect to another address")
+    failure = failure_of(client_of(api, model))
+    assert (failure.kind, failure.error) == (FailureKind.HOSTILE, "a redirect to another address")
     assert [(received.method, received.answered) for received in provider_server.log] == [("POST", model)]
 
 
-def test_proxies_and_headers_of_the_environment_are_left_aside(
+def test_proxies_and_headers_of_the_environment_are_ignored(
     api: str, client_of: Connect, provider_server: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
@@ -139,10 +139,10 @@ def test_a_hostile_server_costs_bounded_time_and_memory(
     packed_bomb()
     client = client_of(api, model, request_seconds=1.0)
     before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
-    fault = fault_of(client)
+    failure = failure_of(client)
     assert time.monotonic() - begun < 2.0
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 24 * 1024
-    assert (fault.kind, fault.error) == (kind, error)
+    assert (failure.kind, failure.error) == (kind, error)
     assert len(provider_server.asked) == 2
 
 
@@ -156,17 +156,17 @@ def test_a_resolver_that_hangs_ends_with_the_deadline(client_of: Connect, monkey
     monkeypatch.setattr(socket, "getaddrinfo", never)
     begun = time.monotonic()
     client = client_of("chat", "right", base_url="https://models.example/v1", request_seconds=0.3)
-    fault = fault_of(client)
+    failure = failure_of(client)
     hang.set()
-    assert fault.kind == FailureKind.UNSENT
-    assert fault.message == "The host's name could not be looked up within 0.3 seconds."
+    assert failure.kind == FailureKind.UNSENT
+    assert failure.message == "The host's name could not be looked up within 0.3 seconds."
     assert time.monotonic() - begun < 5
 
 
-def test_a_server_that_is_not_there_was_sent_nothing(client_of: Connect) -> None:
-    fault = fault_of(client_of("chat", "right", base_url="http://127.0.0.1:1/v1"))
-    assert (fault.kind, fault.error) == (FailureKind.UNSENT, "ConnectError")
-    assert fault.message == "The server refused the connection. Is it running, and is the port right?"
+def test_nothing_is_sent_if_the_server_refuses_the_connection(client_of: Connect) -> None:
+    failure = failure_of(client_of("chat", "right", base_url="http://127.0.0.1:1/v1"))
+    assert (failure.kind, failure.error) == (FailureKind.UNSENT, "ConnectError")
+    assert failure.message == "The server refused the connection. Is it running, and is the port right?"
 
 
 HOSTS = st.sampled_from(
@@ -203,7 +203,7 @@ ADDRESSES = st.builds(
 
 @settings(max_examples=examples(150))
 @given(address=ADDRESSES, kind=st.sampled_from(["chat", "messages"]))
-def test_what_the_form_takes_is_what_the_connection_goes_to(
+def test_the_connection_goes_to_the_origin_that_the_form_accepts(
     address: str, kind: str, client_of: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One parser decides: whatever the SDKs and their HTTP library read in an address, the checked origin is called."""
@@ -220,10 +220,10 @@ def test_what_the_form_takes_is_what_the_connection_goes_to(
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     monkeypatch.setattr(socket, "create_connection", dial)
     client = client_of(kind, "right", base_url=address, policy=Policy.of(["0.0.0.0/0", "::/0"]))
-    fault = fault_of(client)
+    failure = failure_of(client)
     client.close()
     if problem(address):
-        assert (fault.kind, fault.message, called) == (FailureKind.FORBIDDEN, problem(address), [])
+        assert (failure.kind, failure.message, called) == (FailureKind.FORBIDDEN, problem(address), [])
         return
     expected = origin(address)
     try:
@@ -232,7 +232,7 @@ def test_what_the_form_takes_is_what_the_connection_goes_to(
         assert called == [(str(dialled), expected.port)]
     except ValueError:
         assert called == [(expected.host, expected.port), ("127.0.0.3", expected.port)]
-    assert (fault.kind, fault.error) == (FailureKind.UNSENT, "ConnectError")
+    assert (failure.kind, failure.error) == (FailureKind.UNSENT, "ConnectError")
 
 
 NAME = "models.example"
@@ -259,17 +259,17 @@ def certificate(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def asked_for() -> list[str | None]:
-    """The names that clients asked the TLS server for."""
+def server_names() -> list[str | None]:
+    """The server names that clients sent in their TLS handshake."""
     return []
 
 
 @pytest.fixture
-def secure_server(certificate: Path, asked_for: list[str | None]) -> Iterator[ProviderServer]:
+def secure_server(certificate: Path, server_names: list[str | None]) -> Iterator[ProviderServer]:
     """The provider behind TLS."""
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate)
-    tls.sni_callback = lambda _, name, __: asked_for.append(name)
+    tls.sni_callback = lambda _, name, __: server_names.append(name)
     server = ProviderServer()
     server.server.socket = tls.wrap_socket(server.server.socket, server_side=True)
     with server:
@@ -277,7 +277,7 @@ def secure_server(certificate: Path, asked_for: list[str | None]) -> Iterator[Pr
 
 
 @pytest.fixture
-def everything_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def every_name_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
     """A resolver for which every name is the loopback's."""
     real = socket.getaddrinfo
 
@@ -287,22 +287,22 @@ def everything_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
 
-@pytest.mark.usefixtures("everything_is_here")
-def test_a_certificate_of_the_name_is_taken(
+@pytest.mark.usefixtures("every_name_is_local")
+def test_a_certificate_of_the_name_is_accepted(
     client_of: Connect,
     secure_server: ProviderServer,
     certificate: Path,
-    asked_for: list[str | None],
+    server_names: list[str | None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     client = client_of("chat", "right", base_url=f"https://{NAME}:{secure_server.port}/v1")
     assert client.send(client.body(QUESTION)).model == "right"
-    assert asked_for == [NAME]
+    assert server_names == [NAME]
     assert secure_server.log[0].headers["host"] == f"{NAME}:{secure_server.port}"
 
 
-@pytest.mark.usefixtures("everything_is_here")
+@pytest.mark.usefixtures("every_name_is_local")
 @pytest.mark.parametrize("trusted", [True, False])
 def test_another_names_certificate_is_refused_and_nothing_sent(
     trusted: bool, client_of: Connect, secure_server: ProviderServer, certificate: Path, monkeypatch: pytest.MonkeyPatch
@@ -318,7 +318,7 @@ def test_another_names_certificate_is_refused_and_nothing_sent(
     assert secure_server.log == []
 
 
-def test_what_is_no_http_is_hostile(client_of: Connect) -> None:
+def test_a_reply_that_is_not_http_is_hostile(client_of: Connect) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def greet() -> None:
@@ -329,6 +329,6 @@ def test_what_is_no_http_is_hostile(client_of: Connect) -> None:
 
         thread = threading.Thread(target=greet)
         thread.start()
-        fault = fault_of(client_of("chat", "right", base_url=f"http://127.0.0.1:{server.getsockname()[1]}/v1"))
+        failure = failure_of(client_of("chat", "right", base_url=f"http://127.0.0.1:{server.getsockname()[1]}/v1"))
         thread.join()
-    assert (fault.kind, fault.error) == (FailureKind.HOSTILE, "RemoteProtocolError")
+    assert (failure.kind, failure.error) == (FailureKind.HOSTILE, "RemoteProtocolError")

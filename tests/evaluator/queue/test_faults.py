@@ -1,4 +1,4 @@
-"""Infrastructure errors, met through real sandboxes: the run waits or is held with a reason, never a failed answer."""
+"""Infrastructure errors with real sandboxes: the run waits or is held with a reason, and is never a failed answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def fresh(settings: Any) -> Iterator[Any]:
-    """The site's settings, to be changed; no sandbox that was found before counts, nor afterwards."""
+    """The site's settings, to be changed; the cache of checked sandboxes is cleared before and afterwards."""
     configuration._checked.cache_clear()
     yield settings
     configuration._checked.cache_clear()
@@ -75,16 +75,16 @@ def queued(version: SuiteVersion) -> TestRun:
 
 
 def waits(run: TestRun, cause: str) -> str:
-    """Evaluate ``run``, see that it waits because of ``cause``, and return what maintainers are told."""
+    """Evaluate ``run``, check that it waits because of ``cause``, and return the reason that maintainers see."""
     assert evaluate.evaluate_next()
     run.refresh_from_db()
     assert (run.state, run.outcome, run.infra_count) == (RunState.QUEUED, "", 0)
     assert run.reason == f"waiting for the sandbox: {cause}"
     assert [(each["cause"], each["runs"]) for each in infra_summary()] == [(run.reason, 1)]
-    (told,) = infra_causes()
-    assert (told.runs, told.submissions) == (1, (run.implementation.submission_id,))
-    assert Attempt.objects.get().reason == told.reason
-    return told.reason
+    (row,) = infra_causes()
+    assert (row.runs, row.submissions) == (1, (run.implementation.submission_id,))
+    assert Attempt.objects.get().reason == row.reason
+    return row.reason
 
 
 def test_a_full_disk(small_version: SuiteVersion, fresh: Any, real_sandbox: Sandbox, full_disk: Path) -> None:
@@ -96,9 +96,9 @@ def test_a_full_disk(small_version: SuiteVersion, fresh: Any, real_sandbox: Sand
     (full_disk / "work").mkdir()
     fill(full_disk / "ballast")
     fresh.DATA_DIR = full_disk
-    told = waits(run, "the host's disk is full")
-    assert told.startswith("The disk of DATA_DIR is full, or its quota is used up: free some space on it.")
-    # With room again it goes on by itself.
+    reason = waits(run, "the host's disk is full")
+    assert reason.startswith("The disk of DATA_DIR is full, or its quota is used up: free some space on it.")
+    # With free space again, the run continues by itself.
     (full_disk / "ballast").unlink()
     TestRun.objects.update(not_before=None)
     assert evaluate.evaluate_next()
@@ -117,15 +117,15 @@ def test_bubblewrap_that_is_missing(
             (tmp_path / name).symlink_to(found)
     monkeypatch.setenv("PATH", str(tmp_path))
     fresh.ENVIRONMENT = replace(fresh.ENVIRONMENT, evaluator_sandbox="bubblewrap")
-    told = waits(run, "no sandbox works on the evaluator's machine")
-    assert "bwrap is not on PATH: install it (Debian: apt-get install bubblewrap)" in told
+    reason = waits(run, "no sandbox works on the evaluator's machine")
+    assert "bwrap is not on PATH: install it (Debian: apt-get install bubblewrap)" in reason
     with pytest.raises(CommandError, match="bwrap is not on PATH"):
         call_command("worker", "--burst")
 
 
-def test_what_each_fault_is_to_whom() -> None:
+def test_each_error_has_a_public_and_an_internal_reason() -> None:
     full = OSError(28, "No space left on device", "/srv/x")
-    faults = [
+    cases = [
         (full, "the host's disk is full", True),
         (shutil.Error([("a", "b", str(full))]), "the host's disk is full", True),
         (PermissionError(13, "Permission denied", "/srv/x"), "the host failed", False),
@@ -136,16 +136,16 @@ def test_what_each_fault_is_to_whom() -> None:
         (InterfaceError("/srv/x"), "the database did not answer", True),
         (KeyError("/srv/x"), "an error of the evaluator", False),
     ]
-    for error, public, everywhere in faults:
-        fault = infrastructure_error_of(error)
-        assert (fault.public, fault.everywhere) == (public, everywhere), error
-        assert ("/srv/x" in fault.reason) is (not isinstance(error, GoldenError)), error
+    for error, public, everywhere in cases:
+        infra = infrastructure_error_of(error)
+        assert (infra.public, infra.everywhere) == (public, everywhere), error
+        assert ("/srv/x" in infra.reason) is (not isinstance(error, GoldenError)), error
 
 
 # The database is away for a moment
 
 
-def test_what_was_measured_is_stored_although_the_database_is_away_at_that_moment(
+def test_a_result_is_stored_although_the_database_is_away_for_a_moment(
     small_version: SuiteVersion, real_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = queued(small_version)
@@ -182,7 +182,7 @@ def test_a_verdict_whose_commit_was_not_confirmed_counts_once(
     assert run.implementation.submission.state == SubmissionState.SCORED
 
 
-def test_patience_ends() -> None:
+def test_retries_end() -> None:
     calls = []
 
     def never() -> None:

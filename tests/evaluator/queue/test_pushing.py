@@ -51,7 +51,7 @@ def submission_with_every_kind() -> Submission:
     return submission
 
 
-def test_only_what_needs_a_box_is_queued(redis_url: str) -> None:
+def test_only_answers_that_need_a_box_are_queued(redis_url: str) -> None:
     submission = submission_with_every_kind()
     (queued,) = planning.plan(submission.pk)
     rows = TestRun.objects.order_by("implementation__revision_id").values_list("pk", "state", "outcome", "reason")
@@ -63,11 +63,11 @@ def test_only_what_needs_a_box_is_queued(redis_url: str) -> None:
     assert rows[0][0] == queued
     with pushing.opened() as queue:
         (job,) = queue.jobs
-    # Which run it claims is not known yet, and so neither is how long that may take.
+    # The run that the job will claim is not known yet, and so neither is its duration.
     assert (job.func_name, job.args, job.kwargs, job.timeout) == ("evaluator.jobs.evaluate_next", [], {}, -1)
 
 
-def test_the_queue_is_topped_up_to_what_waits(redis_url: str) -> None:
+def test_the_queue_is_topped_up_to_the_number_of_waiting_runs(redis_url: str) -> None:
     assert pushing.push(2) == 2
     assert pushing.top_up(5) == 3
     assert pushing.top_up(5) == 0
@@ -84,8 +84,8 @@ def test_the_queue_is_topped_up_to_what_waits(redis_url: str) -> None:
         ({"models": True}, ["models", "uploads"]),
     ],
 )
-def test_where_a_worker_looks_for_work_first(options: dict[str, bool], queues: list[str]) -> None:
-    """docs/commands.md, ``worker``: one without audits is there for answers, and none serves slow files alone."""
+def test_the_order_of_a_workers_queues(options: dict[str, bool], queues: list[str]) -> None:
+    """docs/commands.md, ``worker``: without audits, answers come first; workers of every kind check uploaded files."""
     assert pushing.queues_of(**options) == queues
 
 
@@ -117,14 +117,14 @@ def _hang_up(server: socket.socket) -> None:
 def test_a_queue_that_is_away_is_logged_where_one_should_be(
     settings: Settings, tmp_path: Path, redis_url: str, left: str, logged: int
 ) -> None:
-    """Commands that do their work themselves run without the instance, whose own Redis is then not there."""
+    """Commands that do their work themselves run without the instance, and so without its own Redis."""
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, redis_url=redis_url, data_dir=tmp_path)
     settings.RQ_QUEUES = settings.ENVIRONMENT.rq_queues
     address = settings.ENVIRONMENT.embedded_redis_socket
     address.parent.mkdir()
     with ThreadPoolExecutor(1) as pool, socket.socket(socket.AF_UNIX) as server, capture_logs() as logs:
         if left != "nothing":
-            server.bind(str(address))  # a Redis that was killed leaves it behind
+            server.bind(str(address))  # left behind by a killed Redis
         if left == "server":
             server.listen()
             pool.submit(_hang_up, server)
@@ -151,7 +151,7 @@ def jobs_of_uploads() -> list[tuple[Any, list[Any]]]:
         return [(job.func_name, list(job.args)) for job in queue.jobs]
 
 
-def test_an_audit_is_asked_for_once_for_each_task_that_has_an_environment(redis_url: str) -> None:
+def test_an_audit_is_enqueued_once_for_each_task_that_has_an_environment(redis_url: str) -> None:
     version = SuiteVersionFactory(tasks=4)
     first, second, third, _ = version.revisions.order_by("pk")
     TaskRevision.objects.filter(pk__in=[first.pk, second.pk, third.pk]).update(audit_state=AuditState.UNAUDITED)
@@ -183,7 +183,7 @@ def test_planning_twice_at_the_same_moment_plans_once(redis_url: str) -> None:
     assert TestRun.objects.count() == 12
 
 
-def test_after_a_check_the_next_file_of_the_same_person_is_asked_for(redis_url: str) -> None:
+def test_after_a_check_the_next_file_of_the_same_owner_is_queued(redis_url: str) -> None:
     owner = UserFactory()
     for _ in range(2):
         uploads.receive(owner=owner, file=SimpleUploadedFile("a.zip", b"no archive"), described=None, fields={})
@@ -197,7 +197,7 @@ def test_after_a_check_the_next_file_of_the_same_person_is_asked_for(redis_url: 
 
 @pytest.mark.redis
 @pytest.mark.parametrize("name", ["os.mkdir", "evaluator.jobs.missing", "evaluator.jobs.top_up"])
-def test_a_job_that_somebody_else_wrote_into_redis_calls_nothing(redis_url: str, tmp_path: Path, name: str) -> None:
+def test_a_foreign_job_in_redis_calls_nothing(redis_url: str, tmp_path: Path, name: str) -> None:
     made = tmp_path / "made"
     with pushing.opened() as queue:
         foreign = Queue(queue.name, connection=queue.connection, serializer="json").enqueue(name, str(made))

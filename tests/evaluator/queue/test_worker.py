@@ -1,4 +1,4 @@
-"""Real workers: killed, told to stop once or twice, or cancelled under; and what each of them leaves."""
+"""Real workers: killed, stopped once or twice, or with a cancelled submission; and what each of them leaves."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.redis, pytest
 
 
 LEASE = {"LEASE_SECONDS": "5", "INFRA_RETRY_SECONDS": "0"}
-"""What the workers have; the sweeps of these tests run here."""
+"""Settings of the workers; the tests run the sweeps themselves."""
 
 
 @pytest.fixture(autouse=True)
 def no_pause(settings: Any) -> None:
-    """What a worker lost is tried again at once."""
+    """Retry lost runs at once."""
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, infra_retry_seconds=0)
 
 
 def endless_run(version: SuiteVersion) -> TestRun:
-    """A queued run whose box ends by its wall time only."""
+    """A queued run whose box ends only by its wall time."""
     submission = QueuedSubmissionFactory(suite_version=version, answers=False)
     text = MASKED.replace("raise NotImplementedError", "import time; time.sleep(60)", 1)
     ImplementationFactory(
@@ -69,7 +69,7 @@ def endless_run(version: SuiteVersion) -> TestRun:
 def test_after_sigkill_in_mid_evaluation_every_run_ends_once(
     small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str
 ) -> None:
-    """Worker and work-horse at once; the chaos tests kill them one by one."""
+    """Kills worker and work-horse at once; the chaos tests kill them one by one."""
     submission = slow_submission(small_version)
     plan(submission.pk)
     with running("worker", "--name", "first", **LEASE) as first:
@@ -99,13 +99,13 @@ def test_after_sigkill_in_mid_evaluation_every_run_ends_once(
 
 
 @pytest.mark.bubblewrap
-def test_a_worker_and_its_job_that_are_told_to_stop_give_the_run_back_and_nothing_counts(
+def test_a_stopped_worker_and_its_job_return_the_run_and_nothing_counts(
     small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str
 ) -> None:
-    """As an init system does it."""
+    """Signals both, as an init system does."""
     run = endless_run(small_version)
     with running("worker", **LEASE) as worker:
-        # The worker's own check has boxes too.
+        # The worker's own check has boxes, too.
         wait_until(lambda: TestRun.objects.filter(state=RunState.RUNNING).exists(), "the run to begin")
         wait_until(lambda: bool(processes_of_boxes()), "a box to begin")
         horses = children_of(worker.pid)
@@ -127,7 +127,7 @@ def test_a_worker_and_its_job_that_are_told_to_stop_give_the_run_back_and_nothin
         ({"SANDBOX_PYTHON": "/nowhere/python3", "EVALUATOR_SANDBOX": "bubblewrap"}, "No worker was started"),
     ],
 )
-def test_a_worker_that_cannot_work_says_why(
+def test_a_worker_that_cannot_work_prints_the_reason(
     changes: dict[str, str], message: str, real_sandbox: Sandbox, redis_url: str
 ) -> None:
     done = subprocess.run(
@@ -158,7 +158,7 @@ def test_a_worker_that_is_stopped_twice_leaves_no_box(
         (horse,) = children_of(worker.pid)
         wait_until(lambda: boxes_of(horse) != [], "a box to begin")
         os.kill(worker.pid, signal.SIGTERM)
-        time.sleep(1.2)  # RQ takes a second signal within a second for the same one
+        time.sleep(1.2)  # RQ ignores a second signal within a second
         assert is_running(horse)
         os.kill(worker.pid, signal.SIGTERM)
         worker.wait(timeout=60)

@@ -1,4 +1,4 @@
-"""What a re-evaluation would do, and why."""
+"""Plans of re-evaluations, and the reasons in them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from submissions.exceptions import WrongStateError
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory, TaskFactory, TaskRevisionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory
-from tests.evaluator.reevaluations import next_version, offered, planned, scored, start, whys
+from tests.evaluator.reevaluations import next_version, offered, planned, reasons, scored, start
 
 pytestmark = pytest.mark.django_db
 
 
-def test_what_was_measured_with_what_is_current_needs_nothing() -> None:
+def test_current_results_need_no_reevaluation() -> None:
     submission = scored("passed", "raised", "not_attempted")
     plan = planned(submission)
     assert (plan.runs, plan.kept, plan.moves, plan.needed, plan.stale) == ((), 3, False, False, ())
@@ -31,16 +31,16 @@ def test_what_was_measured_with_what_is_current_needs_nothing() -> None:
 def test_another_evaluator_concerns_every_answer() -> None:
     submission = scored("passed", "not_attempted", evaluator="1")
     slugs = [revision.task.slug for revision in submission.suite_version.revisions.order_by("pk")]
-    assert whys(submission) == [(slug, f"evaluator 1 → {EVALUATOR_VERSION}") for slug in slugs]
+    assert reasons(submission) == [(slug, f"evaluator 1 → {EVALUATOR_VERSION}") for slug in slugs]
     assert [run.outcome for run in planned(submission).runs] == ["", "not_attempted"]
 
 
-def test_another_environment_concerns_what_ran_in_a_box() -> None:
+def test_another_environment_concerns_runs_in_boxes() -> None:
     submission = scored("passed", "not_attempted")
     TestRun.objects.filter(outcome="passed").update(environment_digest="sha256:" + "b" * 64)
-    assert [why for _, why in whys(submission)] == [f"environment {'b' * 12} → {'a' * 12}"]
+    assert [why for _, why in reasons(submission)] == [f"environment {'b' * 12} → {'a' * 12}"]
     TestRun.objects.filter(outcome="passed").update(environment="torch")
-    assert [why for _, why in whys(submission)] == ["environment torch → numpy"]
+    assert [why for _, why in reasons(submission)] == ["environment torch → numpy"]
 
 
 def test_new_grading_content_concerns_that_task() -> None:
@@ -58,15 +58,15 @@ def test_a_new_seed_epoch_concerns_every_task() -> None:
     assert version.seed_epoch.key != SeedEpoch.objects.get(number=1).key
     assert set(version.revisions.all()) == set(submission.suite_version.revisions.all())
     assert version.changes == "New private seeds were drawn (seed epoch 2); no task changed."
-    assert [why for _, why in whys(submission)] == ["seed epoch 1 → 2"] * 2
+    assert [why for _, why in reasons(submission)] == ["seed epoch 1 → 2"] * 2
 
 
 def test_evaluator_5_measures_sealed_tasks_as_4_did_and_upstreams_tests_otherwise() -> None:
     submission = scored("passed", "raised", evaluator="4")
-    assert whys(submission) == []
+    assert reasons(submission) == []
     upstreams = submission.suite_version.revisions.order_by("pk")[0]
     TaskRevision.objects.filter(pk=upstreams.pk).update(protocol=Protocol.UPSTREAM)
-    assert whys(submission) == [(upstreams.task.slug, f"evaluator 4 → {EVALUATOR_VERSION}")]
+    assert reasons(submission) == [(upstreams.task.slug, f"evaluator 4 → {EVALUATOR_VERSION}")]
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_evaluator_5_measures_sealed_tasks_as_4_did_and_upstreams_tests_otherwis
         ({"audit_state": AuditState.FAILED}, "cannot be run any more"),
     ],
 )
-def test_answers_to_something_else_are_stale_and_the_submission_stays(changes: dict[str, str], text: str) -> None:
+def test_answers_to_a_changed_task_are_stale_and_the_submission_stays(changes: dict[str, str], text: str) -> None:
     submission = scored("passed", "passed", evaluator="1")
     first = submission.suite_version.revisions.order_by("pk")[0]
     next_version(submission, **{"grading_hash": "f" * 64, **changes})
     plan = planned(submission)
     assert plan.stale == (f"{first.task.slug} {text}",)
     assert (plan.target, plan.moves) == (submission.suite_version, False)
-    # What concerns its own version is measured again nevertheless.
+    # Its answers are still measured again for reasons within its own version.
     assert [run.supersedes_reason for run in plan.runs] == [f"evaluator 1 → {EVALUATOR_VERSION}"] * 2
 
 
@@ -101,13 +101,13 @@ def test_only_scored_submissions_of_the_suite_or_with_the_task_are_candidates() 
     assert list(planning.choose(submissions=[other.pk])[0]) == [other]
 
 
-def test_a_plan_for_one_task_leaves_out_whom_it_does_not_concern() -> None:
+def test_a_plan_for_one_task_omits_submissions_that_it_does_not_concern() -> None:
     submission = scored("passed", "passed")
     next_version(submission, grading_hash="f" * 64)
     first, second = (revision.task.slug for revision in submission.suite_version.revisions.order_by("pk"))
-    everybody = Submission.objects.all()
-    assert len(planning.plan(everybody, offered=offered, task=f"any/{first}")) == 1
-    assert planning.plan(everybody, offered=offered, task=f"any/{second}") == []
+    submissions = Submission.objects.all()
+    assert len(planning.plan(submissions, offered=offered, task=f"any/{first}")) == 1
+    assert planning.plan(submissions, offered=offered, task=f"any/{second}") == []
 
 
 @pytest.mark.both_databases
@@ -130,7 +130,7 @@ def test_a_plan_has_a_fingerprint() -> None:
     assert planning.fingerprint([planned(submission)]) != first
 
 
-def test_a_new_task_and_one_that_left_keep_a_submission_where_it_is() -> None:
+def test_new_and_removed_tasks_keep_a_submission_at_its_version() -> None:
     submission = scored("passed", "passed")
     suite = submission.suite_version.suite
     first, second = submission.suite_version.revisions.order_by("pk")

@@ -1,4 +1,4 @@
-"""``manage.py reevaluate``: looks first, then measures again, and says what changed."""
+"""``manage.py reevaluate``: plan, measure again, and report the changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def as_json(*arguments: str) -> dict[str, Any]:
 
 
 def measured(version: SuiteVersion) -> Submission:
-    """A scored submission with a right and a wrong answer to ``alpha/1``; by its row both passed."""
+    """A scored submission with a right and a wrong answer to ``alpha/1``, both stored as passed."""
     submission: Submission = QueuedSubmissionFactory(suite_version=version, answers=False, trials=2, state="scored")
     revision = version.revisions.get(task__index=1)
     wrong = MASKED.replace("raise NotImplementedError", "return x", 1)
@@ -52,7 +52,7 @@ def measured(version: SuiteVersion) -> Submission:
 
 
 @pytest.mark.bubblewrap
-def test_it_measures_again_and_says_what_changed(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+def test_it_measures_again_and_reports_the_changes(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
     submission = measured(small_version)
     printed = reevaluate("--submission", str(submission.pk), "--reason", "A better evaluator.", "--wait")
     difference = "1 outcome changed (alpha/1 trial 2 passed → wrong output), 1/1 → 0.5/1"
@@ -66,7 +66,7 @@ def test_it_measures_again_and_says_what_changed(small_version: SuiteVersion, re
     )
 
 
-def test_a_dry_run_of_a_new_seed_epoch_says_what_it_would_lead_to(small_version: SuiteVersion) -> None:
+def test_a_dry_run_of_a_new_seed_epoch_shows_the_plan(small_version: SuiteVersion) -> None:
     submission = measured(small_version)
     TestRun.objects.update(evaluator_version=EVALUATOR_VERSION)
     assert reevaluate("--suite", "small", "--new-epoch", "--dry-run").splitlines() == [
@@ -80,7 +80,7 @@ def test_a_dry_run_of_a_new_seed_epoch_says_what_it_would_lead_to(small_version:
 
 
 @pytest.mark.bubblewrap
-def test_waiting_joins_what_is_under_way_already(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+def test_waiting_joins_a_running_reevaluation(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
     submission = measured(small_version)
     (started,) = as_json("--suite", "small", "--reason", "A better evaluator.")["started"]
     printed = reevaluate("--suite", "small", "--reason", "A better evaluator.", "--wait").splitlines()
@@ -121,21 +121,21 @@ def test_wrong_arguments_are_refused_before_anything_is_done(
         reevaluate(*arguments)
 
 
-def test_only_what_is_scored_is_measured_again() -> None:
+def test_only_scored_submissions_are_measured_again() -> None:
     submission = scored("passed")
     Submission.objects.filter(pk=submission.pk).update(state="held")
     with pytest.raises(CommandError, match="is held: only scored submissions are measured again"):
         reevaluate("--submission", str(submission.pk), "--dry-run")
 
 
-def test_joining_a_held_one_ends_with_its_exit_code(small_version: SuiteVersion) -> None:
+def test_joining_a_held_reevaluation_exits_with_2(small_version: SuiteVersion) -> None:
     measured(small_version)
     reevaluate("--suite", "small", "--reason", "Again.")
     Reevaluation.objects.update(state=ReevaluationState.HELD, held_reason="the host failed")
     assert run("reevaluate", "--suite", "small", "--reason", "Again.", "--wait")[0] == 2
 
 
-def test_wrong_arguments_end_with_one_for_two_means_held(tmp_path: Path) -> None:
+def test_wrong_arguments_exit_with_1_since_2_means_held(tmp_path: Path) -> None:
     result = manage("reevaluate", "--submission", "x", "--dry-run", DATA_DIR=str(tmp_path))
     assert (result.returncode, result.stdout) == (1, "")
     assert "Traceback" not in result.stderr

@@ -1,4 +1,4 @@
-"""Re-evaluations: old results count until all new ones are there, then everything changes at once, in public."""
+"""Re-evaluations: old results count until all new ones exist; then everything changes at once, publicly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.both_databases
-def test_old_results_count_until_all_new_ones_are_there_then_all_change_at_once(
+def test_old_results_count_until_all_new_ones_exist_then_all_change_at_once(
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     submission = scored("passed", "raised", "bad_patch", evaluator="1")
@@ -102,7 +102,7 @@ def test_weak_tests_are_left_out_of_the_numbers_as_on_the_board() -> None:
     assert (metric.tests_passed, metric.tasks) == (1.0, 1)
 
 
-def test_a_version_in_which_nothing_that_is_graded_changed_is_moved_to_without_a_run(
+def test_a_submission_moves_to_a_version_with_equal_grading_without_a_run(
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     submission = scored("passed")
@@ -119,7 +119,7 @@ def test_a_version_in_which_nothing_that_is_graded_changed_is_moved_to_without_a
 
 
 @pytest.mark.both_databases
-def test_one_at_a_time_and_only_as_planned() -> None:
+def test_one_reevaluation_at_a_time_and_only_as_planned() -> None:
     submission = scored("passed", evaluator="1")
     plan = planned(submission)
     start(submission)
@@ -132,7 +132,7 @@ def test_one_at_a_time_and_only_as_planned() -> None:
         reevaluating.start(planned=plan, reason="Again.", actor=None)
 
 
-def test_only_maintainers_and_only_with_a_reason() -> None:
+def test_only_maintainers_reevaluate_and_only_with_a_reason() -> None:
     submission = scored("passed", evaluator="1")
     stranger, maintainer = UserFactory(), UserFactory(is_staff=True)
     with pytest.raises(NotAllowedError):
@@ -148,7 +148,7 @@ def test_only_maintainers_and_only_with_a_reason() -> None:
             act(reevaluation=reevaluation, actor=stranger)
 
 
-def test_stopping_leaves_everything_as_it_was() -> None:
+def test_cancelling_keeps_the_old_results() -> None:
     submission = scored("passed", "passed", evaluator="1")
     reevaluation = start(submission)
     held = claims.claim_next(worker="w")
@@ -166,7 +166,7 @@ def test_stopping_leaves_everything_as_it_was() -> None:
     assert start(submission).state == ReevaluationState.RUNNING
 
 
-def test_three_faults_of_ours_hold_it_and_the_submission_stays_scored() -> None:
+def test_three_infrastructure_errors_hold_it_and_the_submission_stays_scored() -> None:
     submission = scored("passed", evaluator="1")
     reevaluation = start(submission)
     for _ in range(3):
@@ -184,7 +184,7 @@ def test_three_faults_of_ours_hold_it_and_the_submission_stays_scored() -> None:
     assert reevaluation.state == ReevaluationState.APPLIED
 
 
-def test_environments_are_never_mixed_within_one() -> None:
+def test_environments_are_never_mixed_within_a_reevaluation() -> None:
     submission = scored("passed", "passed", evaluator="1")
     reevaluation = start(submission)
     decide(digest="sha256:new")
@@ -202,7 +202,7 @@ def test_environments_are_never_mixed_within_one() -> None:
 
 
 @pytest.mark.both_databases
-def test_the_sweep_applies_what_nobody_applied(redis_url: str) -> None:
+def test_the_sweep_applies_a_finished_reevaluation(redis_url: str) -> None:
     submission = scored("passed", evaluator="1")
     reevaluation = start(submission)
     TestRun.objects.filter(reevaluation=reevaluation).update(state=RunState.DONE, outcome="raised")
@@ -214,7 +214,7 @@ def test_the_sweep_applies_what_nobody_applied(redis_url: str) -> None:
     assert AuditEvent.objects.filter(verb=Verb.REEVALUATED).count() == 1
 
 
-def test_who_waits_for_a_first_result_comes_first() -> None:
+def test_first_results_have_priority() -> None:
     submission = scored("passed", evaluator="1")
     start(submission)
     fresh = QueuedSubmissionFactory(owner=submission.owner, suite_version=SuiteVersionFactory(tasks=1))
@@ -224,7 +224,7 @@ def test_who_waits_for_a_first_result_comes_first() -> None:
     assert claim.run_id == waiting.pk
 
 
-def test_a_run_that_is_kept_pins_the_environment_too() -> None:
+def test_a_kept_run_pins_the_environment_too() -> None:
     submission = scored("passed", "passed")
     next_version(submission, grading_hash="f" * 64)
     start(submission)
@@ -232,7 +232,7 @@ def test_a_run_that_is_kept_pins_the_environment_too() -> None:
         decide(digest="sha256:other")
 
 
-def test_new_tests_of_an_unchanged_repository_are_what_decides() -> None:
+def test_new_tests_of_an_unchanged_repository_decide() -> None:
     submission = scored("passed", "passed")
     version = next_version(submission, grading_hash="f" * 64)
     reevaluation = start(submission)

@@ -1,4 +1,4 @@
-"""The receipt of an answer, and ``manage.py repeat``: the same result again, in real boxes."""
+"""The receipt of an answer, and ``manage.py repeat``, which reproduces its result in real boxes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_run_is_repeated_from_its_receipt_and_every_difference_is_named(
     assert "The result equals the stored one in every public case." in text
     assert "Not the same here" not in text
 
-    # Whatever is changed in what the receipt says of the result is named.
+    # Every change of the result in the receipt is named.
     cases = facts["run"]["cases"]
     changed = next(case for case in cases if case["outcome"] == "passed")
     changed["outcome"] = "raised"
@@ -96,7 +96,7 @@ def test_a_run_is_repeated_from_its_receipt_and_every_difference_is_named(
     ]
     assert [remark.partition(":")[0] for remark in found["remarks"]] == ["evaluator"]
 
-    # Other code than the one that was measured is not run.
+    # Code other than the measured code is not run.
     facts["answer"]["diff"] = facts["answer"]["diff"].replace("x < 3", "x < 4")
     file.write_text(json.dumps(facts))
     with pytest.raises(CommandError, match="the receipt was changed or is damaged"):
@@ -112,7 +112,7 @@ def test_a_run_is_repeated_from_its_receipt_and_every_difference_is_named(
 
 
 @pytest.mark.django_db
-def test_the_receipt_holds_no_private_case_and_no_code_that_is_not_published(client: Client) -> None:
+def test_the_receipt_contains_no_private_case_and_no_unpublished_code(client: Client) -> None:
     submission = SubmissionFactory(published=True)
     answer = with_answers(submission, 1)[0]
     case = {"seed": 424242, "index": 0, "public": False, "outcome": "passed", "difference": "", "error": "3.14159"}
@@ -142,7 +142,7 @@ def test_the_receipt_holds_no_private_case_and_no_code_that_is_not_published(cli
 
 
 @pytest.mark.django_db
-def test_what_cannot_be_repeated_is_said_why(tmp_path: Path) -> None:
+def test_why_an_answer_cannot_be_repeated_is_reported(tmp_path: Path) -> None:
     answer = with_answers(SubmissionFactory(published=True), 1)[0]
     file = tmp_path / "receipt.json"
 
