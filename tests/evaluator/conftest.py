@@ -1,4 +1,4 @@
-"""Real sandboxes and a small suite that they can run. Where a machine has none, the skip says why."""
+"""Real sandboxes and a small suite that they can run. Without a sandbox, tests are skipped with the reason."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ IDLE_SECONDS = 300.0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that takes a sandbox by its name is marked so."""
+    """Mark each test that uses a sandbox's fixture with its name."""
     for item in items:
         for name in {"bubblewrap", "docker"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(name)
@@ -89,7 +89,7 @@ def each_sandbox(request: pytest.FixtureRequest) -> Sandbox:
     ]
 )
 def each_way(request: pytest.FixtureRequest) -> Sandbox:
-    """Bubblewrap, with boxes that are started and with boxes that are forked, and Docker."""
+    """Bubblewrap with started boxes, bubblewrap with forked boxes, and Docker."""
     found: Sandbox = request.getfixturevalue(request.param)
     return found
 
@@ -127,7 +127,7 @@ def small_version(tmp_path: Path, db: None) -> SuiteVersion:
 
 @pytest.fixture
 def lmr_mini(db: None) -> SuiteVersion:
-    """The shipped suite, taken as audited: its audit is a test of its own."""
+    """The shipped suite, marked as audited: another test audits it."""
     call_command("load_catalogue", stdout=io.StringIO())
     TaskRevision.objects.update(audit_state=AuditState.PASSED)
     return Suite.objects.get(slug="lmr-mini").versions.get()

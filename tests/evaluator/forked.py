@@ -21,7 +21,7 @@ WAIT_SECONDS = 60.0
 
 
 class ForkedBubblewrap(BubblewrapSandbox):
-    """Never starts a program itself that could be forked."""
+    """Forks every box that can be forked."""
 
     _keys: frozenset[str] = frozenset()
 
@@ -30,7 +30,7 @@ class ForkedBubblewrap(BubblewrapSandbox):
         return super().start_server(slot, spec)
 
     def stop_servers(self) -> None:
-        """Stop the servers that it started; others may be another test process's."""
+        """Stop the servers that it started; others may belong to another test process."""
         self.fork_servers.sweep(lambda slot: slot.key in self._keys)
 
     def run(
@@ -42,7 +42,7 @@ class ForkedBubblewrap(BubblewrapSandbox):
         if dialogue is not None or not can_fork(spec):
             return super()._run(name, spec, cancelled, dialogue)
         deadline = time.monotonic() + WAIT_SECONDS
-        while time.monotonic() < deadline:  # other test processes may have all servers that there may be
+        while time.monotonic() < deadline:  # other test processes may use all servers that are allowed
             result = self.fork_servers.run(spec, cancelled)
             if result is not None:
                 return result

@@ -1,4 +1,4 @@
-"""Real management commands in processes of their own, on the test's database, queue and data folder."""
+"""Real management commands in separate processes, on the test's database, queue and data folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE_SECONDS = 150
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """The variables that make ``manage.py`` work on what this test works on."""
+    """Environment variables for a ``manage.py`` on the test's database, queue and data folder."""
     return {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "leaderboard.settings",
@@ -96,7 +96,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def wait_until(condition: Callable[[], object], what: str, *, seconds: float = PATIENCE_SECONDS) -> None:
-    """Look again and again, less and less often, and fail when ``seconds`` were not enough."""
+    """Poll with growing delays, and fail after ``seconds``."""
     began = time.monotonic()
     while not condition():
         waited = time.monotonic() - began
@@ -105,7 +105,7 @@ def wait_until(condition: Callable[[], object], what: str, *, seconds: float = P
 
 
 def processes_of_boxes(below: int | None = None) -> list[str]:
-    """The command lines of everything that runs inside a box: of all processes, or of those that ``below`` started."""
+    """The command lines of the processes inside boxes: of all, or of those that ``below`` started."""
     pids = descendants(below) if below else [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
     found = []
     for pid in pids:

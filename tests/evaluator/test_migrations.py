@@ -1,4 +1,4 @@
-"""Numbers that were stored before a migration and were wrong are mended by it."""
+"""Migrations correct numbers that were stored wrongly before them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_replies_without_usage_are_no_replies_of_0_tokens() -> None:
+def test_replies_without_usage_have_unknown_token_counts() -> None:
     run = asked(UserFactory(), WorkState.DONE, WorkState.DONE)
     known, unknown = run.requests.order_by("pk")
     called(known)

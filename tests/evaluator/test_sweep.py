@@ -1,4 +1,4 @@
-"""The sweep: what the database says is unfinished gets under way again."""
+"""The sweep resumes what is unfinished in the database."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_dead_workers_run_waits_again(redis_url: str) -> None:
     assert reconcile().pushed == 1
 
 
-def test_a_generation_whose_question_killed_three_workers_is_held(redis_url: str) -> None:
+def test_a_generation_whose_request_killed_three_workers_is_held(redis_url: str) -> None:
     generation = asked(UserFactory(), WorkState.QUEUED)
     for _ in range(3):
         assert leases.claim(AnswerRequest, generation.requests.get().pk)
@@ -63,7 +63,7 @@ def test_a_generation_whose_question_killed_three_workers_is_held(redis_url: str
     assert (generation.state, generation.reason) == (GenerationState.HELD, leases.LEASE_LOST)
 
 
-def test_reference_outputs_that_nothing_asks_for_any_more_go(redis_url: str, settings: Any, tmp_path: Path) -> None:
+def test_reference_outputs_that_are_no_longer_used_are_removed(redis_url: str, settings: Any, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path
     store = GoldenFolder(tmp_path / "golden")
     for key in ("old", "used", "new"):
@@ -76,7 +76,7 @@ def test_reference_outputs_that_nothing_asks_for_any_more_go(redis_url: str, set
     assert [key for key in ("old", "used", "new") if store.get(key)] == ["used", "new"]
 
 
-def test_a_submission_whose_last_news_was_lost_is_finalised_and_gets_its_row(redis_url: str) -> None:
+def test_a_submission_whose_last_event_was_lost_is_finalised_and_gets_its_row(redis_url: str) -> None:
     submission = QueuedSubmissionFactory(state=SubmissionState.RUNNING)
     runs_of(submission, "passed", "raised")
     reconcile()
@@ -85,7 +85,7 @@ def test_a_submission_whose_last_news_was_lost_is_finalised_and_gets_its_row(red
     assert Entry.objects.get().submission == submission
 
 
-def test_uploads_that_nobody_submitted_are_discarded_after_a_day(redis_url: str) -> None:
+def test_uploads_that_were_not_submitted_are_discarded_after_a_day(redis_url: str) -> None:
     old, young = UploadFactory(), UploadFactory()
     Upload.objects.filter(pk=old.pk).update(created=timezone.now() - timedelta(hours=25))
     Upload.objects.filter(pk=young.pk).update(created=timezone.now() - timedelta(hours=23))
@@ -104,7 +104,7 @@ def test_files_that_wait_for_their_check_are_pushed_again(redis_url: str) -> Non
     assert (lost.checked, lost.report["infrastructure_error"]) == (True, True)
 
 
-def test_stored_files_of_nobody_are_removed(redis_url: str, settings: Settings, tmp_path: Path) -> None:
+def test_stored_files_without_a_row_are_removed(redis_url: str, settings: Settings, tmp_path: Path) -> None:
     settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
     cache.clear()
     orphan = tmp_path / "media" / "uploads" / "orphan"
@@ -115,7 +115,7 @@ def test_stored_files_of_nobody_are_removed(redis_url: str, settings: Settings, 
     assert not orphan.exists()
 
 
-def test_what_a_higher_room_fails_at_keeps_no_sweep_from_its_end(redis_url: str) -> None:
+def test_a_failing_receiver_does_not_stop_the_sweep(redis_url: str) -> None:
     def fails(**_: object) -> None:
         raise RuntimeError("a receiver's fault")
 
@@ -126,7 +126,7 @@ def test_what_a_higher_room_fails_at_keeps_no_sweep_from_its_end(redis_url: str)
         reconciled.disconnect(fails)
 
 
-def test_the_command_prints_what_it_did(redis_url: str) -> None:
+def test_the_command_prints_its_counts(redis_url: str) -> None:
     runs_of(QueuedSubmissionFactory())
     out = io.StringIO()
     call_command("reconcile", stdout=out)

@@ -1,4 +1,4 @@
-"""The shipped environment ``torch`` for both sandboxes. Where PyTorch is not at hand, the skip says how to get it."""
+"""The shipped environment ``torch`` for both sandboxes. Without PyTorch, tests are skipped with instructions."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TORCH = "torch"
 
 @pytest.fixture(scope="session")
 def torch_environments() -> EnvironmentList:
-    """What an operator's file would say of ``torch`` for tests of upstream's."""
+    """``torch`` with the limits that an operator's file would set for upstream's tests."""
     return EnvironmentList((replace(SHIPPED.entry(TORCH), memory_mb=4096, wall_seconds=120),))
 
 
 @pytest.fixture(scope="session")
 def torch_sandbox(torch_environments: EnvironmentList, state_dir: Path) -> BubblewrapSandbox:
-    """Bubblewrap with ``torch`` made ready, which takes a minute the first time on a machine."""
+    """Bubblewrap with ``torch`` prepared, which takes a minute the first time on a machine."""
     sandbox = BubblewrapSandbox(state_dir, environments=torch_environments)
     _skip_unless_usable(sandbox)
     try:

@@ -1,4 +1,4 @@
-"""Short ways to run a program in a box and to look for what it left."""
+"""Helpers to run a program in a box and to list what it left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUICK = Limits(wall_seconds=10.0, cpu_seconds=5)
 
 
 def own(label: str) -> str:
-    """A label that is this test process's alone, for another one may run the same test at the same time."""
+    """A label of this test process alone, since another one may run the same test at the same time."""
     return f"{label}-{os.getpid()}"
 
 
@@ -47,7 +47,7 @@ def run(
 
 
 def leftovers(label: str) -> list[str]:
-    """Control groups, containers and processes of boxes with ``label`` that are still there."""
+    """Control groups, containers and processes of boxes with ``label`` that still exist."""
     found = [name for name in GroupStore.of_this_machine().names() if name.startswith(f"{label}.")]
     listing = ["docker", "ps", "--all", "--quiet", "--filter", f"label=lmr-board-box={label}"]
     found += subprocess.run(listing, capture_output=True, text=True, check=False).stdout.split()

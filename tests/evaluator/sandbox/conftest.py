@@ -1,4 +1,4 @@
-"""What tests of the sandboxes call the sandboxes; those of forks make theirs."""
+"""Fixtures: the sandboxes under test, and sandboxes that fork their boxes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.evaluator.sandbox.forks import stop
 
 @pytest.fixture
 def sandbox(each_way: Sandbox) -> Sandbox:
-    """Both sandboxes, and bubblewrap with boxes that are forked as well."""
+    """Both sandboxes, and bubblewrap with forked boxes as well."""
     return each_way
 
 
 @pytest.fixture
 def make(bubblewrap: BubblewrapSandbox, state_dir: Path) -> Iterator[Callable[..., BubblewrapSandbox]]:
-    """Makes sandboxes that fork where a server is ready; none is at the beginning, nor afterwards."""
+    """Makes sandboxes that fork where a server is ready; no server runs before or after the test."""
 
     def make(idle_seconds: float = 60.0) -> BubblewrapSandbox:
         return BubblewrapSandbox(state_dir, fork_idle_seconds=idle_seconds)

@@ -1,4 +1,4 @@
-"""What the tests of forked boxes look at: programs to run, and the servers of this process."""
+"""Helpers for tests of forked boxes: programs to run, and the fork servers of this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.evaluator.sandbox.boxes import QUICK, order
 
 WHO = "print('forked' if 'fork' + '_server' in open('/proc/self/cmdline').read() else 'started')"
 LIMITS = replace(QUICK, open_files=128 + os.getpid() % 128, processes=60)
-"""Hardly anybody else's, so that the servers are of this module's tests alone."""
+"""Unusual limits, so that only this module's tests use the servers."""
 
 
 def program(code: str, *, limits: Limits = LIMITS, mounts: tuple[Mount, ...] = ()) -> BoxSpec:
@@ -46,20 +46,20 @@ def stop(sandbox: BubblewrapSandbox) -> None:
 
 
 def processes(sandbox: BubblewrapSandbox, slot: Slot) -> set[int]:
-    """Of the server: the numbers of its processes on this machine."""
+    """The numbers of the server's processes on this machine."""
     store = sandbox._store()
     assert store is not None
     return store.find(slot.name).processes()
 
 
 def kill(sandbox: BubblewrapSandbox, slot: Slot) -> None:
-    """As somebody else would: the oldest process first, so that none lives to report another's end."""
+    """Kill a server from outside: the oldest process first, so that none can report another's end."""
     for process in _oldest_first(sandbox, slot):
         _send(process, signal.SIGKILL)
 
 
 def terminate(sandbox: BubblewrapSandbox, slot: Slot) -> None:
-    """As a service manager would: all at once, and the program's end is reported before the others end, too."""
+    """Stop a server as a service manager does: signal all at once. The program's end is reported before others end."""
     ours = _oldest_first(sandbox, slot)
     for number in (signal.SIGSTOP, signal.SIGTERM):
         for process in ours:
@@ -79,7 +79,7 @@ def _send(process: int, number: int) -> None:
 
 
 def writable_memory(sandbox: BubblewrapSandbox, slot: Slot) -> dict[int, bytes]:
-    """What the server has in its memory, by the addresses of its parts."""
+    """The contents of the server's writable memory, by the addresses of its parts."""
     found = {}
     for process in processes(sandbox, slot):
         if "python" in Path(f"/proc/{process}/cmdline").read_text().partition("\0")[0]:

@@ -1,4 +1,4 @@
-"""What is bubblewrap's own: the host user, its errors, control groups of both versions, scopes of a user session."""
+"""Specifics of bubblewrap: the host user, its errors, control groups of both versions, scopes of a user session."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_the_host_sees_the_dedicated_user(bubblewrap: BubblewrapSandbox) -> None
     assert {("Uid", *found), ("Gid", *found)} <= seen
 
 
-def test_no_dead_process_is_left_to_wait_for(bubblewrap: BubblewrapSandbox) -> None:
-    """A worker for months would otherwise run out of process numbers; which dies first is chance, hence the number."""
+def test_no_zombie_is_left(bubblewrap: BubblewrapSandbox) -> None:
+    """Otherwise a long-lived worker would run out of process numbers. Which one dies first is random: try 12 times."""
 
     def dead_children() -> set[str]:
         found = set()
@@ -78,7 +78,7 @@ def test_no_dead_process_is_left_to_wait_for(bubblewrap: BubblewrapSandbox) -> N
     assert dead_children() <= before
 
 
-def test_an_interpreter_of_its_own_below_any_folder(
+def test_the_interpreter_may_lie_below_any_folder(
     bubblewrap: BubblewrapSandbox, state_dir: Path, tmp_path: Path
 ) -> None:
     sandbox = BubblewrapSandbox(state_dir, python=Path(sys.executable))
@@ -108,7 +108,7 @@ def test_a_box_that_is_killed_from_outside_is_an_infrastructure_error(bubblewrap
 
 
 @AS_ROOT
-def test_without_control_groups_it_refuses_unless_told_otherwise(
+def test_without_control_groups_it_refuses_unless_overridden(
     bubblewrap: BubblewrapSandbox, state_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def none(cls: type[GroupStore]) -> GroupStore:
@@ -139,7 +139,7 @@ def test_processor_time_of_all_processes_counts(bubblewrap: BubblewrapSandbox) -
     assert result.ending is Ending.CPU_TIMEOUT
 
 
-def test_an_exit_code_like_bubblewraps_own_is_the_programs(bubblewrap: BubblewrapSandbox) -> None:
+def test_an_exit_code_like_bubblewraps_own_counts_as_the_programs(bubblewrap: BubblewrapSandbox) -> None:
     result = run(bubblewrap, "import sys; print('bwrap: no', file=sys.stderr); sys.exit(1)")
     assert (result.ending, result.exit_code) == (Ending.EXITED, 1)
 
@@ -231,7 +231,7 @@ while time.time() < deadline:
     assert killed <= inside | killed
 
 
-def test_a_group_that_cannot_be_made_leaves_no_half(tmp_path: Path) -> None:
+def test_a_group_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
     parents = {name: tmp_path / name for name in ("memory", "pids", "cpu", "cpuacct")}
     for name in ("memory", "pids", "cpu"):
         parents[name].mkdir()
@@ -244,7 +244,7 @@ def test_a_group_that_cannot_be_made_leaves_no_half(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes control groups")
 def test_all_boxes_together_weigh_as_much_as_a_process_for_each_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a parent of this test's own, since the real one is there already."""
+    """In a parent of this test's own, since the real one exists already."""
     monkeypatch.setattr("evaluator.sandbox.cgroups.PARENT", f"lmr-board-test-{os.getpid()}")
     store = GroupStore.of_this_machine()
     parents = set(store._parents.values())
@@ -279,7 +279,7 @@ def test_limits_and_counters_of_version_2(tmp_path: Path) -> None:
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What systemd leaves in a user's runtime folder, and its program."""
+    """The runtime folder and the program of a systemd user session."""
     (tmp_path / "systemd").mkdir()
     (tmp_path / "systemd-run").write_text("#!/bin/sh\n")
     (tmp_path / "systemd-run").chmod(0o755)
@@ -302,7 +302,7 @@ def test_a_scope_has_every_limit() -> None:
     assert command[-1] == "9"
 
 
-def test_without_a_session_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_session_the_error_gives_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/nowhere")
     with pytest.raises(SandboxUnavailableError, match=r"run the worker as root, or in a systemd user session"):
         scope_command("run-1", LIMITS, 9)

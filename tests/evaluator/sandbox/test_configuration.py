@@ -1,4 +1,4 @@
-"""Which sandbox the settings ask for, why there is none, and the scratch folder that each process has."""
+"""The sandbox that the settings select, why there may be none, and each process's scratch folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evaluator.sweep import reconcile
 
 @pytest.fixture
 def configure(settings: Any) -> Iterator[Callable[..., None]]:
-    """Changes settings of sandboxes; what was found before does not count, nor afterwards."""
+    """Changes settings of sandboxes; the cache of checked sandboxes is cleared before and afterwards."""
 
     def change(**values: Any) -> None:
         settings.ENVIRONMENT = replace(settings.ENVIRONMENT, **values)
@@ -45,9 +45,9 @@ def test_auto_prefers_bubblewrap(bubblewrap: BubblewrapSandbox, configure: Calla
         {"evaluator_sandbox": "docker"},
         {"evaluator_sandbox": "auto", "sandbox_runtime": "runc"},
     ],
-    ids=["where bubblewrap cannot run", "asked for", "by its runtime"],
+    ids=["where bubblewrap cannot run", "by its name", "by its runtime"],
 )
-def test_docker_is_taken(docker: DockerSandbox, configure: Callable[..., None], values: dict[str, Any]) -> None:
+def test_docker_is_selected(docker: DockerSandbox, configure: Callable[..., None], values: dict[str, Any]) -> None:
     configure(**values)
     chosen = configured_sandbox()
     assert isinstance(chosen, DockerSandbox)
@@ -70,15 +70,15 @@ def test_a_runtime_is_for_docker_only(configure: Callable[..., None]) -> None:
 
 
 def dead_owner() -> str:
-    """The name of a process that was and is no more."""
-    told = subprocess.run(
+    """The name of a process that has ended."""
+    result = subprocess.run(
         [sys.executable, "-c", "from evaluator.queue.processes import Owner; print(Owner.current())"],
         capture_output=True, check=True,
     )  # fmt: skip
-    return told.stdout.decode().strip()
+    return result.stdout.decode().strip()
 
 
-def test_only_what_dead_processes_left_is_swept(settings: Any, tmp_path: Path) -> None:
+def test_only_folders_of_dead_processes_are_swept(settings: Any, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path
     assert sweep_scratch() == 0
     mine = scratch_folder()
@@ -94,7 +94,7 @@ def test_only_what_dead_processes_left_is_swept(settings: Any, tmp_path: Path) -
 
 
 @pytest.mark.django_db
-def test_the_sweep_does_it(settings: Any, redis_url: str) -> None:
+def test_the_sweep_removes_folders_of_dead_processes(settings: Any, redis_url: str) -> None:
     left = settings.DATA_DIR / "work" / dead_owner()
     left.mkdir(parents=True)
     reconcile()

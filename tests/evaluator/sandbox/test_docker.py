@@ -1,4 +1,4 @@
-"""What is Docker's own: its settings as the engine holds them, its errors, and images with a mind of their own."""
+"""Specifics of Docker: its settings as the engine holds them, its errors, and images with settings of their own."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_an_engine_that_is_gone(state_dir: Path, tmp_path: Path) -> None:
 
 
 def test_an_engine_that_goes_away_while_a_box_runs(client: Any, state_dir: Path, tmp_path: Path) -> None:
-    """A relay stands for the engine's socket, since nobody else's engine may be stopped here."""
+    """A relay replaces the engine's socket, since the machine's engine must not be stopped."""
     label = own("gone")
     with relayed(tmp_path / "relay.sock") as stop:
         sandbox = DockerSandbox(state_dir, base_url=f"unix://{tmp_path}/relay.sock")
@@ -102,7 +102,7 @@ def test_an_engine_that_goes_away_while_a_box_runs(client: Any, state_dir: Path,
         container.remove(force=True)
 
 
-def test_a_box_that_somebody_else_ends_is_an_infrastructure_error(docker: DockerSandbox, client: Any) -> None:
+def test_a_box_that_is_ended_from_outside_is_an_infrastructure_error(docker: DockerSandbox, client: Any) -> None:
     label = own("outside")
 
     def end_it() -> None:
@@ -119,7 +119,7 @@ def test_a_box_that_somebody_else_ends_is_an_infrastructure_error(docker: Docker
     assert leftovers(label) == []
 
 
-def test_a_program_that_kills_itself_is_not_taken_for_that(docker: DockerSandbox) -> None:
+def test_a_program_that_kills_itself_is_not_an_infrastructure_error(docker: DockerSandbox) -> None:
     result = run(docker, "import os; os.kill(os.getpid(), 9)")
     assert (result.ending, result.exit_code, result.signal) == (Ending.SIGNALLED, None, 9)
     result = run(docker, "import os; os._exit(137)")
@@ -129,7 +129,7 @@ def test_a_program_that_kills_itself_is_not_taken_for_that(docker: DockerSandbox
 
 
 def unavailable(action: Callable[[], object]) -> tuple[str, str]:
-    """What ``action`` raises, as texts; the SDK does not close a socket that it could not connect."""
+    """The texts of the error that ``action`` raises. The SDK does not close a socket that it could not connect."""
     found = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
@@ -144,7 +144,7 @@ def unavailable(action: Callable[[], object]) -> tuple[str, str]:
 
 @contextmanager
 def relayed(path: Path) -> Iterator[Callable[[], None]]:
-    """A socket at ``path`` that leads to the engine, until what is yielded is called."""
+    """A socket at ``path`` that leads to the engine until the yielded function is called."""
     ends: list[socket.socket] = []
 
     def carry(source: socket.socket, target: socket.socket) -> None:
@@ -182,7 +182,7 @@ def relayed(path: Path) -> Iterator[Callable[[], None]]:
 
 @pytest.mark.parametrize("failures", [0, 2, 3])
 def test_a_removal_that_fails_is_retried_twice(failures: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine that still writes down an event of the container finds its folder not empty."""
+    """An engine that is still recording an event of the container finds its folder not empty."""
     monkeypatch.setattr(time, "sleep", lambda _: None)
     failed: Any = importlib.import_module("docker.errors").APIError
     container = Mock()
@@ -210,7 +210,7 @@ WORKDIR /data
 
 @pytest.fixture
 def papers_own(client: Any, state_dir: Path) -> Iterator[DockerSandbox]:
-    """A sandbox whose environment ``own`` is an image with a mind of its own."""
+    """A sandbox whose environment ``own`` is an image with settings of its own."""
     build_own(client)
     sandbox = DockerSandbox(state_dir, environments=EnvironmentList((EnvironmentEntry("own", image=OWN),)))
     yield sandbox
@@ -237,7 +237,7 @@ def test_the_images_own_python_is_started(papers_own: DockerSandbox) -> None:
 
 
 def test_volumes_of_an_image_are_empty_and_cannot_be_written(papers_own: DockerSandbox, client: Any) -> None:
-    """They would be folders on the host's disk that nothing limits."""
+    """Nothing would limit these folders on the host's disk."""
     before = len(client.volumes.list())
     code = "import os\ntry: open('/data/x', 'w')\nexcept OSError as error: print(error.strerror, os.listdir('/data'))"
     assert in_own(papers_own, code) == b"Read-only file system []\n"
@@ -256,7 +256,7 @@ def test_a_missing_image_is_named_with_the_command_that_makes_it(docker: DockerS
     sandbox.close()
 
 
-def test_an_image_that_is_gone_meanwhile_is_looked_for_again(papers_own: DockerSandbox, client: Any) -> None:
+def test_an_image_that_was_removed_meanwhile_is_looked_up_again(papers_own: DockerSandbox, client: Any) -> None:
     in_own(papers_own, "pass")
     client.images.remove(OWN, force=True)
     with pytest.raises(SandboxError, match="box own: the Docker engine reports: "):

@@ -1,4 +1,4 @@
-"""What environments are made from, how bubblewrap gets them, and which one a task is measured in."""
+"""How environments are defined and made for bubblewrap, and which one a task is measured in."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from evaluator.sandbox.task_environments import (
 )
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
 
-# All processes that test share one state folder, and some tests here remove environments from it.
+# All test processes share one state folder, and some tests here remove environments from it.
 pytestmark = pytest.mark.xdist_group("images")
 
 WHOLE = """\
@@ -107,7 +107,7 @@ def test_images_have_our_names_unless_another_is_named(tmp_path: Path) -> None:
     assert (own.image("numpy"), SHIPPED.image("numpy")) == ("mine", "lmr-board-box-numpy")
 
 
-def test_an_environment_says_what_its_boxes_import(tmp_path: Path) -> None:
+def test_an_environment_declares_the_imports_of_its_boxes(tmp_path: Path) -> None:
     text = "[environments.own]\nimage = 'x'\nimports = ['torch', 'torch.nn.utils']\nimports_mb = 99\n"
     found = read(tmp_path, text)
     assert (found.entry("own").imports, found.entry("own").imports_mb) == (("torch", "torch.nn.utils"), 99)
@@ -210,7 +210,7 @@ def test_another_lock_makes_another_environment_beside_it(state_dir: Path, tmp_p
     shutil.rmtree(second.root.parent)
 
 
-def test_an_unfinished_one_is_removed_and_made_anew(state_dir: Path, tmp_path: Path) -> None:
+def test_an_unfinished_environment_is_removed_and_made_again(state_dir: Path, tmp_path: Path) -> None:
     (state_dir / "environments" / "remade" / ".unfinished-1234" / "root").mkdir(parents=True)
     environment = prepare_environment("remade", state_dir, environments=locked(tmp_path, "remade", ""))
     assert list((state_dir / "environments" / "remade").glob(".unfinished*")) == []
@@ -226,7 +226,7 @@ def test_a_wrong_hash_is_refused_and_leaves_nothing(state_dir: Path, tmp_path: P
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small file system")
-def test_a_disk_that_is_full_while_one_is_made_is_reported(
+def test_a_disk_that_is_full_while_an_environment_is_made_is_reported(
     bubblewrap: BubblewrapSandbox, state_dir: Path, tmp_path: Path
 ) -> None:
     folder = state_dir / f"small-{os.getpid()}"
@@ -292,12 +292,12 @@ HASH = "ab" * 32
 
 
 def change(**values: Any) -> TaskRevision:
-    """``small/alpha/1`` as the database has it after the change."""
+    """Update ``small/alpha/1``, and return it as stored."""
     TaskRevision.objects.filter(task__index=1).update(**values)
     return TaskRevision.objects.select_related("task__suite", "task__paper").get(task__index=1)
 
 
-def operator_says(settings: Any, folder: Path, tasks: str) -> None:
+def assign_environments(settings: Any, folder: Path, tasks: str) -> None:
     file = folder / "environments.toml"
     file.write_text(f"[environments.torch-cpu]\nimage = 'torch'\n[tasks]\n{tasks}\n", encoding="utf-8")
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, environments_file=file)
@@ -307,17 +307,17 @@ def built(name: str, state: BuildState, sandbox: str = "docker", log: str = "") 
     return EnvironmentBuild.objects.create(name=name, sandbox=sandbox, state=state, log=log)
 
 
-def test_the_tasks_own_word_comes_first(small_version: SuiteVersion, settings: Any, tmp_path: Path) -> None:
-    operator_says(settings, tmp_path, "'*' = 'torch-cpu'")
+def test_the_tasks_own_environment_has_priority(small_version: SuiteVersion, settings: Any, tmp_path: Path) -> None:
+    assign_environments(settings, tmp_path, "'*' = 'torch-cpu'")
     assert environment_name(change(dockerfile_hash=HASH)) == "numpy"
     assert environment_name(change(environment="")) == "torch-cpu"
 
 
-def test_an_edited_list_holds_at_once(small_version: SuiteVersion, settings: Any, tmp_path: Path) -> None:
+def test_an_edited_list_takes_effect_at_once(small_version: SuiteVersion, settings: Any, tmp_path: Path) -> None:
     revision = change(environment="", dockerfile_hash=HASH)
-    operator_says(settings, tmp_path, "'small/beta/*' = 'torch-cpu'")
+    assign_environments(settings, tmp_path, "'small/beta/*' = 'torch-cpu'")
     assert environment_name(revision) == paper_environment(revision)
-    operator_says(settings, tmp_path, "'small/*' = 'torch-cpu' # as all others")
+    assign_environments(settings, tmp_path, "'small/*' = 'torch-cpu' # as all others")
     assert environment_name(revision) == "torch-cpu"
 
 
@@ -332,18 +332,18 @@ def test_a_papers_name_follows_dockerfile_and_repository(small_version: SuiteVer
     assert all(PAPER_NAME.fullmatch(name) for name in names)
 
 
-def test_a_task_with_neither_is_refused_with_what_to_do(small_version: SuiteVersion) -> None:
+def test_a_task_without_environment_and_dockerfile_is_refused_with_advice(small_version: SuiteVersion) -> None:
     with pytest.raises(SandboxError, match=r"^small/alpha/1 names no environment and its paper has no Dockerfile: "):
         environment_name(change(environment=""))
 
 
-def test_what_is_not_built_waits_and_burns_no_try(small_version: SuiteVersion) -> None:
+def test_a_task_whose_environment_is_not_built_waits_and_uses_up_no_try(small_version: SuiteVersion) -> None:
     revision = change(environment="", dockerfile_hash=HASH)
     with pytest.raises(SandboxUnavailableError) as unready:
         environment_of(revision)
-    fault = infrastructure_error_of(unready.value)
-    assert (fault.public, fault.everywhere) == ("the task's environment is not built", True)
-    assert fault.reason == str(unready.value)
+    infra = infrastructure_error_of(unready.value)
+    assert (infra.public, infra.everywhere) == ("the task's environment is not built", True)
+    assert infra.reason == str(unready.value)
 
 
 def test_the_newest_build_decides(small_version: SuiteVersion) -> None:
@@ -374,7 +374,7 @@ def test_only_builds_for_the_sandbox_in_use_count(small_version: SuiteVersion, s
     assert environment_of(revision) == name
 
 
-def test_wanted_are_those_of_runnable_tasks_that_are_ready(small_version: SuiteVersion) -> None:
+def test_wanted_environments_are_those_of_runnable_tasks_that_are_ready(small_version: SuiteVersion) -> None:
     assert wanted_environments() == ["numpy"]
     revision = change(environment="", dockerfile_hash=HASH)
     assert wanted_environments() == ["numpy"]

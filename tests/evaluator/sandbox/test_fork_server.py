@@ -1,4 +1,4 @@
-"""What a forked program is, and what it cannot learn of others that were forked from the same process."""
+"""What a forked program is like, and that it learns nothing of others that were forked from the same process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.evaluator.torch_environment import TORCH
 
 @pytest.fixture
 def _usual_signals() -> Iterator[None]:
-    """A shell lets what it starts in the background ignore these, and a box of its own inherits that."""
+    """A shell lets its background processes ignore these signals, and a started box inherits that."""
     before = [
         signal.signal(signal.SIGINT, signal.default_int_handler),
         signal.signal(signal.SIGQUIT, signal.SIG_DFL),
@@ -38,9 +38,7 @@ def _usual_signals() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_usual_signals")
-def test_a_fork_is_what_a_fresh_interpreter_is(
-    forked: BubblewrapSandbox, make: Callable[..., BubblewrapSandbox]
-) -> None:
+def test_a_fork_is_like_a_fresh_interpreter(forked: BubblewrapSandbox, make: Callable[..., BubblewrapSandbox]) -> None:
     code = """
         import sys, os, signal, __main__
         sys.stdout.reconfigure(encoding="utf-8")
@@ -89,7 +87,7 @@ def test_no_two_forks_of_pytorch_draw_the_same_numbers(torch_sandbox: Bubblewrap
     sandbox.stop_servers()
 
 
-def test_what_the_server_imports_prints_into_no_programs_output(
+def test_prints_of_the_servers_imports_are_in_no_programs_output(
     make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make()
@@ -137,11 +135,11 @@ def test_a_fork_sees_nothing_of_its_server_nor_of_another_fork(forked: Bubblewra
         print(len(numbers), [x for x in hidden if x], os.listdir("/tmp"), os.listdir("/dev/shm"), os.listdir("/box"))
         print(open("/proc/self/cgroup").read().count("forks"))
     """
-    said = forked.run(program(look)).stdout.decode()
-    assert said == "Read-only file system\n2 [] [] [] []\n0\n"
+    output = forked.run(program(look)).stdout.decode()
+    assert output == "Read-only file system\n2 [] [] [] []\n0\n"
 
 
-def test_nothing_that_a_fork_does_to_shared_files_shows_in_the_next(forked: BubblewrapSandbox) -> None:
+def test_changes_of_shared_files_by_a_fork_are_invisible_to_the_next(forked: BubblewrapSandbox) -> None:
     look = """
         import os, time
         own = ("/control", "/dev/mqueue", "/dev/pts", "/dev/shm", "/proc", "/sys", "/tmp")
@@ -177,8 +175,8 @@ def test_nothing_that_a_fork_does_to_shared_files_shows_in_the_next(forked: Bubb
     assert (after.exit_code, after.stderr) == (0, b"")
 
 
-def test_the_servers_memory_knows_no_time(make: Callable[..., BubblewrapSandbox]) -> None:
-    """Every fork gets a copy of it, and would know when the last program ended."""
+def test_the_servers_memory_contains_no_time(make: Callable[..., BubblewrapSandbox]) -> None:
+    """Every fork gets a copy of it, in which a time would show when the last program ended."""
     sandbox = make()
     began = time.monotonic(), time.time()
     assert who(sandbox) == "forked"
@@ -240,8 +238,8 @@ NAMES = """
 
 
 @pytest.mark.bubblewrap
-def test_what_a_program_held_is_given_back_before_the_next(bubblewrap: BubblewrapSandbox, state_dir: Path) -> None:
-    """Else the next one would be killed for want of it."""
+def test_memory_of_a_program_is_released_before_the_next(bubblewrap: BubblewrapSandbox, state_dir: Path) -> None:
+    """Otherwise the next one would be killed for lack of memory."""
     sandbox = BubblewrapSandbox(state_dir, fork_idle_seconds=60.0)
     stop(sandbox)
     assert who(sandbox) == "forked"
@@ -257,7 +255,7 @@ def test_what_a_program_held_is_given_back_before_the_next(bubblewrap: Bubblewra
     stop(sandbox)
 
 
-def test_a_server_whose_memory_stays_full_is_left(make: Callable[..., BubblewrapSandbox]) -> None:
+def test_a_server_whose_memory_stays_full_is_abandoned(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
     result = sandbox.run(program(NAMES))

@@ -1,4 +1,4 @@
-"""Boxes that are forked from a process with the packages imported; the walls' tests run against these as well."""
+"""Boxes that are forked from a process with imported packages; the tests of the walls run against these as well."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.evaluator.sandbox.forks import (
 )
 
 
-def test_every_box_is_forked_whose_program_may_be(make: Callable[..., BubblewrapSandbox]) -> None:
+def test_every_box_whose_program_may_be_forked_is_forked(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"  # the first one waits for the server
     assert who(make()) == "forked"  # another process would find the server, too
@@ -43,7 +43,7 @@ def test_every_box_is_forked_whose_program_may_be(make: Callable[..., Bubblewrap
     assert who(make(idle_seconds=0.0)) == "started"
 
 
-def test_what_the_environment_imports_is_imported_unless_the_repository_has_it(
+def test_the_environments_imports_are_made_beforehand_unless_the_repository_has_them(
     make: Callable[..., BubblewrapSandbox], tmp_path: Path
 ) -> None:
     sandbox = make()
@@ -56,7 +56,7 @@ def test_what_the_environment_imports_is_imported_unless_the_repository_has_it(
     (inside / "__init__.py").touch()
     (inside / "socket.py").touch()
     mounts = (Mount(tmp_path, "/box/repository"),)
-    assert who(sandbox, mounts=mounts) == "forked"  # package.socket is no other socket
+    assert who(sandbox, mounts=mounts) == "forked"  # package.socket does not shadow socket
     (tmp_path / "socket.py").touch()
     assert who(sandbox, mounts=mounts) == "started"
 
@@ -73,18 +73,18 @@ def test_a_program_that_is_stopped_takes_its_server_with_it(make: Callable[..., 
     assert slots(sandbox) == []
 
 
-def test_a_fork_ends_with_the_process_that_wanted_it(make: Callable[..., BubblewrapSandbox]) -> None:
+def test_a_fork_ends_with_the_process_that_requested_it(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
     server = slots(sandbox)
-    asking = multiprocessing.get_context("fork").Process(
+    requester = multiprocessing.get_context("fork").Process(
         target=sandbox.run, args=(program("import time; time.sleep(9)"),)
     )
-    asking.start()
+    requester.start()
     time.sleep(0.5)
-    assert asking.pid is not None
-    os.kill(asking.pid, signal.SIGKILL)
-    asking.join()
+    assert requester.pid is not None
+    os.kill(requester.pid, signal.SIGKILL)
+    requester.join()
     deadline = time.monotonic() + 5
     while server[0].is_alive():
         assert time.monotonic() < deadline
@@ -107,7 +107,7 @@ def test_a_run_counts_though_its_files_cannot_be_removed(
     assert slots(sandbox) == []
 
 
-def test_looking_whether_it_answers_keeps_no_server(make: Callable[..., BubblewrapSandbox]) -> None:
+def test_checking_whether_a_server_answers_does_not_keep_it_alive(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make(idle_seconds=2.0)
     assert who(sandbox) == "forked"
     server = slots(sandbox)[0]
@@ -118,7 +118,7 @@ def test_looking_whether_it_answers_keeps_no_server(make: Callable[..., Bubblewr
 
 
 @pytest.mark.parametrize("end", [kill, terminate])
-def test_a_box_that_is_killed_from_outside_is_a_fault_and_no_answers(
+def test_a_box_that_is_killed_from_outside_is_an_infrastructure_error(
     make: Callable[..., BubblewrapSandbox],
     monkeypatch: pytest.MonkeyPatch,
     end: Callable[[BubblewrapSandbox, Slot], None],
@@ -133,12 +133,12 @@ def test_a_box_that_is_killed_from_outside_is_a_fault_and_no_answers(
         with pytest.raises(SandboxError, match="killed from outside"):
             running.result()
     monkeypatch.undo()
-    assert who(sandbox) == "forked"  # it is no reason not to fork
+    assert who(sandbox) == "forked"  # it does not prevent forking
 
 
-@pytest.mark.parametrize(("times", "said"), [(1, "forked"), (2, "started")])
-def test_an_order_that_a_server_did_not_take_is_given_to_a_new_one_once(
-    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch, times: int, said: str
+@pytest.mark.parametrize(("times", "expected"), [(1, "forked"), (2, "started")])
+def test_an_order_that_a_server_did_not_accept_is_given_to_one_new_server(
+    make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch, times: int, expected: str
 ) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
@@ -151,18 +151,18 @@ def test_an_order_that_a_server_did_not_take_is_given_to_a_new_one_once(
             return found
         found.close()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        theirs.close()  # as by a server whose time was over
+        theirs.close()  # as by a server that timed out
         ends.append(ours)
         return ours
 
     monkeypatch.setattr(Slot, "connect", connect_to_one_that_ends)
-    assert who(sandbox) == said
+    assert who(sandbox) == expected
     assert len(ends) == times
     monkeypatch.undo()
     assert who(sandbox) == "forked"
 
 
-def test_whichever_user_made_the_folder_reaches_the_server(make: Callable[..., BubblewrapSandbox]) -> None:
+def test_any_user_with_the_folder_reaches_the_server(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
     folder = os.open(slots(sandbox)[0].control, os.O_PATH)
@@ -181,11 +181,11 @@ def test_two_programs_at_once_have_two_servers_and_an_idle_one_ends(make: Callab
     sandbox = make(idle_seconds=3.0)
     spec = program(f"{WHO}; import time; time.sleep(0.7)")
     deadline = time.monotonic() + 30
-    said: list[bytes] = []
-    while said != [b"forked\n"] * 2:
+    outputs: list[bytes] = []
+    while outputs != [b"forked\n"] * 2:
         assert time.monotonic() < deadline
         with ThreadPoolExecutor(2) as pool:
-            said = [result.stdout for result in pool.map(sandbox.run, [spec, spec])]
+            outputs = [result.stdout for result in pool.map(sandbox.run, [spec, spec])]
     assert len(slots(sandbox)) == 2
     time.sleep(4)
     assert not any(slot.is_alive() for slot in slots(sandbox))
@@ -193,21 +193,21 @@ def test_two_programs_at_once_have_two_servers_and_an_idle_one_ends(make: Callab
     assert slots(sandbox) == []
 
 
-def test_what_a_killed_worker_left_in_a_box_is_shown_to_nobody(make: Callable[..., BubblewrapSandbox]) -> None:
+def test_files_that_a_killed_worker_left_in_a_box_are_never_shown(make: Callable[..., BubblewrapSandbox]) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
     (slots(sandbox)[0].box / "answer.py").write_text("secret")
     assert sandbox.run(program(f"{WHO}; import os; print(os.listdir('/box'))")).stdout == b"forked\n[]\n"
 
 
-def test_a_mount_lies_as_deep_as_it_is_asked_for(forked: BubblewrapSandbox, tmp_path: Path) -> None:
+def test_a_mount_may_have_any_depth(forked: BubblewrapSandbox, tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("deep")
     mounts = (Mount(tmp_path, "/box/a/b/c"), Mount(tmp_path / "note.txt", "/box/a/one.txt"))
     code = "print(open('/box/a/b/c/note.txt').read(), open('/box/a/one.txt').read())"
     assert forked.run(program(code, mounts=mounts)).stdout == b"deep deep\n"
 
 
-def test_a_mount_below_another_is_not_left_to_a_server(make: Callable[..., BubblewrapSandbox], tmp_path: Path) -> None:
+def test_a_box_with_nested_mounts_is_not_forked(make: Callable[..., BubblewrapSandbox], tmp_path: Path) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
     for name in ("outer", "outer/place", "inner"):
@@ -217,21 +217,21 @@ def test_a_mount_below_another_is_not_left_to_a_server(make: Callable[..., Bubbl
     assert who(sandbox, mounts=mounts[:1]) == "forked"
 
 
-def test_what_may_not_be_mounted_is_refused_in_the_same_words(
+def test_a_forbidden_mount_is_refused_with_the_same_message(
     make: Callable[..., BubblewrapSandbox], tmp_path: Path
 ) -> None:
     sandbox = make()
     assert who(sandbox) == "forked"
     os.mkfifo(tmp_path / "pipe")
-    said = []
+    messages = []
     for each in (sandbox, make(idle_seconds=0.0)):
         with pytest.raises(SandboxError, match="only plain files") as caught:
             who(each, mounts=(Mount(tmp_path, "/box/a"),))
-        said.append(str(caught.value))
-    assert said[0] == said[1]
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
 
 
-def test_the_sweep_leaves_nothing_of_servers_that_ended(
+def test_the_sweep_removes_all_files_of_ended_servers(
     make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make(idle_seconds=1.0)
@@ -241,7 +241,7 @@ def test_the_sweep_leaves_nothing_of_servers_that_ended(
     assert not ended.is_alive()
     shutil.rmtree(ended.folder)  # as if its instance were gone: only the group is left
     ended.lock.unlink()
-    # Not 0: another test's may have been made this very moment.
+    # Not 0: another test may have made one at this very moment.
     monkeypatch.setattr(f"{type(sandbox).__module__}.START_SECONDS", 1.0)
     deadline = time.monotonic() + 10
     while ended.name in sandbox._running():
@@ -282,10 +282,10 @@ def test_where_no_server_works_boxes_are_started(
     assert not note.exists()
 
 
-def test_a_filter_that_could_not_be_loaded_is_no_reason_not_to_fork(
+def test_a_filter_that_could_not_be_loaded_does_not_prevent_forking(
     make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Others may have used up what the kernel has for filters, and the next box may find room again."""
+    """Others may have used up the kernel's memory for filters, and the next box may find some again."""
     sandbox = make()
     lay_out = Slot.make
     with monkeypatch.context() as patch:
@@ -302,7 +302,7 @@ def starts_instead(sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(sandbox, "start_server", lambda slot, spec: start(slot, replace(spec, argv=argv)))
 
 
-def test_a_server_that_does_not_begin_is_not_waited_for_after_its_end(
+def test_a_server_that_exits_early_is_not_waited_for(
     make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make()
@@ -310,11 +310,11 @@ def test_a_server_that_does_not_begin_is_not_waited_for_after_its_end(
     began = time.monotonic()
     assert who(sandbox) == "started"
     assert time.monotonic() - began < START_SECONDS / 2
-    said = possible_slots(sandbox)[0].broken.read_text()
-    assert said == "not today\n"
+    note = possible_slots(sandbox)[0].broken.read_text()
+    assert note == "not today\n"
 
 
-def test_a_server_that_cannot_import_for_want_of_memory_says_so(
+def test_a_server_that_lacks_memory_for_its_imports_reports_it(
     make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make()
@@ -323,7 +323,7 @@ def test_a_server_that_cannot_import_for_want_of_memory_says_so(
     assert "raise imports_mb" in possible_slots(sandbox)[0].broken.read_text()
 
 
-def test_a_fault_of_the_host_is_no_reason_not_to_fork(
+def test_an_error_of_the_host_does_not_prevent_forking(
     make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unavailable(slot: Slot, spec: BoxSpec) -> Callable[[], bool]:
@@ -347,7 +347,7 @@ def test_a_server_that_does_not_begin_in_time_is_given_up(
     assert possible_slots(sandbox)[0].broken.read_text() == "it did not start in 1 s"
 
 
-def test_who_waits_for_a_server_can_be_cancelled(
+def test_waiting_for_a_server_can_be_cancelled(
     make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make()
@@ -358,7 +358,7 @@ def test_who_waits_for_a_server_can_be_cancelled(
     assert who(sandbox) == "forked"
 
 
-def test_a_worker_that_died_before_it_started_a_server_is_no_reason_not_to_fork(
+def test_a_worker_that_died_before_it_started_a_server_does_not_prevent_forking(
     make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = make()

@@ -1,4 +1,4 @@
-"""A user of the host's for each box: what the kernel counts for a user is not shared between boxes."""
+"""A host user for each box, so that boxes do not share what the kernel limits per user."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ socket.send_fds(pair[0], [b"x"], [0])
 """
 
 
-def test_what_one_box_uses_up_is_not_missing_in_another(sandbox: Sandbox) -> None:
-    """As sending descriptors, with which PyTorch's workers hand tensors over."""
+def test_a_box_cannot_use_up_the_resources_of_another(sandbox: Sandbox) -> None:
+    """For example sending descriptors, with which PyTorch's workers pass tensors."""
     if os.geteuid() != 0 and sandbox.name == "bubblewrap":
         pytest.skip("without root, bubblewrap's boxes are all the worker's own user")
     with ThreadPoolExecutor() as pool:
         greedy = pool.submit(run, sandbox, FILL)
         others = []
         while not greedy.done():
-            # Another limit, so that a forked one has another server even on a single processor.
+            # Another limit, so that a forked box has another server even on a single processor.
             others.append(run(sandbox, SEND, limits=Limits(processes=50)))
     why, full, ended = greedy.result().stdout.decode().splitlines()
     assert why == "Too many references: cannot splice"
@@ -65,11 +65,11 @@ def test_what_one_box_uses_up_is_not_missing_in_another(sandbox: Sandbox) -> Non
     assert {(other.exit_code, other.stderr) for other in others} == {(0, b"")}
 
 
-def test_servers_and_boxes_have_no_number_in_common(
+def test_servers_and_boxes_share_no_user(
     make: Callable[..., BubblewrapSandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_users, "HOST_USERS", 2)
-    first = 40_000 + 2 * (os.getpid() % 5000)  # nobody else's, in the folder that all tests share
+    first = 40_000 + 2 * (os.getpid() % 5000)  # unique in the folder that all tests share
     sandbox = make()
     sandbox._host_uid = first
     assert who(sandbox) == "forked"
@@ -88,10 +88,10 @@ def test_servers_and_boxes_have_no_number_in_common(
     assert [note.exists() for note in notes] == [False, False]
 
 
-def test_a_box_that_cannot_be_removed_keeps_its_number(
+def test_a_box_that_cannot_be_removed_keeps_its_user(
     each_sandbox: LocalSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until the sweep has removed it."""
+    """The user is free when the sweep has removed the box."""
     sandbox, first = each_sandbox, 40_000 + 2 * (os.getpid() % 5000)
     monkeypatch.setattr(sandbox, "_host_uid", first)
     monkeypatch.setattr(host_users, "HOST_USERS", 1)
@@ -116,7 +116,7 @@ def test_a_box_that_cannot_be_removed_keeps_its_number(
 
 @pytest.fixture
 def taken(tmp_path: Path) -> Path:
-    """Where the numbers are noted; it is not there yet."""
+    """The folder in which numbers are noted; it does not exist yet."""
     return tmp_path / "host-users"
 
 
@@ -125,24 +125,24 @@ def folder(tmp_path: Path, name: str) -> Path:
     return tmp_path / name
 
 
-def test_every_folder_has_another_user_for_as_long_as_it_is_there(
+def test_every_folder_has_its_own_user_while_it_exists(
     taken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_users, "HOST_USERS", 3)
     folders = [folder(tmp_path, name) for name in "abc"]
     numbers = [take_host_user(7000, each, taken) for each in folders]
     assert sorted(numbers) == [7000, 7001, 7002]
-    assert stat.S_IMODE(taken.stat().st_mode) == 0o700  # nobody else can hold its lock
+    assert stat.S_IMODE(taken.stat().st_mode) == 0o700  # no other user can hold its lock
     with pytest.raises(SandboxUnavailableError, match="3 boxes are there, each with a user of its own"):
         take_host_user(7000, folder(tmp_path, "d"), taken)
     shutil.rmtree(folders[1])
     assert take_host_user(7000, tmp_path / "d", taken) == numbers[1]
 
 
-def test_a_folder_that_is_made_anew_has_one_number(
+def test_a_folder_that_is_made_again_has_one_number(
     taken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a fork server's is, again and again."""
+    """As a fork server's folder is, repeatedly."""
     monkeypatch.setattr(host_users, "HOST_USERS", 2)
     slot, other = folder(tmp_path, "slot"), folder(tmp_path, "other")
     for _ in range(4):
@@ -153,7 +153,7 @@ def test_a_folder_that_is_made_anew_has_one_number(
     assert take_host_user(7000, slot, taken) != take_host_user(7000, other, taken)
 
 
-def test_two_at_once_do_not_take_the_same(taken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_callers_take_different_users(taken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_users, "HOST_USERS", 40)
     folders = [folder(tmp_path, str(number)) for number in range(40)]
     with ThreadPoolExecutor(8) as pool:

@@ -1,4 +1,4 @@
-"""``manage.py build_images`` and the images it makes: what is built, and what a failure leaves behind."""
+"""``manage.py build_images`` and its images: what is built, and what a failure leaves behind."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from evaluator.sandbox.interface import Sandbox, SandboxError
 from evaluator.sandbox.task_environments import environment_of, paper_environment
 from tests.evaluator.sandbox.boxes import run
 
-# One engine, and images are named by what they hold: two processes would remove each other's.
+# There is one engine, and images are named after their content: two processes would remove each other's.
 pytestmark = pytest.mark.xdist_group("images")
 
 BASE = "lmr-board-test-base"
@@ -75,7 +75,7 @@ def image(docker: DockerSandbox) -> Iterator[str]:
 
 
 @needs_base
-def test_it_builds_an_image_that_boxes_run_on_and_that_says_what_it_was_made_from(
+def test_it_builds_an_image_that_boxes_run_on_and_that_records_its_source(
     state_dir: Path, image: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--base-image", BASE, "--tag", image]) == 0
@@ -105,7 +105,7 @@ def test_the_source_is_the_requirements_the_base_and_the_recipe(tmp_path: Path) 
 
 @pytest.fixture
 def source(tmp_path: Path) -> PaperSource:
-    """A paper with what people leave in repositories, data and litter included."""
+    """A paper with typical content of repositories, data and litter included."""
     repository = tmp_path / "stored"
     files = {
         "requirements.txt": b"numpy\n",
@@ -202,7 +202,7 @@ def configure(settings: Any, **values: Any) -> None:
 
 
 def command(*arguments: str) -> tuple[str, int]:
-    """What the command prints, and its exit code."""
+    """The command's output and exit code."""
     out = io.StringIO()
     try:
         call_command("build_images", *arguments, stdout=out)
@@ -268,7 +268,7 @@ def test_a_failed_build_marks_the_tasks_with_the_logs_end(
     assert reason.endswith(build.log[-50:])
 
 
-def test_on_bubblewrap_a_paper_needs_the_operators_word(
+def test_on_bubblewrap_a_paper_needs_an_environment_from_the_operator(
     paper_task: TaskRevision, bubblewrap: BubblewrapSandbox, settings: Any, tmp_path: Path
 ) -> None:
     configure(settings, evaluator_sandbox="bubblewrap")
@@ -309,7 +309,7 @@ def test_a_task_without_environment_is_reported(small_version: SuiteVersion, rea
         (["--task", "nope/1", "--json"], r"^No task matches 'nope/1'; "),
     ],
 )
-def test_what_is_not_there_is_a_mistake(arguments: list[str], message: str, small_version: SuiteVersion) -> None:
+def test_unknown_suites_and_tasks_are_errors(arguments: list[str], message: str, small_version: SuiteVersion) -> None:
     with pytest.raises(CommandError, match=message):
         command(*arguments)
 
@@ -323,7 +323,7 @@ def test_two_builds_at_a_time_are_refused(small_version: SuiteVersion, settings:
             command()
 
 
-def test_a_suite_without_runnable_task_says_why_nothing_is_built(
+def test_a_suite_without_runnable_task_reports_why_nothing_is_built(
     small_version: SuiteVersion, real_sandbox: Sandbox
 ) -> None:
     TaskRevision.objects.update(not_runnable_reasons=["no test"])
@@ -332,9 +332,7 @@ def test_a_suite_without_runnable_task_says_why_nothing_is_built(
     assert ("Nothing to build: none of these tasks can be run.\n  no test: alpha/1\n0 environments, 0 failed.\n") in out
 
 
-def test_tasks_whose_audit_failed_for_want_of_an_environment_get_theirs(
-    small_version: SuiteVersion, real_sandbox: Sandbox
-) -> None:
+def test_tasks_whose_audit_lacked_an_environment_get_theirs(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
     TaskRevision.objects.filter(task__index=1).update(audit_state=AuditState.INCOMPLETE)
     TaskRevision.objects.filter(task__index=2).update(audit_state=AuditState.FAILED)
     (environment,) = as_json("--suite", "small")["environments"]

@@ -42,11 +42,11 @@ def raised(error: str, *, log: str = "", outcome: Outcome = Outcome.RAISED) -> V
         ("ImportError: cannot import name 'gate' from 'models'", None),
     ],
 )
-def test_what_is_missing(error: str, missing: Missing | None, repository: Path) -> None:
+def test_missing_modules_are_recognised(error: str, missing: Missing | None, repository: Path) -> None:
     assert missing_in(raised(error), repository) == missing
 
 
-def test_the_log_says_it_where_the_test_swallows_the_error(repository: Path) -> None:
+def test_the_log_names_the_module_where_the_test_swallows_the_error(repository: Path) -> None:
     found = missing_in(
         raised("", log="Test Failed: No module named 'einops'", outcome=Outcome.WRONG_OUTPUT), repository
     )

@@ -1,4 +1,4 @@
-"""The rules of an order, folders on the host, and bytes into and out of a box, without any box."""
+"""The rules of an order, folders on the host, and a box's input and output, tested without any box."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_plain_order_is_accepted() -> None:
         ({"variables": (("A", "1"), ("A", "2"))}, "a variable is set twice"),
     ],
 )
-def test_what_an_order_may_not_say(changed: dict[str, Any], message: str) -> None:
+def test_invalid_orders_are_refused(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(SandboxError, match=message):
         check_spec(spec(**changed))
 
@@ -74,7 +74,7 @@ def test_environment_names_are_plain(name: str) -> None:
 
 @pytest.fixture
 def open_folder(state_dir: Path, request: pytest.FixtureRequest) -> Path:
-    """A folder that everybody may pass through."""
+    """A folder that all users may enter."""
     folder = state_dir / f"trees-{request.node.name}"
     folder.mkdir()
     folder.chmod(0o755)
@@ -89,7 +89,7 @@ def readable(source: Path, copies: Path) -> Path:
 
 
 @pytest.mark.parametrize("hidden", ["file", "folder", "parent"])
-def test_what_not_everybody_can_read_is_copied(open_folder: Path, hidden: str) -> None:
+def test_files_that_not_all_users_can_read_are_copied(open_folder: Path, hidden: str) -> None:
     task = open_folder / "home" / "task"
     (task / "inner").mkdir(parents=True)
     (task / "inner" / "a.py").write_text("a")
@@ -150,7 +150,7 @@ def test_the_digest_covers_names_and_contents_but_not_bytecode(tmp_path: Path) -
     assert len({first, second, tree_digest(tmp_path)}) == 3
 
 
-def test_what_everybody_can_read_is_mounted_itself(open_folder: Path) -> None:
+def test_files_that_all_users_can_read_are_mounted_themselves(open_folder: Path) -> None:
     task = open_folder / "task"
     task.mkdir()
     (task / "a.py").write_text("a")
@@ -187,7 +187,7 @@ def is_readable(descriptor: int) -> bool:
     return bool(select.select([descriptor], [], [], 0)[0])
 
 
-def test_a_feed_gives_in_order_what_was_sent_and_its_descriptor_says_when_something_waits() -> None:
+def test_a_feed_returns_data_in_order_and_its_descriptor_shows_when_data_waits() -> None:
     feed = Feed()
     watched = feed.watch()
     assert not is_readable(watched)
@@ -206,7 +206,7 @@ def test_a_feed_gives_in_order_what_was_sent_and_its_descriptor_says_when_someth
     feed.close()
 
 
-def test_a_closed_feed_wakes_who_waits_and_leaves_no_descriptor() -> None:
+def test_a_closed_feed_wakes_its_readers_and_leaves_no_descriptor() -> None:
     def descriptors() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 
@@ -225,7 +225,7 @@ def test_a_closed_feed_wakes_who_waits_and_leaves_no_descriptor() -> None:
 
 @contextmanager
 def pump(feed: Feed, stdin: bytes) -> Iterator[tuple[Pump, int, int]]:
-    """A pump whose box ends when nobody writes to the second pipe any more; with the ends of the box."""
+    """A pump whose box ends when the second pipe has no writer any more; with the box's ends of both pipes."""
     (box_reads, writer), (reader, box_writes) = os.pipe(), os.pipe()
     for descriptor in (reader, writer):
         os.set_blocking(descriptor, False)
@@ -262,7 +262,7 @@ FRAMES = st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=50)), ma
 
 
 @given(frames=FRAMES, size=st.integers(1, 40))
-def test_the_engines_streams_are_whole_and_apart(frames: list[tuple[int, bytes]], size: int) -> None:
+def test_the_engines_streams_are_complete_and_separate(frames: list[tuple[int, bytes]], size: int) -> None:
     wire = b"".join(struct.pack(">BxxxI", stream, len(payload)) + payload for stream, payload in frames)
     capture = Capture(Limits())
     demultiplexer = Demultiplexer(capture)
@@ -280,8 +280,8 @@ def test_foreign_bytes_of_an_engine_are_data_or_an_infrastructure_error(data: by
     assert len(capture.stdout) <= 100
 
 
-def test_which_modules_folders_hold(tmp_path: Path) -> None:
-    """Every name that an import could find if its folder were searched; what lies in a package has the package's."""
+def test_modules_in_folders_are_found(tmp_path: Path) -> None:
+    """Every name that an import could find if its folder were searched; a package's modules count as the package."""
     for name in ("one.py", "two.cpython-311-x86_64-linux-gnu.so", "three.pyc", "notes.txt", "__init__.py"):
         (tmp_path / name).touch()
     for name in ("package/__init__.py", "package/inner.py", "package/deep/four.py", "plain/five.py"):

@@ -1,4 +1,4 @@
-"""What both sandboxes promise of how a program ends, of what it says and is told, and of a host that fails."""
+"""Guarantees of both sandboxes: how a program ends, its input and output, and failures of the host."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ ECHO = """
 
 
 class Partner:
-    """Answers every whole line with what ``reply`` says; ``None`` ends the talk."""
+    """Answers every complete line with the result of ``reply``; ``None`` ends the conversation."""
 
     def __init__(self, reply: Callable[[bytes], bytes | None] = lambda _: b"") -> None:
         self.feed = Feed()
@@ -152,14 +152,14 @@ class Partner:
     ]
 )
 def speaker(request: pytest.FixtureRequest) -> Sandbox:
-    """Each of the two, and the double that stands for them in tests of the grading."""
+    """Each of the two, and the test double that replaces them in tests of grading."""
     found: Sandbox = UnconfinedSandbox() if request.param == "unconfined" else request.getfixturevalue(request.param)
     return found
 
 
 @pytest.fixture
 def partner() -> Iterator[Partner]:
-    """One that says nothing by itself."""
+    """A partner that sends nothing by itself."""
     made = Partner()
     yield made
     made.feed.close()
@@ -206,7 +206,7 @@ def test_a_feed_that_never_ends_does_not_outlast_the_wall_time(speaker: Sandbox,
     assert 1.2 <= result.wall_seconds < 4
 
 
-def test_a_program_that_goes_in_mid_talk_is_no_error(speaker: Sandbox, partner: Partner) -> None:
+def test_a_program_that_exits_during_a_conversation_is_no_error(speaker: Sandbox, partner: Partner) -> None:
     partner.reply = lambda _: b"x" * MEBIBYTE + b"\n"
     begun = time.monotonic()
     result = talk(speaker, "import os; input(); print('bye', flush=True); os._exit(3)", partner, stdin=b"one\n")
@@ -222,7 +222,7 @@ def test_a_program_that_never_reads_is_no_deadlock(speaker: Sandbox, partner: Pa
     assert (result.ending, result.exit_code, len(result.stdout)) == (Ending.EXITED, 0, 5 + 4 * MEBIBYTE)
 
 
-def test_a_flood_of_talk_meets_the_limit(speaker: Sandbox, partner: Partner) -> None:
+def test_a_flood_of_messages_reaches_the_limit(speaker: Sandbox, partner: Partner) -> None:
     partner.reply = lambda line: line + b"\n"
     limits = Limits(wall_seconds=10, output_bytes=MEBIBYTE)
     result = talk(speaker, "while True: print('x' * 65535, flush=True)", partner, limits=limits)
@@ -279,7 +279,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing(sandbox: Sandbox, small_stat
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_known_by_its_number_and_by_what_copying_says(number: int) -> None:
+def test_a_full_disk_is_recognised_by_its_error_number_and_by_a_copy_error(number: int) -> None:
     error = OSError(number, os.strerror(number), "/somewhere/secret")
     for found in (error, shutil.Error([("a", "b", str(error))])):
         reported = host_error("box x", found)
@@ -289,7 +289,7 @@ def test_a_full_disk_is_known_by_its_number_and_by_what_copying_says(number: int
         assert reported.public == "the host's disk is full"
 
 
-def test_another_failure_keeps_its_words_and_shows_no_path() -> None:
+def test_another_failure_keeps_its_message_and_publishes_no_path() -> None:
     reported = host_error("box x", PermissionError(errno.EACCES, "Permission denied", "/somewhere/secret"))
     assert str(reported) == "box x: the host failed: [Errno 13] Permission denied: '/somewhere/secret'"
     assert reported.public == "the host failed"

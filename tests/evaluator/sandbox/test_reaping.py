@@ -1,4 +1,4 @@
-"""A worker killed in the middle of a run: what it left is found by its name, and only that."""
+"""A worker killed in the middle of a run: its leftovers are found by their name, and nothing else is."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_name_reads_back() -> None:
 @pytest.mark.parametrize(
     "text", ["", "cgroup.procs", "a.b.c.d", "run-1.1-2.3.ff", "run-1.1-2-3.soon.ff", "None.None.None.x"]
 )
-def test_other_names_are_not_ours(text: str) -> None:
+def test_other_names_are_not_parsed(text: str) -> None:
     assert BoxName.parse(text) is None
 
 
@@ -87,7 +87,7 @@ spec = BoxSpec(
 
 @pytest.fixture
 def sandbox(each_sandbox: Sandbox) -> Sandbox:
-    """Boxes that are started: those that are forked go with the process that they are forked for."""
+    """Started boxes only: forked boxes end with the process for which they are forked."""
     return each_sandbox
 
 
@@ -109,7 +109,7 @@ def killed_worker(sandbox: Sandbox, state_dir: Path, tmp_path: Path) -> Iterator
 
 
 def _wait_until_running(marker: str) -> None:
-    """Until the program itself, not what starts it, is seen."""
+    """Wait until the program itself is running, not only what starts it."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         if any(
@@ -121,7 +121,7 @@ def _wait_until_running(marker: str) -> None:
 
 
 @pytest.mark.smoke
-def test_what_a_killed_worker_left_is_removed(sandbox: Sandbox, killed_worker: str, state_dir: Path) -> None:
+def test_leftovers_of_a_killed_worker_are_removed(sandbox: Sandbox, killed_worker: str, state_dir: Path) -> None:
     assert sandbox.reap(keep=lambda _: True) == 0
     assert leftovers(killed_worker) != [], "a claimed label is kept"
     assert sandbox.reap(keep=lambda label: label != killed_worker) == 1

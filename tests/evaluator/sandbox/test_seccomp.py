@@ -1,4 +1,4 @@
-"""Which sockets, options and filters the call filter allows: as the kernel decides it, and in boxes of every kind."""
+"""Sockets, options and filters that the call filter allows: by evaluating the filter, and in boxes of every kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WORD = st.builds(lambda low, high: low | high << 32, HALF | st.integers(0, 300),
 
 
 def decide(loopback: bool, call: int, *arguments: int) -> int:
-    """The error that the filter gives the call: what the kernel would do with the program, step by step."""
+    """The error that the filter returns for the call, evaluated step by step as the kernel does."""
     data = struct.pack("<IIQ6Q", call, ARCHITECTURE, 0, *(*arguments, *[0] * 6)[:6])
     steps = list(struct.iter_unpack("<HBBI", seccomp.deny_filter(loopback=loopback)))
     value = place = 0
@@ -60,7 +60,7 @@ def decide(loopback: bool, call: int, *arguments: int) -> int:
 
 @ON_X86_64
 @given(st.booleans(), st.sampled_from((SOCKET, SOCKETPAIR)), WORD, WORD, WORD)
-def test_no_socket_passes_but_unix_ones_and_those_of_loopback(
+def test_only_unix_sockets_and_those_of_loopback_pass(
     loopback: bool, call: int, family: int, kind: int, protocol: int
 ) -> None:
     decided = decide(loopback, call, family, kind, protocol)
@@ -74,7 +74,7 @@ def test_no_socket_passes_but_unix_ones_and_those_of_loopback(
 
 @ON_X86_64
 @pytest.mark.parametrize("loopback", [False, True])
-def test_every_family_and_protocol_that_there_is(loopback: bool) -> None:
+def test_every_existing_family_and_protocol(loopback: bool) -> None:
     pairs = [(family, protocol) for family in range(64) if family != UNIX for protocol in range(300)]
     passed = [(family, protocol) for family, protocol in pairs if not decide(loopback, SOCKET, family, 1, protocol)]
     assert passed == [(family, protocol) for family in INTERNET if loopback for protocol in (0, 6, 17)]
@@ -82,7 +82,7 @@ def test_every_family_and_protocol_that_there_is(loopback: bool) -> None:
 
 @ON_X86_64
 @given(st.booleans(), HALF, HALF, HALF)
-def test_no_filter_is_loaded_whatever_stands_in_the_upper_halves(
+def test_no_filter_is_loaded_whatever_the_upper_halves_contain(
     loopback: bool, first: int, second: int, option: int
 ) -> None:
     for number in FILTERS:
@@ -94,7 +94,7 @@ def test_no_filter_is_loaded_whatever_stands_in_the_upper_halves(
     assert decide(loopback, SECCOMP, option) == errno.EPERM
 
 
-# What a program finds: the sockets that it can make, and errors by what it tries.
+# Reports the sockets that a program can make, and the errors of what it tries.
 LOOK = """
     import ctypes, errno, json, os, socket, struct
     libc = ctypes.CDLL(None, use_errno=True)
@@ -163,7 +163,7 @@ def parameters(*kinds: type[LocalSandbox]) -> list[ParameterSet]:
 
 @pytest.fixture(params=parameters(BubblewrapSandbox, DockerSandbox, ForkedBubblewrap))
 def looped(request: pytest.FixtureRequest, state_dir: Path) -> Iterator[LocalSandbox]:
-    """Each sandbox, each way, where the environment asks for loopback."""
+    """Each sandbox, started and forked, with an environment that has loopback."""
     kind = request.param
     request.getfixturevalue(kind.name)
     entry = EnvironmentEntry("numpy", requirements=REQUIREMENTS / "box-numpy.txt", network="loopback")
@@ -174,7 +174,7 @@ def looped(request: pytest.FixtureRequest, state_dir: Path) -> Iterator[LocalSan
         sandbox.stop_servers()
 
 
-def test_an_environment_may_ask_for_loopback(looped: LocalSandbox, request: pytest.FixtureRequest) -> None:
+def test_an_environment_may_have_loopback(looped: LocalSandbox, request: pytest.FixtureRequest) -> None:
     usual: LocalSandbox = request.getfixturevalue(looped.name)
     assert looped.environment_digest("numpy") != usual.environment_digest("numpy")
     found = json.loads(run(looped, LOOK).stdout)
@@ -199,8 +199,8 @@ def test_an_environment_may_ask_for_loopback(looped: LocalSandbox, request: pyte
 
 @pytest.mark.parametrize("looped", parameters(BubblewrapSandbox, ForkedBubblewrap), indirect=True)
 @pytest.mark.parametrize("kind", ["STREAM", "DGRAM"])
-def test_what_loopback_may_hold_in_memory_is_limited(looped: LocalSandbox, kind: str) -> None:
-    """With version 1 by a limit of its own, which the engine of Docker does not set; with version 2 in the box's."""
+def test_the_memory_of_loopback_sockets_is_limited(looped: LocalSandbox, kind: str) -> None:
+    """Version 1 has a separate limit, which Docker's engine does not set; with version 2 the box's limit applies."""
     code = f"""
         import socket
         kept, held = [], 0

@@ -1,4 +1,4 @@
-"""What a program in either sandbox cannot reach, and what it can; the attacks try the same by force."""
+"""What a program in either sandbox can and cannot reach; the attacks try to get further."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.evaluator.sandbox.boxes import QUICK, order, run
 MEBIBYTE = 1024 * 1024
 
 
-# The program tells all that it can see of its box; the attacks (tests/attacks) try to get further.
+# The program reports all that it can see of its box; the attacks (tests/attacks) try to get further.
 SPY = """
 import errno, json, os, re, socket
 
@@ -72,8 +72,8 @@ print(json.dumps(seen))
 
 
 @pytest.mark.smoke
-def test_what_a_box_is(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice: the second finds nothing of the first."""
+def test_the_view_from_inside_a_box(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs twice: the second box finds nothing of the first."""
     monkeypatch.setenv("SECRET_KEY", "host-secret")
     limits = Limits(wall_seconds=10, file_bytes=2 * MEBIBYTE)
     results = [run(sandbox, SPY, limits=limits, mounts=(Mount(tmp_path, "/box/task"),)) for _ in range(2)]
@@ -99,7 +99,7 @@ def test_what_a_box_is(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.Mon
         "many files": "EMFILE",
     }
     seen = [json.loads(result.stdout) for result in results]
-    if sandbox.name == "docker":  # which shows the host's number
+    if sandbox.name == "docker":  # it shows the host's number
         numbers = range(DEFAULT_HOST_ID, DEFAULT_HOST_ID + HOST_USERS)
         for each in seen:
             each["user"][0] = 65534 if each["user"][0] in numbers else f"not one of {numbers}"
@@ -107,7 +107,7 @@ def test_what_a_box_is(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_nothing_ends_the_first_process(sandbox: Sandbox) -> None:
-    """Whoever did would end the box without a report, and have it run again as if the host had failed."""
+    """Its end would end the box without a report, and the box would run again as if the host had failed."""
     code = """
         import ctypes, os, resource, signal, time
         for number in set(range(1, 65)) - {32, 33}:
@@ -133,7 +133,7 @@ def test_nothing_ends_the_first_process(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
-def test_the_writable_places_have_a_size(sandbox: Sandbox, place: str) -> None:
+def test_the_writable_folders_have_a_limited_size(sandbox: Sandbox, place: str) -> None:
     code = f"""
         written = 0
         try:
@@ -189,13 +189,13 @@ DENIED = {
         **{f"socket_filter_{option}": (54, 0, 1, option, 0, 0) for option in (26, 50, 51, 52)},
         "high_socket_filter": (54, 0, UPPER_HALF | 1, UPPER_HALF | 26, 0, 0),
     },
-    # Sockets look as if the kernel had only those of Unix: code for machines without a network knows this.
+    # The kernel seems to have only Unix sockets: code for machines without a network handles these errors.
     "EAFNOSUPPORT": {
         "vsock": (41, 40, 1, 0), "alg": (41, 38, 5, 0), "packet": (41, 17, 3, 0), "netlink": (41, 16, 3, 0),
         "internet": (41, 2, 1, 0), "internet_6": (41, 10, 2, 0), "high_internet": (41, UPPER_HALF | 2, 1, 0),
         "high_family": (41, UPPER_HALF | 40, 1, 0), "multipath": (41, 2, 1, 262), "pair": (53, 2, 1, 0, 0),
     },
-    # What boxes would share in the kernel looks unknown, and so does clone3, so that threads still start.
+    # Calls on state that boxes would share seem unknown, and so does clone3, so that threads still start.
     "ENOSYS": {
         "fadvise64": (221, 0, 0, 0, 4), "preadv2": (327, 0, 0, 0, 0, 0, 8), "pwritev2": (328, 1, 0, 0, 0, 0, 8),
         "mincore": (27, 0, 0, 0), "cachestat": (451, 0, 0, 0, 0), "flock": (73, 0, 6), "io_setup": (206, 1, 0),
@@ -216,7 +216,7 @@ def test_calls_are_denied(sandbox: Sandbox, error: str) -> None:
 
 
 @pytest.mark.smoke
-def test_programs_do_without_what_is_denied(sandbox: Sandbox) -> None:
+def test_programs_work_without_the_denied_calls(sandbox: Sandbox) -> None:
     code = """
         import fcntl, mmap, os, sqlite3, tempfile, threading
         import numpy as np
@@ -258,8 +258,8 @@ def test_variables_are_added_and_replaced(sandbox: Sandbox) -> None:
     assert result.stdout == b"['1', \"/tmp/a = 'b'\\n--c\", '2', '']\n", result.stderr
 
 
-def test_the_number_of_files_in_tmp_is_the_orders(docker: DockerSandbox) -> None:
-    """Bubblewrap has no such option; there the control group's memory limit holds inodes."""
+def test_the_order_limits_the_number_of_files_in_tmp(docker: DockerSandbox) -> None:
+    """Bubblewrap has no such option; there the control group's memory limit bounds the number of inodes."""
     code = """
         import errno
         try:

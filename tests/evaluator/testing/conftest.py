@@ -39,7 +39,7 @@ def sandbox() -> UnconfinedSandbox:
 
 @pytest.fixture
 def grade_goal(task: SealedTask, store: GoldenFolder, sandbox: UnconfinedSandbox, tmp_path: Path) -> Grade:
-    """Grade a goal file's text on public seeds 1 and 2 and private seeds 11 and 12, unless told otherwise."""
+    """Grade a goal file's text, by default on public seeds 1 and 2 and private seeds 11 and 12."""
 
     def run(goal: str, **changed: object) -> Verdict:
         tree = write_tree(tmp_path / "candidate", goal)

@@ -1,4 +1,4 @@
-"""The site's own small task with other parts put in."""
+"""The site's own small task with some parts replaced."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Ends and forged messages of a box under the sealed protocol, each with the outcome it gets.
+"""Ends and forged messages of a box under the sealed protocol, each with its outcome.
 
-What answers do to comparisons, files and memory is tried in real boxes by the attacks.
+The attacks try in real boxes what answers can do to comparisons, files and memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _fresh_families() -> None:
 
 IMPORTS = "import numpy as np\nimport os, sys, gc, threading, time, signal\n"
 
-# How a cheat finds the private descriptor and the frame functions: everything in the box is within its reach.
+# How a cheat finds the private descriptor and the frame functions: it can reach everything in the box.
 TOOLS = """
 main = sys.modules["__main__"]
 frames = sys.modules["box_frames"]
@@ -79,7 +79,7 @@ FORGED = {
     "unknown case": OUTPUT % (99, ", 'output': {}"),
     "boolean case number": OUTPUT % (False, ", 'output': {}"),
     "no output": OUTPUT % (0, ""),
-    "more than the driver says": OUTPUT % (0, ", 'output': {}, 'passed': True"),
+    "more than the driver sends": OUTPUT % (0, ", 'output': {}, 'passed': True"),
     "an array for a status": (
         "send(frames.encode({'kind': np.zeros(2), 'case': np.zeros(2), 'status': np.zeros(2)}))\nos._exit(0)"
     ),

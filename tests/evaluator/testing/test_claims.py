@@ -1,4 +1,4 @@
-"""Claiming runs: fair, once, and lost with the lease."""
+"""Claiming runs: fairly, once each, and for no longer than the lease."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_many_workers_at_once_claim_every_run_exactly_once() -> None:
 
     with ThreadPoolExecutor(6) as pool:
         taken = [run for runs in pool.map(work, range(6)) for run in runs]
-    # A worker may give up while others are faster at all it looked at; what it left is claimed by the next job.
+    # A worker may give up if others are faster at every run it looked at; the next job claims what it left.
     while claim := claims.claim_next(worker="last"):
         taken.append(claim.run_id)
     assert sorted(taken) == expected

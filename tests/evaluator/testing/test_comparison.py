@@ -1,4 +1,4 @@
-"""Comparing outputs: what is equal, what differs, and what people read about it."""
+"""Comparing outputs: what is equal, what differs, and the text about the difference."""
 
 from __future__ import annotations
 

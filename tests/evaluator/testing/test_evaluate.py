@@ -56,7 +56,7 @@ def test_a_right_answer_passes_public_and_private_cases(small_version: SuiteVers
     assert not (Path(settings.DATA_DIR) / "work" / f"run-{run.pk}-1").exists()
 
 
-def test_the_answers_own_text_is_what_runs_and_deleted_files_are_gone(
+def test_the_answers_own_text_runs_and_deleted_files_are_gone(
     small_version: SuiteVersion, real_sandbox: Sandbox
 ) -> None:
     answer = GOLDEN_1.replace(
@@ -67,7 +67,7 @@ def test_the_answers_own_text_is_what_runs_and_deleted_files_are_gone(
     assert run.outcome == "passed"
 
 
-def test_a_bug_of_ours_is_infra_too(
+def test_a_bug_of_the_evaluator_is_an_infrastructure_error(
     small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, real_sandbox: Sandbox
 ) -> None:
     def buggy(**_: object) -> None:
@@ -79,7 +79,7 @@ def test_a_bug_of_ours_is_infra_too(
     assert Attempt.objects.get().reason == "The evaluator failed (ZeroDivisionError: bug); see its log."
 
 
-def test_what_hangs_outside_of_its_boxes_is_infra(
+def test_an_evaluation_that_hangs_outside_its_boxes_is_an_infrastructure_error(
     small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, real_sandbox: Sandbox
 ) -> None:
     before = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)[0] > 0
@@ -105,16 +105,16 @@ def test_a_submission_stays_in_the_environment_of_its_first_run(
     assert (run.state, run.infra_count) == (RunState.QUEUED, 1)
     assert run.reason == "the environment changed between two runs of this submission"
     assert "pinned to the environment older, and this worker" in run.attempts.get().reason
-    # Another environment is another matter.
+    # Runs in another environment do not pin this one.
     TestRun.objects.filter(pk=first_run.pk).update(environment="torch")
     TestRun.objects.filter(pk=run.pk).update(not_before=None)
     assert decided(run).outcome == "passed"
 
 
-def test_a_sealed_run_may_take_what_all_of_its_boxes_may(
+def test_a_sealed_run_may_take_as_long_as_all_of_its_boxes(
     small_version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, real_sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    # Where no golden outputs are known yet: the reference needs a box as well.
+    # No golden outputs are known here: the reference needs a box as well.
     monkeypatch.setattr(graders, "golden_folder", lambda: tmp_path)
     limits, run_box = [], type(real_sandbox).run
 
@@ -125,6 +125,6 @@ def test_a_sealed_run_may_take_what_all_of_its_boxes_may(
     monkeypatch.setattr(type(real_sandbox), "run", counted)
     decided(run_with(small_version, GOLDEN_1))
     grader = graders.Grader(small_version.revisions.get(task__index=1), small_version.seed_epoch)
-    # The hello box is started once in a process, by whichever test comes first.
+    # The hello box is started once per process, by the test that runs first.
     boxes = grader.most_seconds - graders.OUTSIDE_SECONDS
     assert boxes - HELLO_SECONDS <= sum(limits) <= boxes

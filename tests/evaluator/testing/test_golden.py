@@ -20,7 +20,7 @@ KEY: dict[str, Any] = {"grading_hash": "hash", "seed": 1, "environment_digest": 
 
 
 def entries(tmp_path: Path) -> dict[str, bytes]:
-    """What the store holds."""
+    """The content of the store."""
     return {path.name: path.read_bytes() for path in (tmp_path / "golden").glob("*")}
 
 
@@ -37,7 +37,7 @@ def test_only_missing_seeds_are_computed(
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", None])
-def test_damaged_entries_are_computed_anew(
+def test_damaged_entries_are_computed_again(
     task: SealedTask, sandbox: UnconfinedSandbox, store: GoldenFolder, tmp_path: Path, damage: bytes | None
 ) -> None:
     compute_golden(sandbox=sandbox, task=task, seeds=(1,), golden=store, label="a")
@@ -77,7 +77,7 @@ def test_every_part_of_the_key_counts(changed: dict[str, Any]) -> None:
         ({"run": "import os\n\n\ndef run(case):\n    os._exit(3)\n"}, r"ended with exited \(exit code 3\) before"),
     ],
 )
-def test_a_failing_reference_is_our_fault(
+def test_a_failing_reference_is_an_infrastructure_error(
     tmp_path: Path, sandbox: UnconfinedSandbox, store: GoldenFolder, changed: dict[str, str], message: str
 ) -> None:
     task = write_task(tmp_path / "broken", **changed)  # type: ignore[arg-type]

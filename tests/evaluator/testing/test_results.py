@@ -1,4 +1,4 @@
-"""Deciding runs: once, by the holder, and what that means for the submission."""
+"""Deciding runs: once, by the holder of the lease, and the consequences for the submission."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def claim() -> Attempt:
 
 
 def lose_leases() -> None:
-    """As after the death of every worker."""
+    """Let all leases expire, as after the death of every worker."""
     TestRun.objects.filter(state=RunState.RUNNING).update(lease_until=timezone.now() - timedelta(seconds=1))
     assert results.expire_runs() == [TestRun.objects.get().pk]
 
@@ -79,7 +79,7 @@ def test_the_holder_decides(on_commit: DjangoCaptureOnCommitCallbacks) -> None:
     assert scored == [submission.pk]
 
 
-def test_what_the_suites_own_test_says_is_stored_beside_and_decides_nothing() -> None:
+def test_the_verdict_of_the_suites_own_test_is_stored_beside_and_decides_nothing() -> None:
     submission = one_task_submission()
     (run,) = runs_of(submission)
     beside = replace(PASSED, outcome=Outcome.WRONG_OUTPUT, reason="test_sum failed", log="Test Failed", seconds=2.0)
@@ -89,7 +89,7 @@ def test_what_the_suites_own_test_says_is_stored_beside_and_decides_nothing() ->
     assert run.upstream == {"reason": "test_sum failed", "log": "Test Failed", "seconds": 2.0}
 
 
-def test_an_infrastructure_error_of_the_suites_own_test_is_kept_as_the_reason_for_none() -> None:
+def test_an_infrastructure_error_of_the_suites_own_test_is_stored_as_a_reason() -> None:
     submission = one_task_submission()
     (run,) = runs_of(submission)
     error = SandboxError("no box at /secret/place", public="the box could not be started")
@@ -141,7 +141,7 @@ def test_an_infrastructure_error_or_a_lost_lease_is_retried_later_and_held_at_th
     assert list(Attempt.objects.values_list("state", "reason")) == [(AttemptState.INFRA, reason)] * 3
 
 
-def test_a_fault_of_the_whole_machine_makes_the_run_wait_longer_each_time_and_never_holds_it() -> None:
+def test_an_error_of_the_whole_machine_makes_the_run_wait_longer_each_time_and_never_holds_it() -> None:
     submission = one_task_submission()
     (run,) = runs_of(submission)
     waited = []
@@ -152,7 +152,7 @@ def test_a_fault_of_the_whole_machine_makes_the_run_wait_longer_each_time_and_ne
         run.refresh_from_db()
         assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 0, "waiting for the sandbox: no engine")
         waited.append((run.not_before - before).total_seconds())
-    # However slow this machine is: each wait is what is asked for, and not a second try's.
+    # However slow this machine is, each wait is the expected one, and not that of the next try.
     for seconds, expected in zip(waited, [20, 40, 80, 160, 300, 300, 300], strict=True):
         assert expected <= seconds < expected + 15
     submission.refresh_from_db()
@@ -163,14 +163,14 @@ def test_a_fault_of_the_whole_machine_makes_the_run_wait_longer_each_time_and_ne
     assert (run.outcome, run.reason) == ("passed", "")
 
 
-def test_a_released_run_waits_again_without_counting_a_fault() -> None:
+def test_a_released_run_waits_again_without_counting_an_error() -> None:
     (run,) = runs_of(one_task_submission())
     results.release(claim(), reason="stopping")
     run.refresh_from_db()
     assert (run.state, run.token, run.infra_count) == (RunState.QUEUED, None, 0)
 
 
-def test_only_maintainers_retry_and_only_what_is_held(on_commit: DjangoCaptureOnCommitCallbacks) -> None:
+def test_only_maintainers_retry_and_only_held_submissions(on_commit: DjangoCaptureOnCommitCallbacks) -> None:
     submission = one_task_submission()
     (run,) = runs_of(submission)
     maintainer = UserFactory(is_staff=True)
@@ -190,7 +190,7 @@ def test_only_maintainers_retry_and_only_what_is_held(on_commit: DjangoCaptureOn
     assert AuditEvent.objects.get().data == {"runs": 1}
 
 
-def test_cancelling_drops_what_waits_and_takes_the_token_from_what_runs() -> None:
+def test_cancelling_drops_waiting_runs_and_takes_the_token_from_running_ones() -> None:
     submission = QueuedSubmissionFactory()
     runs_of(submission)
     held = claim()

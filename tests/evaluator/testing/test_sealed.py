@@ -1,4 +1,4 @@
-"""Grading the mini task: right and wrong answers, endings, what is shown and what is not."""
+"""Grading the mini task: right and wrong answers, endings, and what is shown of them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_wrong_output_shows_the_difference_of_public_cases_only(grade_goal: Grad
     assert private[0].outcome is Outcome.WRONG_OUTPUT
 
 
-def test_failing_only_in_private_cases_says_nothing_about_them(grade_goal: Grade) -> None:
+def test_failing_only_in_private_cases_reveals_nothing_about_them(grade_goal: Grade) -> None:
     goal = GOLDEN.replace(
         "    weights = ",
         "    print('secret', scores)\n    if scores[0] == 12.0:\n        return scores, names, 'x'\n    weights = ",
@@ -101,7 +101,7 @@ def test_sleeping_is_a_timeout_and_skips_the_private_box(
         ),
     ],
 )
-def test_ending_decides_what_unanswered_cases_are(
+def test_the_ending_decides_the_outcome_of_unanswered_cases(
     grade_goal: Grade, ending: Ending, outcome: Outcome, text: str, private: bool
 ) -> None:
     sandbox = AlteringSandbox(alter=lambda result: replace(result, ending=ending, stdout=result.stdout[:700]))
@@ -112,18 +112,18 @@ def test_ending_decides_what_unanswered_cases_are(
     assert ("run-1-private" in sandbox.labels) is private
 
 
-def test_no_hello_is_our_fault(grade_goal: Grade) -> None:
+def test_a_missing_hello_is_an_infrastructure_error(grade_goal: Grade) -> None:
     with pytest.raises(SandboxError, match=r"box run-1-hello ended .* before its driver sent hello"):
         grade_goal(GOLDEN, sandbox=UnconfinedSandbox(python="/bin/false"))
 
 
-def test_a_hello_with_another_nonce_is_our_fault(grade_goal: Grade) -> None:
+def test_a_hello_with_another_nonce_is_an_infrastructure_error(grade_goal: Grade) -> None:
     with pytest.raises(SandboxError, match="box run-1-public ended"):
         grade_goal(GOLDEN, sandbox=AlteringSandbox(alter=lambda result: altered_hello(result, nonce="other")))
 
 
 @pytest.mark.parametrize("suffix", ["-golden", "-public", "-private"])
-def test_boxes_on_other_processors_are_our_fault(grade_goal: Grade, suffix: str) -> None:
+def test_boxes_on_other_processors_are_an_infrastructure_error(grade_goal: Grade, suffix: str) -> None:
     mixed = AlteringSandbox(suffix=suffix, alter=lambda result: altered_hello(result, cpu_family="vax"))
     with pytest.raises(SandboxError, match=f"box run-1{suffix} reports the processor family vax, an earlier box"):
         grade_goal(GOLDEN, sandbox=mixed)

@@ -1,4 +1,4 @@
-"""``manage.py submit``: outcomes of the shipped samples, exit codes, and what it says of arguments and of the queue."""
+"""``manage.py submit``: outcomes of the shipped samples, exit codes, and messages about arguments and the queue."""
 
 from __future__ import annotations
 
@@ -84,21 +84,21 @@ def test_the_same_bundle_again_is_the_same_submission(
     assert Submission.objects.count() == 1
 
 
-def test_a_refused_bundle_ends_with_one_and_its_report(lmr_mini: SuiteVersion, tmp_path: Path) -> None:
+def test_a_refused_bundle_exits_with_1_and_its_report(lmr_mini: SuiteVersion, tmp_path: Path) -> None:
     (tmp_path / "broken.zip").write_bytes(b"not an archive")
     code, report = submit(str(tmp_path / "broken.zip"))
     assert (code, report["acceptable"], len(report["problems"])) == (1, False, 1)
     assert not Submission.objects.exists()
 
 
-def test_a_used_up_quota_ends_with_three(lmr_mini: SuiteVersion, tmp_path: Path) -> None:
+def test_a_used_up_quota_exits_with_3(lmr_mini: SuiteVersion, tmp_path: Path) -> None:
     UserFactory(username="busy", daily_submissions=0)
     code, result = submit(sample(tmp_path, "stub", lmr_mini), "--as", "busy")
     assert code == 3
     assert result["error"].startswith("You have sent 0 submissions today (UTC); your limit is 0.")
 
 
-def test_a_machine_without_a_sandbox_ends_with_two_and_holds(
+def test_a_machine_without_a_sandbox_exits_with_2_and_holds(
     lmr_mini: SuiteVersion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nothing() -> Sandbox:
@@ -113,12 +113,12 @@ def test_a_machine_without_a_sandbox_ends_with_two_and_holds(
     result = json.loads(out.getvalue())
     assert (end.value.code, result["state"], result["tests"]["passed"]) == (2, "held", 0)
     assert set(TestRun.objects.values_list("outcome", flat=True)) == {""}
-    # Pages say less than whoever sits at the machine is told.
+    # Pages show less than the operator's terminal.
     assert Submission.objects.get().held_reason == "an error of the evaluator"
     assert errors.getvalue() == "Held: no sandbox can run here\n"
 
 
-def test_an_interrupt_ends_with_130_and_gives_the_run_back(
+def test_an_interrupt_exits_with_130_and_releases_the_run(
     lmr_mini: SuiteVersion, real_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:
@@ -138,7 +138,7 @@ def test_an_interrupt_ends_with_130_and_gives_the_run_back(
         pytest.param(["x.zip", "--publish-as", "mine"], marks=pytest.mark.in_full),
     ],
 )
-def test_wrong_arguments_end_with_one_for_two_means_held(arguments: list[str], tmp_path: Path) -> None:
+def test_wrong_arguments_exit_with_1_since_2_means_held(arguments: list[str], tmp_path: Path) -> None:
     result = manage("submit", *arguments, DATA_DIR=str(tmp_path))
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("usage: manage.py submit ")
@@ -153,13 +153,13 @@ def test_wrong_arguments_end_with_one_for_two_means_held(arguments: list[str], t
         (["{bundle}", "--as", "nobody"], "There is no account 'nobody'"),
     ],
 )
-def test_what_is_not_there_is_said(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_missing_files_and_accounts_are_named(arguments: list[str], message: str, tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_bytes(b"x")
     with pytest.raises(CommandError, match=message):
         call_command("submit", *[argument.format(bundle=tmp_path / "x.zip") for argument in arguments])
 
 
-def test_without_a_queue_it_says_that_nothing_runs_yet(
+def test_without_a_queue_it_reports_that_nothing_runs_yet(
     lmr_mini: SuiteVersion, tmp_path: Path, without_a_queue: None
 ) -> None:
     out, errors = io.StringIO(), io.StringIO()

@@ -1,4 +1,4 @@
-"""``manage.py submit_samples`` after a suite has got another version: the board shows no sample twice."""
+"""``manage.py submit_samples`` after a suite has a new version: the board shows no sample twice."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def with_another_statement(version: SuiteVersion) -> SuiteVersion:
     return made
 
 
-def test_what_a_re_evaluation_can_move_is_not_submitted_again(lmr_mini: SuiteVersion) -> None:
+def test_samples_that_a_reevaluation_can_move_are_not_submitted_again(lmr_mini: SuiteVersion) -> None:
     assert submit_samples() == ["golden: queued", "stub: queued", "mixed: queued"]
     fields = Submission.objects.values_list("publish_when_scored", "kind", "owner__username")
     assert set(fields) == {(True, "calibration", "operator")}
@@ -61,7 +61,7 @@ def test_what_a_re_evaluation_can_move_is_not_submitted_again(lmr_mini: SuiteVer
     assert Submission.objects.count() == 4
 
 
-def test_what_cannot_move_is_submitted_again(lmr_mini: SuiteVersion) -> None:
+def test_samples_that_cannot_move_are_submitted_again(lmr_mini: SuiteVersion) -> None:
     submit_samples()
     with_another_statement(lmr_mini)
     for word in ("queued", "was submitted before"):
@@ -69,7 +69,7 @@ def test_what_cannot_move_is_submitted_again(lmr_mini: SuiteVersion) -> None:
     assert sorted(Submission.objects.values_list("suite_version__number", flat=True)) == [1, 1, 1, 2, 2, 2]
 
 
-def test_samples_without_a_suite_say_what_to_do() -> None:
+def test_without_a_suite_the_error_gives_advice() -> None:
     with pytest.raises(
         CommandError, match=r"There is no suite 'lmr-mini'\. Known: none; run manage\.py load_catalogue first\."
     ):

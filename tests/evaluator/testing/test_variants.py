@@ -1,4 +1,4 @@
-"""Many variants of the goal file in one box: each has its own outcome, and none takes the others with it."""
+"""Many variants of the goal file in one box: each has its own outcome, and none affects the others."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_each_variant_has_its_own_outcome_in_one_box(tmp_path: Path) -> None:
     assert sandbox.ran[-1].mounts[3].source == tmp_path / "masked"
 
 
-def test_one_that_takes_the_box_down_leaves_the_others_their_outcomes(each_sandbox: Sandbox, tmp_path: Path) -> None:
+def test_a_variant_that_ends_the_box_leaves_the_others_their_outcomes(each_sandbox: Sandbox, tmp_path: Path) -> None:
     task = write_task(tmp_path)
     task = replace(task, check=replace(task.check, memory_bytes=192 * 2**20))
     memory = GOLDEN.replace(CALL, f"    kept = bytearray(400 * 2**20)\n{CALL}")

@@ -1,4 +1,4 @@
-"""A sandbox that confines nothing: for tests of what is said through a box's walls, with programs that tests wrote."""
+"""A sandbox that confines nothing, for tests of a box's messages with programs that tests wrote."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evaluator.testing.box import frames
 
 @dataclass
 class UnconfinedSandbox:
-    """Copies the mounts into a folder of its own and runs the interpreter there; remembers every box it was given."""
+    """Copies the mounts into a folder of its own and runs the interpreter there; records every box."""
 
     python: str = sys.executable
     name: str = "unconfined"
@@ -57,7 +57,7 @@ class UnconfinedSandbox:
 
 @dataclass
 class AlteringSandbox(UnconfinedSandbox):
-    """Alters what the boxes whose label ends with ``suffix`` gave."""
+    """Alters the results of the boxes whose label ends with ``suffix``."""
 
     suffix: str = "-public"
     alter: Callable[[BoxResult], BoxResult] = lambda result: result
@@ -108,7 +108,7 @@ def _run(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill it and its children, unless that was done."""
+    """Kill it and its children, unless it has ended."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -34,7 +34,7 @@ def decay(tmp_path: Path) -> UpstreamTask:
 
 @pytest.fixture
 def contrast(tmp_path: Path) -> UpstreamTask:
-    """A function that stands in the unit test file itself."""
+    """A function in the unit test file itself."""
     return load_task("15-ContrastArrays", tmp_path)
 
 

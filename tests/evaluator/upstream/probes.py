@@ -1,4 +1,4 @@
-"""Run shipped overlays' probes on goal files of ours: the repositories that they are written for are not shipped."""
+"""Run shipped overlays' probes on made-up goal files: the repositories that they are written for are not shipped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cases_of(probe: str, seed: int = 1) -> list[Any]:
 def answers(
     probe: str, files: dict[str, str], folder: Path, *, cases: list[Any], packages: Path | None = None
 ) -> list[Any]:
-    """What the driver sends for each of the cases, with a repository of ``files``; ``packages`` can be imported."""
+    """The driver's message for each of the cases, with a repository of ``files``; ``packages`` can be imported."""
     folder.mkdir()
     for name in ("driver.py", "frames.py", "probe_tools.py"):
         (folder / name).write_bytes((_BOX / name).read_bytes())

@@ -1,4 +1,4 @@
-"""The tasks in ``dataset/``, which are laid out exactly as upstream's, and upstream's own way to judge an answer."""
+"""The tasks in ``dataset/``, which has exactly upstream's layout, and upstream's own way to judge an answer."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def load_task(folder: str, root: Path, *, environment: str = "numpy") -> Upstrea
     """The task in ``dataset/<folder>``, with its reference repository made below ``root``."""
     home = DATASET / folder
     facts: dict[str, Any] = json.loads((home / "info.json").read_text())
-    (asked,) = facts["implementations"]
+    (info,) = facts["implementations"]
     masked = home / facts["repo_folder_name"]
     reference = root / folder / "reference"
     shutil.copytree(masked, reference)
-    shutil.copyfile(home / asked["golden_file"], reference / asked["goal_file"])
+    shutil.copyfile(home / info["golden_file"], reference / info["goal_file"])
     return UpstreamTask(
-        goal=Goal(folder, asked["goal_file"], asked["goal_function"], asked["class_name"]),
+        goal=Goal(folder, info["goal_file"], info["goal_function"], info["class_name"]),
         repository=masked,
         grading=root / folder,
         repository_name=facts["repo_folder_name"],
-        unit_test_file=asked["unit_test_file"],
+        unit_test_file=info["unit_test_file"],
         environment=environment,
         wall_seconds=60.0,
         memory_bytes=1024 * 1024 * 1024,

@@ -1,6 +1,6 @@
-"""Answers to upstream's tests in real boxes: the verdict is upstream's own, and what cheats come to.
+"""Answers to upstream's tests in real boxes: the verdict is upstream's own, and cheats have known outcomes.
 
-The attacks fire theirs, too. Beside the test some cheats get through: docs/protocols.md says which.
+The attacks include other cheats. Some cheats beside the test succeed: docs/protocols.md lists them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def test_a_goal_in_its_own_test(contrast: UpstreamTask, grade_text: GradeText, t
 def test_an_error_that_upstreams_log_does_not_show_fails(
     pairs: UpstreamTask, grade_text: GradeText, tmp_path: Path
 ) -> None:
-    """Where the two differ: one test logs that it passed, the other one raises before it logs anything."""
+    """Where the two verdicts differ: one test logs that it passed, the other one raises before it logs anything."""
     body = "gaps = chosen - rejected\n    return np.logaddexp(0, -beta * gaps), gaps.mean()"
     text = masked_text(pairs).replace(STUB, body)
     verdict = grade_text(pairs, text)
@@ -103,7 +103,7 @@ def test_cases_are_named_and_the_log_is_shown(pairs: UpstreamTask, grade_text: G
 
 @pytest.mark.docker
 @pytest.mark.boxes
-def test_in_docker_alike(pairs: UpstreamTask, docker: Sandbox, tmp_path: Path) -> None:
+def test_docker_gives_the_same_outcomes(pairs: UpstreamTask, docker: Sandbox, tmp_path: Path) -> None:
     for text, expected in ((golden_text(pairs), PASSED), (masked_text(pairs), RAISED)):
         verdict = grade_upstream(
             sandbox=docker,

@@ -1,4 +1,4 @@
-"""Upstream's dataset folder from the import to a verdict, as audits and runs go through it."""
+"""Upstream's dataset folder from import to verdict, as audits and runs use it."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def grader(version: SuiteVersion, paper: str) -> Grader:
     return Grader(revisions.get(task__paper__folder_name=paper), version.seed_epoch)
 
 
-class Counting:
-    """Boxes, and how long they may take in all."""
+class CountingSandbox:
+    """A sandbox that adds up how long its boxes may take."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -59,12 +59,12 @@ class Counting:
 
 
 @pytest.mark.parametrize(("paper", "most"), [("11-PairLossArrays", 86400), ("15-ContrastArrays", 600)])
-def test_a_run_may_take_what_all_of_its_boxes_may(
+def test_a_run_may_take_as_long_as_all_of_its_boxes(
     paper: str, most: int, version: SuiteVersion, bubblewrap: Sandbox, settings: Any
 ) -> None:
     file = settings.ENVIRONMENT.environments_file
     file.write_text(f'[environments.numpy]\nimage = "unused"\nwall_seconds = {most}\n[tasks]\n"arrays/*" = "numpy"\n')
-    found, boxes = grader(version, paper), Counting(bubblewrap)
+    found, boxes = grader(version, paper), CountingSandbox(bubblewrap)
     found.grade(found.reference_tree, label="golden", sandbox=boxes)
     assert most <= boxes.seconds <= found.most_seconds - OUTSIDE_SECONDS
 

@@ -1,4 +1,4 @@
-"""``manage.py lmr_bench`` and ``prepare_suite`` on a folder of ours in upstream's layout: from nothing to a table."""
+"""``manage.py lmr_bench`` and ``prepare_suite`` on a made-up folder in upstream's layout: from nothing to a table."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [re.sub(r" +", " ", line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_one_command_for_all_and_again_it_goes_on_where_it_was(
+def test_one_command_makes_all_steps_and_resumes_where_it_was(
     copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call_command("lmr_bench", str(copy))
@@ -74,10 +74,10 @@ def test_one_command_for_all_and_again_it_goes_on_where_it_was(
     audited = TaskRevision.objects.exclude(overlay={}).values_list("audit_state", flat=True)
     assert list(audited) == [AuditState.PASSED, AuditState.PASSED]
     assert logging.root.manager.disable == logging.NOTSET, "what runs later is logged as before"
-    _goes_on_where_it_was(copy, capsys)
+    _resumes_where_it_was(copy, capsys)
 
 
-def _goes_on_where_it_was(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def _resumes_where_it_was(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = list(TaskRevision.objects.exclude(overlay={}).values_list("pk", "audit"))
     call_command("lmr_bench", str(copy / "benchmark"))
     printed = lines(capsys)
@@ -107,7 +107,7 @@ def test_attacks_on_every_task_of_the_suite(
     assert not SelfCheck.objects.exists()
 
 
-def test_what_only_an_older_version_asks_for_is_made_where_answers_wait_for_it(
+def test_environments_of_an_older_version_are_made_if_answers_wait_for_them(
     copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.rmtree(copy / "benchmark" / FOLDERS[0])
@@ -119,11 +119,11 @@ def test_what_only_an_older_version_asks_for_is_made_where_answers_wait_for_it(
     old = TaskRevision.objects.get(task__slug="contrastarrays/1", protocol="upstream")
     TestRunFactory(implementation__revision=old, implementation__submission__suite_version=old.suite_versions.get())
     call_command("prepare_suite", "lmr-bench", dry_run=True)
-    asked = [line.partition(":")[0] for line in lines(capsys) if "bubblewrap" in line]
-    assert asked == ["numpy for bubblewrap, 1 task", f"{paper_environment(old)} for bubblewrap, 1 task"]
+    planned = [line.partition(":")[0] for line in lines(capsys) if "bubblewrap" in line]
+    assert planned == ["numpy for bubblewrap, 1 task", f"{paper_environment(old)} for bubblewrap, 1 task"]
 
 
-def test_an_environment_that_could_not_be_made_keeps_no_task_from_its_audit(
+def test_an_environment_that_could_not_be_made_prevents_no_audit(
     copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> str:
@@ -138,7 +138,7 @@ def test_an_environment_that_could_not_be_made_keeps_no_task_from_its_audit(
     assert "1 audited: 1 good, 0 weak, 0 failed" in shown.out
 
 
-def test_a_task_that_fails_its_audit_ends_with_1(
+def test_a_task_that_fails_its_audit_exits_with_1(
     copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.rmtree(copy / "benchmark" / FOLDERS[1])
@@ -152,7 +152,7 @@ def test_a_task_that_fails_its_audit_ends_with_1(
     assert printed[-1] == "0 of the paper's 28 tasks sealed and audited, and 0 more."
 
 
-def test_a_source_that_is_none(tmp_path: Path) -> None:
+def test_an_invalid_source_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="is neither a folder nor a git address"):
         call_command("lmr_bench", str(tmp_path / "nowhere"))
     with pytest.raises(CommandError, match="Name the data set: make lmr-bench SOURCE="):
@@ -160,7 +160,7 @@ def test_a_source_that_is_none(tmp_path: Path) -> None:
     assert not Suite.objects.exists()
 
 
-def test_preparing_says_what_is_missing_and_makes_nothing_when_only_asked(
+def test_a_dry_run_reports_what_is_missing_and_makes_nothing(
     copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (copy / "benchmark" / FOLDERS[1] / "contrasting-arrays").rename(copy / "elsewhere")
@@ -173,7 +173,7 @@ def test_preparing_says_what_is_missing_and_makes_nothing_when_only_asked(
     assert not EnvironmentBuild.objects.exists()
 
 
-def test_an_environment_that_cannot_be_made_ends_with_1(
+def test_an_environment_that_cannot_be_made_exits_with_1(
     copy: Path, real_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call_command("import_suite", str(copy), slug="lmr-bench")
@@ -188,7 +188,7 @@ def test_an_environment_that_cannot_be_made_ends_with_1(
     assert "FAILED after 0 s: no index answers" in lines(capsys)[-3]
 
 
-def test_a_suite_that_is_not_there() -> None:
+def test_an_unknown_suite_is_refused() -> None:
     with pytest.raises(CommandError, match="There is no suite 'nothing'"):
         call_command("prepare_suite", "nothing")
 

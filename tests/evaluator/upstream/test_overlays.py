@@ -1,4 +1,4 @@
-"""A suite of upstream's layout with sealed tests of ours on it: from the import to two verdicts on each answer."""
+"""A suite of upstream's layout with the project's sealed tests on it: from import to two verdicts on each answer."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def revision_of(version: SuiteVersion, paper: str) -> TaskRevision:
 
 @pytest.fixture
 def audited(version: SuiteVersion) -> TaskRevision:
-    """The task whose upstream test runs beside ours, as after its audit."""
+    """The task whose upstream test runs beside the sealed one, as after its audit."""
     revision = revision_of(version, LOSS)
     revision.audit_state, revision.audit = AuditState.PASSED, {"upstream": {"runs": True, "why": ""}}
     revision.save()
@@ -91,7 +91,7 @@ def test_the_audit_tries_both_tests(version: SuiteVersion) -> None:
     assert revision.audit["mutants"]["share"] >= 0.9
 
 
-def test_a_test_that_is_said_not_to_run_is_not_tried(version: SuiteVersion) -> None:
+def test_a_test_that_is_declared_not_to_run_is_not_tried(version: SuiteVersion) -> None:
     revision = revision_of(version, CONTRAST)
     audit_revision(revision, version.seed_epoch)
     assert (revision.audit_state, revision.audit["upstream"]) == (AuditState.PASSED, {})
@@ -152,7 +152,7 @@ def test_both_verdicts_on_the_stub(version: SuiteVersion, audited: TaskRevision)
 
 
 def table_of_public_cases() -> str:
-    """An answer that has the public cases by heart, and knows no other."""
+    """An answer that has memorised the public cases, and knows no other."""
     source: dict[str, Any] = {}
     exec((Path(__file__).parent / "overlays/arrays" / LOSS / "cases_1.py").read_text(), source)  # noqa: S102 - ours
     known = {}
@@ -179,11 +179,13 @@ def table_of_public_cases() -> str:
     ],
     ids=["leaves early", "patched comparisons", "a forged log"],
 )
-def test_what_fools_a_test_beside_it_fails(version: SuiteVersion, audited: TaskRevision, head: str, body: str) -> None:
+def test_tricks_that_fool_a_test_beside_the_answer_fail(
+    version: SuiteVersion, audited: TaskRevision, head: str, body: str
+) -> None:
     assert answered(version, audited, body, head=head).outcome in {"wrong_output", "raised"}
 
 
-def test_an_answer_with_the_public_cases_by_heart_fails_on_the_private_ones(
+def test_an_answer_that_memorised_the_public_cases_fails_on_the_private_ones(
     version: SuiteVersion, audited: TaskRevision
 ) -> None:
     run = answered(version, audited, table_of_public_cases())
@@ -191,7 +193,7 @@ def test_an_answer_with_the_public_cases_by_heart_fails_on_the_private_ones(
     assert {case["outcome"] for case in run.cases if case["public"]} == {"passed"}
 
 
-def test_an_infrastructure_error_of_upstreams_test_takes_nothing_from_ours(
+def test_an_infrastructure_error_of_upstreams_test_does_not_affect_the_sealed_test(
     version: SuiteVersion, audited: TaskRevision, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any, **__: Any) -> None:

@@ -1,4 +1,4 @@
-"""syn-chain/1: what its stand-in for spaCy answers."""
+"""Results of the stand-in for spaCy in syn-chain/1."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ SENTENCE: dict[str, Any] = {
         ("hasattr(doc[0], 'xpos'), hasattr(doc, 'has_annotation')", (False, True)),
     ],
 )
-def test_what_tokens_and_spans_have(expression: str, value: Any, tmp_path: Path) -> None:
+def test_attributes_of_tokens_and_spans(expression: str, value: Any, tmp_path: Path) -> None:
     body = f"\n    doc = spacy.load('en')(sentence)\n    return '1 ' + repr(({expression})).replace(' ', '~')\n"
     (output,) = outputs(answers(PROBE, goal(body), tmp_path / "box", cases=[SENTENCE]))
     assert output["rows"] == [["1", repr(value).replace(" ", "~")]]
@@ -101,7 +101,7 @@ def test_what_tokens_and_spans_have(expression: str, value: Any, tmp_path: Path)
         ("'a' + '%d' % len(spacy.displacy.render(sentence))", "spacy has no `displacy.render()`"),
     ],
 )
-def test_what_it_cannot_answer_fails_with_a_sentence(body: str, name: str, tmp_path: Path) -> None:
+def test_unsupported_calls_fail_with_a_sentence(body: str, name: str, tmp_path: Path) -> None:
     found = error(answers(PROBE, goal(f"\n    return {body}\n"), tmp_path / "box", cases=[SENTENCE]))
     assert found == f"NotInThisTestError: this test's stand-in for {name}"
 

@@ -1,4 +1,4 @@
-"""Probes of LMR-BENCH that need PyTorch or pandas, on answers of ours: stand-ins, gradients, names in two columns."""
+"""Probes of LMR-BENCH that need PyTorch or pandas, on made-up answers: stand-ins, gradients, names in two columns."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def mean_cosine(case: dict[str, Any]) -> float:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.smoke] if name == "tensors" else []) for name in EMBEDDED]
 )
-def test_embeddings_however_they_are_asked_for(name: str, probe: Any) -> None:
+def test_embeddings_through_every_interface(name: str, probe: Any) -> None:
     cases = cases_of(EMOJI)
     found = [
         output["similarity"] for output in outputs(probe(EMOJI, {"Tabular.py": TABULAR + EMBEDDED[name]}, cases=cases))
@@ -118,7 +118,7 @@ def test_an_answer_that_draws_and_reads_no_text_fails(draw: str, probe: Any) -> 
         ("float(util.mine(first))", "mine()"),
     ],
 )
-def test_what_the_stand_in_cannot_answer_fails_with_a_sentence(body: str, missing: str, probe: Any) -> None:
+def test_unsupported_calls_fail_with_a_sentence(body: str, missing: str, probe: Any) -> None:
     found = error(probe(EMOJI, {"Tabular.py": f"{TABULAR}    return {body}\n"}, cases=cases_of(EMOJI)[:1]))
     assert found.startswith("NotInThisTestError: this test's stand-in for ")
     assert f" has no `{missing}" in found

@@ -73,7 +73,7 @@ def test_in_bubblewrap(folder: str, torch_sandbox: Sandbox, tmp_path: Path, torc
     texts = {name: masked_text(task).replace(STUB, body) for name, (body, _) in answers.items()}
     expected = {name: outcome for name, (_, outcome) in answers.items()}
     if IN_FULL:
-        # Another right answer; each takes PyTorch seconds to start, and twice.
+        # Another right answer. Each one starts PyTorch twice, which takes seconds.
         texts["golden"], expected["golden"] = golden_text(task), PASSED
     assert outcomes(task, texts, torch_sandbox, tmp_path) == expected
     for name, text in texts.items():
@@ -108,7 +108,7 @@ LOOKS_INTO_THE_MODEL = (
 
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize(("replaced", "body"), LIES.items(), ids=LIES)
-def test_what_an_answer_replaces_is_noticed(replaced: str, body: str, torch_sandbox: Sandbox, tmp_path: Path) -> None:
+def test_an_answers_replacement_is_noticed(replaced: str, body: str, torch_sandbox: Sandbox, tmp_path: Path) -> None:
     task = prepared("04-SignMomentum", tmp_path)
     tree = answer_tree(task, tmp_path, masked_text(task).replace(STUB, body))
     test = tree / task.unit_test_file

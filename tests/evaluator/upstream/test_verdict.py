@@ -1,4 +1,4 @@
-"""What a test's report means. The reports are made here; nothing in them needs to be true."""
+"""Verdicts on a test's report. The reports are made up; nothing in them needs to be true."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_without_assertions_the_log_decides(changed: dict[str, Any], outcome: Ou
         ([ENDED, {"event": "left", "replaced": ["numpy.allclose"]}], {}, TAMPERING, "were replaced: numpy.allclose"),
     ],
 )
-def test_what_keeps_a_file_from_passing(
+def test_reasons_for_which_a_file_does_not_pass(
     events: list[Any], changed: dict[str, Any], outcome: Outcome, words: str
 ) -> None:
     verdict = judged(*events, **changed)
@@ -116,7 +116,7 @@ def test_each_test_is_a_case() -> None:
     assert verdict.cases[1].error == "ValueError: no\n  at a.py:1 in f: x"
 
 
-def test_a_file_of_which_every_test_is_skipped_shows_nothing() -> None:
+def test_a_file_whose_tests_are_all_skipped_shows_nothing() -> None:
     verdict = judged(
         *one("a", {"event": "skip", "declared": True})[:2],
         {"event": "ended", "assertions": 0},
@@ -172,7 +172,7 @@ def test_reports_that_the_driver_does_not_write_are_tampering(changed: dict[str,
         (Ending.SIGNALLED, RAISED),
     ],
 )
-def test_the_boxs_end_comes_before_what_it_said(ending: Ending, outcome: Outcome) -> None:
+def test_the_boxs_ending_has_priority_over_its_report(ending: Ending, outcome: Outcome) -> None:
     assert judged(ENDED, LEFT, ending=ending).outcome is outcome
 
 
@@ -194,7 +194,7 @@ def test_the_log_is_the_tests_log_and_what_was_printed() -> None:
     ],
     ids=["logged", "replaced", "changed files"],
 )
-def test_what_a_box_sends_hides_nothing_and_is_bounded(events: list[Any], changed: dict[str, Any]) -> None:
+def test_text_from_a_box_hides_nothing_and_is_bounded(events: list[Any], changed: dict[str, Any]) -> None:
     verdict = judged(*events, **changed)
     case = next(case for case in verdict.cases if case.outcome is not Outcome.PASSED)
     assert "\u2039U+202E\u203aa\u2039U+200B\u203axxx" in case.error

@@ -44,7 +44,7 @@ def test_the_copy_is_writable_and_keeps_links_and_programs(tmp_path: Path) -> No
     assert ((copy / "folder").readlink(), (copy / "dangling").readlink()) == (Path("deep"), Path("/nowhere"))
 
 
-def test_an_environment_with_a_shell_is_lent_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_with_its_own_shell_gets_no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_driver, "BOX", Path("/box"))
     monkeypatch.setattr(agent_driver, "HOME", Path("/home"))
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -75,15 +75,15 @@ def changes(place: Path) -> Changes:
 
 
 def news(changes: Changes) -> dict[str, Any] | None:
-    """The news with contents as bytes, without what is empty; None where nothing is new."""
-    told = changes.news()
-    if not told:
+    """The reported changes, with contents as bytes and without empty lists; None if nothing is new."""
+    found = changes.news()
+    if not found:
         return None
-    told["changed"] = {path: content.tobytes() for path, content in told["changed"]}
-    return {key: value for key, value in told.items() if value}
+    found["changed"] = {path: content.tobytes() for path, content in found["changed"]}
+    return {key: value for key, value in found.items() if value}
 
 
-def test_changes_are_reported_when_they_are_others_than_before(changes: Changes, place: Path) -> None:
+def test_changes_are_reported_when_they_differ_from_the_last_report(changes: Changes, place: Path) -> None:
     assert news(changes) is None
     before = (place / "a.py").stat()
     (place / "a.py").write_text("A\n")
@@ -138,7 +138,7 @@ def test_litter_does_not_crowd_out_the_repository_s_own_files(
     }
 
 
-def test_more_entries_than_are_looked_at_delete_nothing(
+def test_a_listing_that_was_cut_short_reports_no_deletions(
     changes: Changes, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agent_driver, "MAX_ENTRIES", 1)

@@ -1,4 +1,4 @@
-"""The driver on its own: what it says, in which order, and what the repository can see."""
+"""The driver on its own: its messages, their order, and what the repository can see."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def candidate(folder: Path, *cases: Any) -> list[Any]:
     return messages[1:]
 
 
-def test_hello_says_what_the_box_computes_with(folder: Path) -> None:
+def test_hello_describes_what_the_box_computes_with(folder: Path) -> None:
     (hello,), done = start(folder, "hello")
     assert (done.returncode, done.stderr) == (0, b"")
     assert sorted(hello) == ["blas", "cpu_family", "kind", "nonce", "numpy", "python"]
@@ -141,7 +141,7 @@ def test_fingerprint_ignores_what_does_not_choose_kernels() -> None:
         (agent_box._DRIVER, (3, 8)),
     ],
 )
-def test_what_runs_in_boxes_is_old_python_and_imports_nothing_else(
+def test_programs_in_boxes_are_old_python_and_import_nothing_else(
     names: tuple[str, ...], version: tuple[int, int]
 ) -> None:
     for name in names:

@@ -1,4 +1,4 @@
-"""Messages: every value comes back, nothing else gets in, and foreign bytes only ever raise FrameError."""
+"""Messages: every value survives a round trip, nothing else is accepted, and other bytes only raise FrameError."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Word(enum.StrEnum):
         (np.broadcast_to(np.float64(1), (2, 2)), np.ones((2, 2))),
     ],
 )
-def test_what_is_reduced_to_plain_data(value: Any, plain: Any) -> None:
+def test_values_are_reduced_to_plain_data(value: Any, plain: Any) -> None:
     assert same(decode(encode(value)), plain)
 
 
@@ -173,7 +173,7 @@ def endless() -> list[Any]:
         ("\x01" * 1_000_000, "needs 6000002 bytes of JSON"),
     ],
 )
-def test_what_cannot_be_encoded(value: Any, message: str) -> None:
+def test_values_that_cannot_be_encoded(value: Any, message: str) -> None:
     with pytest.raises(FrameError, match=message):
         encode(value)
 
@@ -213,7 +213,7 @@ def test_what_cannot_be_encoded(value: Any, message: str) -> None:
     ],
     ids=itertools.count(),
 )
-def test_what_is_no_message(message: bytes, why: str) -> None:
+def test_invalid_messages_are_refused(message: bytes, why: str) -> None:
     with pytest.raises(FrameError, match=why):
         decode(message)
 
@@ -226,7 +226,7 @@ def test_the_largest_arrays_come_back_and_larger_ones_are_refused() -> None:
         decode(line(b"[" + one + b"," + one + b"," + encode(np.zeros(1, dtype="uint8")).strip() + b"]"))
 
 
-def test_a_reader_gives_line_by_line_what_comes_in_any_pieces() -> None:
+def test_a_reader_returns_whole_lines_from_data_in_any_pieces() -> None:
     reading, writing = os.pipe()
     reader = frames.Reader(reading)
     os.write(writing, encode({"job": 1}) + encode(np.arange(3))[:10])

@@ -1,4 +1,4 @@
-"""Absent packages, as probes use them: what they allow, and what they refuse in a sentence."""
+"""Stand-ins for absent packages in probes: what they allow, and the sentences with which they refuse the rest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MISSING = "this test's stand-in for drawing has no `figure().title`"
 
 @pytest.fixture
 def drawing() -> Iterator[Any]:
-    """A package that is not there but for one function; modules and finders are put back afterwards."""
+    """A package that is absent but for one function; modules and finders are restored afterwards."""
     modules, finders = dict(sys.modules), list(sys.meta_path)
     absent("drawing", given=len)
     yield importlib.import_module("drawing")
@@ -28,18 +28,18 @@ def drawing() -> Iterator[Any]:
         del sys.modules[name]
 
 
-def test_what_the_probe_gives_is_there(drawing: Any) -> None:
+def test_the_given_function_exists(drawing: Any) -> None:
     assert drawing.given("abc") == 3
 
 
-def test_every_module_below_can_be_imported(drawing: Any) -> None:
+def test_every_submodule_can_be_imported(drawing: Any) -> None:
     below = importlib.import_module("drawing.axes.three")
     assert (below.__name__, drawing.axes.three is below) == ("drawing.axes.three", True)
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("drawings")
 
 
-def test_a_module_below_with_something_of_its_own(drawing: Any) -> None:
+def test_a_submodule_with_a_value_of_its_own(drawing: Any) -> None:
     absent("drawing.colours", red=1)
     assert drawing.colours.red == 1
     with pytest.raises(NotInThisTestError, match=r"stand-in for drawing\.colours has no `blue`"):
@@ -82,7 +82,7 @@ def test_no_value_of_it_gets_into_a_result(drawing: Any, use: Callable[[Any], An
     assert str(refused.value) == MISSING
 
 
-def test_errors_that_name_a_type_name_what_is_missing(drawing: Any) -> None:
+def test_errors_that_name_a_type_name_the_missing_package(drawing: Any) -> None:
     name = r"`figure\(\)` \(which this test's stand-in for drawing does not have\)"
     with pytest.raises(frames.FrameError, match=f"a {name} is not plain data"):
         frames.encode({"output": drawing.figure()})
@@ -91,7 +91,7 @@ def test_errors_that_name_a_type_name_what_is_missing(drawing: Any) -> None:
     assert repr(drawing.figure()) == "<`figure()`, which this test's stand-in for drawing does not have>"
 
 
-def test_what_is_missing_can_be_asked_for() -> None:
+def test_missing_attributes_can_be_tested_for() -> None:
     class Word:
         def __getattr__(self, name: str) -> Any:
             raise probe_tools.missing("spaCy", name)
@@ -127,5 +127,5 @@ def test_a_returned_value_of_the_kind_is_used() -> None:
     assert probe_tools.returned(iter("ab"), 2, "two texts are") == ("a", "b")
 
 
-def test_outputs_that_are_no_tensors_stay_as_they_are() -> None:
+def test_outputs_other_than_tensors_are_unchanged() -> None:
     assert probe_tools.without_gradient(0.5) == 0.5

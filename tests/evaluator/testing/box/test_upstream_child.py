@@ -1,4 +1,4 @@
-"""How a test file of upstream's is run: what it sees, and what is told about it. No box is needed for this."""
+"""How a test file of upstream's is run: what it sees, and which events are reported. No box is needed for this."""
 
 from __future__ import annotations
 
@@ -116,12 +116,12 @@ def test_the_tests_own_exit_is_an_end(text: str, repository: Path) -> None:
     assert (kinds(events), code) == (["ended", "left"], 0)
 
 
-def test_an_exit_in_the_goals_lines_is_none(repository: Path) -> None:
+def test_an_exit_in_the_goals_lines_is_not_an_end(repository: Path) -> None:
     events, code, _ = run(repository, "import sys\ndef goal():\n    sys.exit(0)\ngoal()\n", span=[2, 3])
     assert (kinds(events), code) == (["exited", "left"], 0)
 
 
-def test_unittest_tells_of_every_test(repository: Path) -> None:
+def test_every_unittest_is_reported(repository: Path) -> None:
     methods = """
     def test_a(self): self.assertEqual(goal(1), 1)
     def test_b(self): self.assertEqual(goal(1), 2)
@@ -138,12 +138,12 @@ def test_unittest_tells_of_every_test(repository: Path) -> None:
     def test_h(self): self.assertTrue(True)
     """
     events, code, _ = run(repository, UNITTEST.format(methods=methods))
-    told = [
+    reported = [
         (event["test"], event["event"], event.get("declared"), event.get("error", {}).get("type"))
         for event in events
         if event["event"] not in ("start", "stop", "ended", "left")
     ]
-    assert told == [
+    assert reported == [
         ("TestGoal.test_a", "success", None, None),
         ("TestGoal.test_b", "failure", None, "AssertionError"),
         ("TestGoal.test_c", "error", None, "TypeError"),
@@ -158,7 +158,7 @@ def test_unittest_tells_of_every_test(repository: Path) -> None:
     assert code == 1
 
 
-def test_log_records_that_matter_are_told_at_once(repository: Path) -> None:
+def test_relevant_log_records_are_reported_at_once(repository: Path) -> None:
     text = (
         "import logging, os\n"
         "logging.basicConfig(filename='unit_test/x.log', filemode='w', level=logging.INFO)\n"
@@ -197,7 +197,7 @@ def test_random_numbers_repeat_unless_the_test_seeds(repository: Path) -> None:
         "import sys\nclass Case: pass\nsys.modules['__main__'].Case = print",
     ],
 )
-def test_what_is_replaced_is_told(change: str, repository: Path) -> None:
+def test_replacements_are_reported(change: str, repository: Path) -> None:
     events, _, _ = run(repository, change)
     assert len(events[-1]["replaced"]) == 1, events
 
@@ -213,7 +213,7 @@ def test_the_goal_in_the_test_file_is_not_watched(repository: Path) -> None:
     assert run(repository, text)[0][-1]["replaced"] == ["__main__.goal"]
 
 
-def test_what_is_put_back_is_not(repository: Path) -> None:
+def test_replacements_that_are_undone_are_not_reported(repository: Path) -> None:
     text = "from unittest import mock\nwith mock.patch('builtins.open'), mock.patch('logging.info'): pass\n"
     assert run(repository, text)[0][-1] == {"event": "left", "replaced": []}
 
@@ -226,7 +226,7 @@ def test_what_is_put_back_is_not(repository: Path) -> None:
         ("import nowhere\n", "ModuleNotFoundError"),
     ],
 )
-def test_what_the_file_raises_is_told(text: str | bytes, expected: str, repository: Path) -> None:
+def test_an_exception_of_the_file_is_reported(text: str | bytes, expected: str, repository: Path) -> None:
     events, code, _ = run(repository, text)
     assert (events[0]["event"], events[0]["error"]["type"], code) == ("raised", expected, 1)
 
