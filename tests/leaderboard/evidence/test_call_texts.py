@@ -1,4 +1,4 @@
-"""Stored requests and responses of each provider's form as turns, whatever is in them."""
+"""Stored requests and responses of each API as turns, also malformed ones."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ MESSAGES: dict[str, Any] = {
 }
 
 
-def told(turns: Any) -> list[tuple[str, str]]:
+def roles_and_texts(turns: Any) -> list[tuple[str, str]]:
     return [(turn.role, turn.text) for turn in turns]
 
 
 @pytest.mark.parametrize("body", [CHAT, RESPONSES, MESSAGES], ids=["chat", "responses", "messages"])
-def test_every_form_of_request_reads_the_same(body: dict[str, Any]) -> None:
-    assert told(sent_turns(body)) == [
+def test_requests_of_each_api_become_the_same_turns(body: dict[str, Any]) -> None:
+    assert roles_and_texts(sent_turns(body)) == [
         ("system", "Be brief."), ("user", "Do\n\nit."), ("assistant", EDIT), ("tool", "done"),
     ]  # fmt: skip
     assert ("tools", "edit") in other_facts(body)
@@ -95,17 +95,17 @@ def test_every_form_of_request_reads_the_same(body: dict[str, Any]) -> None:
         ([1], []),
     ],
 )
-def test_replies(body: Any, expected: list[tuple[str, str]]) -> None:
-    assert told(reply_turns(body)) == expected
+def test_replies_become_turns(body: Any, expected: list[tuple[str, str]]) -> None:
+    assert roles_and_texts(reply_turns(body)) == expected
 
 
-def test_a_tool_call_that_its_provider_could_not_read_is_shown_as_the_models() -> None:
+def test_a_tool_call_that_the_provider_could_not_parse_is_shown_as_the_model_s() -> None:
     error = {"code": "tool_use_failed", "message": "Failed.", "failed_generation": "<ls>"}
     assert reply_turns({"error": error}) == [Turn("assistant", "<ls>")]
     assert reply_turns({"error": {"code": "server_error"}}) == []
 
 
-def test_everything_is_bounded() -> None:
+def test_turns_and_json_are_limited() -> None:
     body = {"messages": [{"role": "r" * 90, "content": "x" * (LONGEST_TURN + 7)}] * (MOST_TURNS + 5)}
     turns = sent_turns(body)
     assert (len(turns), len(turns[0].role), len(turns[0].text), turns[0].left_out) == (MOST_TURNS, 40, LONGEST_TURN, 7)
@@ -131,7 +131,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_no_shape_breaks_it(body: Any) -> None:
+def test_any_json_is_accepted(body: Any) -> None:
     for turn in [*sent_turns(body), *reply_turns(body)]:
         assert isinstance(turn.text, str)
     other_facts(body)

@@ -1,4 +1,4 @@
-"""The receipt of an answer, value by value: each says by what exactly the answer was measured and rated."""
+"""Receipts of answers: each value of the task, the test run, the judges and the final label."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NOTHING = AnswerReview(None, None, None, ())
 
 @pytest.fixture
 def answer() -> Implementation:
-    """An answer to dpo/1, of which the suite has three revisions by now; the first was asked."""
+    """An answer to revision 5 of dpo/1."""
     suite = SuiteFactory(slug="small")
     task = TaskFactory(suite=suite, paper=PaperFactory(suite=suite, slug="dpo"), index=1, slug="dpo/1")
     hashes = {"statement_hash": "1" * 64, "repository_hash": "2" * 64, "grading_hash": "3" * 64}
@@ -53,7 +53,7 @@ def answer() -> Implementation:
 
 
 def measured(answer: Implementation, **facts: Any) -> TestRun:
-    """A run of a later grading."""
+    """A test run with the grading of revision 6."""
     later = TaskRevisionFactory(task=answer.revision.task, number=6, grading_hash="4" * 64)
     case = {"outcome": "passed", "difference": "", "error": ""}
     run: TestRun = TestRunFactory(
@@ -83,7 +83,7 @@ def receipt(answer: Implementation, run: TestRun | None = None, **facts: Any) ->
     return receipt_of(answer, run=run, **given)
 
 
-def test_answer_task_and_run_value_by_value(answer: Implementation) -> None:
+def test_a_receipt_has_each_value_of_answer_task_and_run(answer: Implementation) -> None:
     found = asdict(receipt(answer, measured(answer)))
     assert found == {
         "answer": {
@@ -133,15 +133,15 @@ def test_answer_task_and_run_value_by_value(answer: Implementation) -> None:
     assert answer.diff
 
 
-def test_judges_that_decided_and_the_final_label_with_its_guidelines(answer: Implementation) -> None:
+def test_a_receipt_has_decided_judgements_and_the_final_label_with_its_guidelines(answer: Implementation) -> None:
     config = JudgeFactory(slug="may", model="m-1", prompt_version="9", prompt_hash="a" * 64, schema_hash="b" * 64)
-    said = judged(answer, config, finished=JUDGED, input_digest="c" * 64, paper_hash="d" * 64)
+    decided = judged(answer, config, finished=JUDGED, input_digest="c" * 64, paper_hash="d" * 64)
     waiting = judged(answer, JudgeFactory(), state=WorkState.QUEUED, finished=None, abstained=False)
     case: Case = case_of(answer, state=CaseState.FINAL)
     for number in (3, 2):
         reviewed(case, ReviewerFactory(), "LC", guideline=guideline(number))
     final = FinalLabel("LC", FinalSource.DECISION, case)
-    found = asdict(receipt(answer, judges=[said, waiting], review=AnswerReview(final, case, None, ())))
+    found = asdict(receipt(answer, judges=[decided, waiting], review=AnswerReview(final, case, None, ())))
     assert found["judges"] == (
         {
             "judge": "may",
@@ -161,7 +161,7 @@ def test_judges_that_decided_and_the_final_label_with_its_guidelines(answer: Imp
     assert asdict(receipt(answer, review=of_judge))["final"]["guidelines"] == ()
 
 
-def test_without_a_decided_run_the_task_is_the_one_that_was_asked(answer: Implementation) -> None:
+def test_without_a_decided_run_the_receipt_has_the_answer_s_own_revision(answer: Implementation) -> None:
     found = receipt(answer)
     assert (found.run, found.task.revision, found.task.grading_digest) == (None, 5, "3" * 64)
     assert receipt(answer, measured(answer, done=None, state=RunState.QUEUED)).run is None
@@ -170,7 +170,7 @@ def test_without_a_decided_run_the_task_is_the_one_that_was_asked(answer: Implem
 @pytest.mark.parametrize(
     ("outcome", "possible"), [("passed", True), ("wrong_output", True), ("not_attempted", False), ("bad_patch", False)]
 )
-def test_what_can_be_repeated(answer: Implementation, outcome: str, possible: bool) -> None:
+def test_only_readable_graded_answers_can_be_repeated(answer: Implementation, outcome: str, possible: bool) -> None:
     run = measured(answer, done=outcome)
     assert can_be_repeated(receipt(answer, run)) is possible
     hidden = receipt(answer, run, sees_code=False)

@@ -1,4 +1,4 @@
-"""What pages and API say of a run that waits, is paused, held or cancelled, also with calls in flight."""
+"""Pages and API of runs that are waiting, paused, held or cancelled, also with calls in flight."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def cancelled(run: Generation, owner: User) -> Generation:
     return run
 
 
-def test_a_cancelled_run_says_what_was_answered_and_paid_and_what_was_not_asked(as_alice: Client, alice: User) -> None:
+def test_a_cancelled_run_shows_its_answers_its_cost_and_its_unsent_requests(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE, DONE, RUNNING, QUEUED)
     first, second, third, _ = requests(run)
     for request in (first, second):
@@ -75,20 +75,22 @@ def test_a_cancelled_run_says_what_was_answered_and_paid_and_what_was_not_asked(
     progress = as_alice.get(reverse("submission_progress", args=[run.submission_id]))
     states = ["not tested: cancelled"] * 2 + ["stopped: the run was cancelled", "not asked: the run was cancelled"]
     for response in (as_alice.get(address), progress):
-        said = "Cancelled after 2 of 4 answers; its calls cost US $ 0.0096. Nothing was tested, and it has no score."
-        assert said in words_of(response)
+        sentence = (
+            "Cancelled after 2 of 4 answers; its calls cost US $ 0.0096. Nothing was tested, and it has no score."
+        )
+        assert sentence in words_of(response)
         assert [row.badge.text for row in response.context["rows"]] == states
         assert "waiting" not in words_of(response)
     assert [words_of(as_alice.get(address)).count(each) for each in states[2:]] == [2, 2]
     assert states[3] in words_of(as_alice.get(requests(run)[3].implementation.get_absolute_url()))
     program = Program(alice)
     assert [each["state"] for each in program.get(f"{address}answers".rstrip("/"))["items"]] == states
-    told = program.get(f"/submissions/{run.submission_id}/run")
-    assert [told[name] for name in ("state", "answered", "total", "dollars")] == ["cancelled", 2, 4, "0.009600"]
+    shown = program.get(f"/submissions/{run.submission_id}/run")
+    assert [shown[name] for name in ("state", "answered", "total", "dollars")] == ["cancelled", 2, 4, "0.009600"]
 
 
 @pytest.mark.parametrize(
-    ("late", "said"),
+    ("late", "sentence"),
     [
         ({}, "its calls cost US $ 0.0096. 1 reply was counted but not used: 1,500 tokens, US $ 0.0048."),
         (
@@ -103,22 +105,22 @@ def test_a_cancelled_run_says_what_was_answered_and_paid_and_what_was_not_asked(
     ],
     ids=["answered", "unreported", "on its way", "failed"],
 )
-def test_rows_and_sentence_of_a_cancelled_run_add_up(
-    as_alice: Client, alice: User, late: dict[str, Any], said: str
+def test_the_costs_of_a_cancelled_run_s_rows_add_up_to_its_sentence(
+    as_alice: Client, alice: User, late: dict[str, Any], sentence: str
 ) -> None:
     run = asked(alice, DONE, RUNNING, QUEUED)
     first, second, _ = requests(run)
     called(first)
     Implementation.objects.filter(request=first).update(attempted=True, usage={"cost_usd": 0.0048})
     called(second, **late)
-    assert said in page(as_alice, cancelled(run, alice))
+    assert sentence in page(as_alice, cancelled(run, alice))
     shown = part(as_alice, run).context
     if shown["asking"].used.dollars is not None:
         assert shown["asking"].used.dollars == Decimal("0.0048") + shown["unused"].used.dollars
 
 
 @pytest.mark.parametrize("state", [GenerationState.PAUSED, GenerationState.CANCELLED])
-def test_the_rows_of_a_stopped_run_hold_what_calls_without_an_answer_used(
+def test_the_rows_of_a_stopped_run_include_usage_of_calls_without_an_answer(
     as_alice: Client, alice: User, state: str
 ) -> None:
     run = asked(alice, DONE, QUEUED, QUEUED, QUEUED)
@@ -144,7 +146,7 @@ def test_the_rows_of_a_stopped_run_hold_what_calls_without_an_answer_used(
 
 
 @pytest.mark.parametrize(
-    ("state", "question", "said"),
+    ("state", "question", "sentence"),
     [
         (GenerationState.RUNNING, QUEUED, "There is no answer yet. Its question is waiting."),
         (GenerationState.RUNNING, RUNNING, "There is no answer yet. Its question is being asked."),
@@ -154,15 +156,15 @@ def test_the_rows_of_a_stopped_run_hold_what_calls_without_an_answer_used(
         (GenerationState.CANCELLED, QUEUED, "The run was cancelled before the model was asked: there is no answer."),
     ],
 )
-def test_the_page_of_an_answer_says_why_there_is_none(
-    as_alice: Client, alice: User, state: str, question: str, said: str
+def test_the_page_of_a_missing_answer_gives_the_reason(
+    as_alice: Client, alice: User, state: str, question: str, sentence: str
 ) -> None:
     run = asked(alice, question, state=state)
     if state == GenerationState.CANCELLED:
         Generation.objects.update(state=GenerationState.RUNNING)
         cancelled(run, alice)
     text = words_of(as_alice.get(requests(run)[0].implementation.get_absolute_url()))
-    assert f"{said} Judges" in text
+    assert f"{sentence} Judges" in text
     assert ("The bundle" in text, "counts as failed" in text) == (False, False)
 
 
@@ -172,25 +174,25 @@ def test_the_page_of_a_stopped_answer_links_its_calls(as_alice: Client, alice: U
     called(request)
     cancelled(run, alice)
     response = as_alice.get(request.implementation.get_absolute_url())
-    said = "The run was cancelled while the model was asked: there is no answer."
-    assert (said in words_of(response), "/calls/" in response.content.decode()) == (True, True)
+    sentence = "The run was cancelled while the model was asked: there is no answer."
+    assert (sentence in words_of(response), "/calls/" in response.content.decode()) == (True, True)
 
 
-def test_a_task_that_is_no_part_of_a_scored_run_counts_as_failed(as_alice: Client, alice: User) -> None:
+def test_a_task_outside_a_scored_run_counts_as_failed(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE, DONE, state=GenerationState.DONE)
     left_out = requests(run)[1]
     left_out.delete()
     where = left_out.implementation.get_absolute_url()
-    said = "This task is not part of this run."
-    assert f"{said} Judges" in words_of(as_alice.get(where))
+    sentence = "This task is not part of this run."
+    assert f"{sentence} Judges" in words_of(as_alice.get(where))
     rows = Program(alice).get(f"/submissions/{run.submission_id}/answers")["items"]
     assert [row["state"] for row in rows] == ["answered", "not asked: no part of this run"]
     Submission.objects.update(state=SubmissionState.SCORED)
-    assert f"{said} That counts as failed. Judges" in words_of(as_alice.get(where))
+    assert f"{sentence} That counts as failed. Judges" in words_of(as_alice.get(where))
 
 
 @pytest.mark.parametrize("state", [GenerationState.PAUSED, GenerationState.HELD])
-def test_what_waits_in_a_stopped_run_waits_for_it_to_go_on(as_alice: Client, alice: User, state: str) -> None:
+def test_requests_of_a_stopped_run_wait_until_it_continues(as_alice: Client, alice: User, state: str) -> None:
     run = asked(alice, DONE, QUEUED, HELD, state=state)
     AnswerRequest.objects.filter(state=QUEUED).update(not_before=timezone.now() + timedelta(hours=5))
     text = words_of(part(as_alice, run))
@@ -224,9 +226,7 @@ def test_the_advice_fits_the_reason(
     assert "Its endpoint was deleted" in words_of(part(as_alice, run))
 
 
-def test_the_estimate_before_the_start_is_not_taken_for_the_estimate_of_what_was_used(
-    as_alice: Client, alice: User
-) -> None:
+def test_expected_usage_is_shown_apart_from_estimated_usage(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE, QUEUED, estimate={"input_tokens": 9000, "output_tokens": 800}, run_tokens=10_000)
     called(requests(run)[0], input_tokens=None, output_tokens=None, dollars=None, estimated_tokens=2000)
     text = words_of(part(as_alice, run))
@@ -235,21 +235,21 @@ def test_the_estimate_before_the_start_is_not_taken_for_the_estimate_of_what_was
 
 
 class TestApi:
-    def test_a_run_that_may_go_on_has_not_ended(self, alice: User) -> None:
+    def test_a_run_that_can_continue_has_not_ended(self, alice: User) -> None:
         for state, ended in (("running", False), ("paused", False), ("held", False), ("done", True)):
             run = asked(alice, QUEUED, state=state, ended=timezone.now())
-            told = Program(alice).get(f"/submissions/{run.submission_id}/run")
-            assert (told["state"], told["ended"] is not None) == (state, ended)
+            shown = Program(alice).get(f"/submissions/{run.submission_id}/run")
+            assert (shown["state"], shown["ended"] is not None) == (state, ended)
 
     @pytest.mark.parametrize("is_cancelled", [False, True])
-    def test_both_totals_are_the_questions(self, alice: User, is_cancelled: bool) -> None:
+    def test_both_totals_count_requests(self, alice: User, is_cancelled: bool) -> None:
         run = asked(alice, DONE, QUEUED, QUEUED)
         Implementation.objects.filter(request=requests(run)[0]).update(attempted=True)
-        with_answers(run.submission, 1, attempted=False)  # a task that is not asked for
+        with_answers(run.submission, 1, attempted=False)  # a task outside the run
         if is_cancelled:
             cancelled(run, alice)
-        told = Program(alice).get(f"/submissions/{run.submission_id}")["progress"]
-        assert told == {"done": 0, "running": 0, "held": 0, "total": 3, "passed": 0}
+        progress = Program(alice).get(f"/submissions/{run.submission_id}")["progress"]
+        assert progress == {"done": 0, "running": 0, "held": 0, "total": 3, "passed": 0}
         assert Program(alice).get(f"/submissions/{run.submission_id}/run")["total"] == 3
 
     @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ class TestApi:
         Submission.objects.update(state=submission)
         listed = Program(alice).get(f"/submissions/{run.submission_id}/answers")["items"]
         assert [each["state"] for each in listed] == ["waiting", "being asked", waits, "held"]
-        # The page has them in the table of the run.
+        # The page shows these answers in the run's table instead.
         assert 'aria-label="Answers by task"' not in as_alice.get(run.submission.get_absolute_url()).content.decode()
 
     def test_one_answer_is_described_as_in_the_list(self, alice: User) -> None:
@@ -280,7 +280,7 @@ class TestApi:
 
 
 @pytest.mark.parametrize("outcome", ["", "not_attempted", "passed"])
-def test_a_cancelled_submission_names_an_evaluator_only_where_it_measured(
+def test_a_cancelled_submission_names_an_evaluator_only_if_it_measured(
     as_alice: Client, alice: User, outcome: str
 ) -> None:
     submission = SubmissionFactory(owner=alice, state=SubmissionState.RUNNING, environment_digest="sha256:" + "ab" * 32)
@@ -291,5 +291,5 @@ def test_a_cancelled_submission_names_an_evaluator_only_where_it_measured(
     TestRun.objects.exclude(state=RunState.DONE).update(state=RunState.CANCELLED, token=None)
     text = words_of(as_alice.get(submission.get_absolute_url()))
     assert ("Measured with evaluator 1" in text, "Measured with" in text) == (outcome == "passed",) * 2
-    told = Program(alice).get(f"/submissions/{submission.pk}")
-    assert (bool(told["evaluators"]), bool(told["environments"])) == (outcome == "passed",) * 2
+    shown = Program(alice).get(f"/submissions/{submission.pk}")
+    assert (bool(shown["evaluators"]), bool(shown["environments"])) == (outcome == "passed",) * 2

@@ -1,4 +1,4 @@
-"""Every answer to one task: which rows, in which order, what is told of each, and how hard the task is."""
+"""Public answers to one task: selection, order and data of the rows, and the task's difficulty."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def version() -> SuiteVersion:
-    """The tasks a/1 and b/1; what is asked for is the second."""
+    """The tasks a/1 and b/1; the tests read answers to b/1."""
     return two_tasks()
 
 
@@ -63,7 +63,7 @@ def names(entries: Any) -> list[str]:
     return [entry.system.name for entry in entries]
 
 
-def test_rows_that_answer_the_task_and_are_public(version: SuiteVersion, task: Task) -> None:
+def test_only_public_rows_with_an_answer_are_listed(version: SuiteVersion, task: Task) -> None:
     row(version, "Ours", 1.0)
     row(version, "Secret", 1.0, published=False)
     measured(system=SystemFactory(name="Of another suite"))
@@ -95,14 +95,14 @@ def test_the_order_by_each_column(version: SuiteVersion, task: Task, place: Matr
     assert (listed("date"), listed("-date")) == ("A G B D", "D B G A")
     hidden = [Entry.objects.get(system__name="Alpha").submission_id]
     assert (listed("-tests", hidden=hidden), listed("-human", hidden=hidden)) == ("B D A G", "D G A B")
-    assert listed("date", hidden=hidden) == "A G B D", "a date tells no mark"
+    assert listed("date", hidden=hidden) == "A G B D", "dates reveal no marks"
 
 
-def told(version: SuiteVersion, task: Task, place: MatrixTask, **hidden: Any) -> dict[str, TaskAnswer]:
+def answers_by_system(version: SuiteVersion, task: Task, place: MatrixTask, **hidden: Any) -> dict[str, TaskAnswer]:
     return {each.row.system: each for each in task_answers(answers_to(version, task), place, task, **hidden)}
 
 
-def test_each_trials_newest_outcome_of_this_task(version: SuiteVersion, task: Task, place: MatrixTask) -> None:
+def test_each_trial_has_its_newest_outcome_on_this_task(version: SuiteVersion, task: Task, place: MatrixTask) -> None:
     entry = row(version, "Ours", 0.5, "LC", "CC", trials=3)
     revision, other = version.revisions.get(task=task), version.revisions.get(task__slug="a/1")
     for trial, outcome in ((2, "passed"), (1, "raised")):
@@ -119,7 +119,7 @@ def test_each_trials_newest_outcome_of_this_task(version: SuiteVersion, task: Ta
         supersedes=old,
         supersedes_reason="The test was mended.",
     )
-    found = told(version, task, place)["Ours"]
+    found = answers_by_system(version, task, place)["Ours"]
     address = f"/submissions/{entry.submission_id}/answers/b/1/{{}}/"
     assert found.trials == (
         TrialOutcome(1, address.format(1), Outcome.WRONG_OUTPUT),
@@ -128,25 +128,23 @@ def test_each_trials_newest_outcome_of_this_task(version: SuiteVersion, task: Ta
     assert (found.passed, found.judge, found.human, found.reported) == (1, "LC", "CC", None)
 
 
-def test_what_was_reported_is_told_where_no_mark_is(version: SuiteVersion, task: Task, place: MatrixTask) -> None:
+def test_reported_results_are_returned_without_marks(version: SuiteVersion, task: Task, place: MatrixTask) -> None:
     entry = reported(version, system=SystemFactory(name="Told"))
     result = ReportedResultFactory(run=entry.reported_run, task=task, judge_label="LI", human_label="LC")
-    found = told(version, task, place)["Told"]
+    found = answers_by_system(version, task, place)["Told"]
     assert (found.cell, found.judge, found.human, found.trials, found.passed) == (None, "LI", "LC", (), 0)
     assert found.reported == result
 
 
-def test_of_a_submission_in_hand_only_where_its_answers_are(
-    version: SuiteVersion, task: Task, place: MatrixTask
-) -> None:
+def test_a_held_submission_has_only_links_to_its_answers(version: SuiteVersion, task: Task, place: MatrixTask) -> None:
     entry = row(version, "In hand", 1.0, "CC", "CC")
     measured_outcome(entry, "passed", revision=version.revisions.get(task=task))
-    found = told(version, task, place, hidden=[entry.submission_id])["In hand"]
+    found = answers_by_system(version, task, place, hidden=[entry.submission_id])["In hand"]
     assert (found.cell, found.judge, found.human, found.row.closed) == (None, "", "", True)
     assert len(found.trials) == 1
 
 
-def test_how_hard_it_is_for_ranked_rows(version: SuiteVersion, task: Task, place: MatrixTask) -> None:
+def test_difficulty_counts_ranked_rows_only(version: SuiteVersion, task: Task, place: MatrixTask) -> None:
     for number, (share, judge, human) in enumerate(
         [(1.0, "M", "CC"), (0.5, "A", "CC"), (0.0, "CC", ""), (None, "LI", "LI"), (0.0, "LI", "")]
     ):
@@ -163,6 +161,6 @@ def test_how_hard_it_is_for_ranked_rows(version: SuiteVersion, task: Task, place
     assert found.human == (("CC", 2, pytest.approx(200 / 3)), ("LI", 1, pytest.approx(100 / 3)))
 
 
-def test_of_nobody_nothing_is_known(version: SuiteVersion, task: Task, place: MatrixTask) -> None:
+def test_without_rows_the_difficulty_is_empty(version: SuiteVersion, task: Task, place: MatrixTask) -> None:
     found = difficulty_of(answers_to(version, task), place)
     assert (found.tests, found.judge, found.human) == (None, (), ())

@@ -1,4 +1,4 @@
-"""Notices by e-mail: who gets which, what is in them, and what a mail server that fails costs."""
+"""Notices by e-mail: recipients, content, failing mail servers, and unsubscribing."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ SITE = "https://board.example.org"
 
 @pytest.fixture(autouse=True)
 def offered(settings: Any, redis_url: str) -> None:
-    """A mail server, and the site's address."""
+    """The instance has a mail server and a site address, so e-mails are offered."""
     settings.EMAIL_CONFIGURED = True
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, site_address=SITE)
 
 
 @pytest.fixture
 def alice(alice: User) -> User:
-    """She has a verified address, and wants to know what was scored."""
+    """Has a verified address, and gets e-mails about scored submissions."""
     EmailAddress.objects.create(user=alice, email=alice.email, verified=True, primary=True)
     MailChoice.objects.create(user=alice, kind="scored")
     return alice
 
 
 def scored(owner: User, name: str = "Solver") -> Notice:
-    """She was told of a submission."""
+    """The notice of a scored submission of ``owner``."""
     submission = measured(system=SystemFactory(name=name, owner=owner), owner=owner).submission
     assert submission is not None
     making.note_scored(submission)
@@ -56,28 +56,28 @@ def scored(owner: User, name: str = "Solver") -> Notice:
 
 
 def due(notice: Notice) -> float | None:
-    """In how many minutes a letter is tried next."""
+    """Minutes until the e-mail's next attempt; None if none is due."""
     notice.refresh_from_db()
     return None if notice.mail_due is None else round((notice.mail_due - timezone.now()).total_seconds() / 60)
 
 
-def in_time(notice: Notice) -> None:
+def make_due(notice: Notice) -> None:
     Notice.objects.filter(pk=notice.pk).update(mail_due=timezone.now() - timedelta(seconds=1))
 
 
-def test_the_letter(alice: User) -> None:
+def test_an_e_mail_has_subject_text_and_links_without_results(alice: User) -> None:
     notice = scored(alice, "Solver\r\nBcc: eve@mail.example")
     Suite.objects.update(slug="small")
     assert (mailing.send_due(), mailing.send_due()) == (1, 0)
-    (letter,) = mail.outbox
-    assert (letter.to, letter.cc, letter.bcc) == (["alice@mail.example"], [], [])
-    assert letter.subject.startswith("[LMR-Board] Solver Bcc: eve@mail.example on ")
-    assert letter.subject.endswith(" was scored")
-    off = letter.extra_headers["List-Unsubscribe"].strip("<>")
-    assert letter.extra_headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
-    assert letter.extra_headers["Message-ID"] == f"<notice-{notice.pk}@board.example.org>"
-    assert letter.extra_headers["Auto-Submitted"] == "auto-generated"
-    text = str(letter.body)
+    (message,) = mail.outbox
+    assert (message.to, message.cc, message.bcc) == (["alice@mail.example"], [], [])
+    assert message.subject.startswith("[LMR-Board] Solver Bcc: eve@mail.example on ")
+    assert message.subject.endswith(" was scored")
+    off = message.extra_headers["List-Unsubscribe"].strip("<>")
+    assert message.extra_headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    assert message.extra_headers["Message-ID"] == f"<notice-{notice.pk}@board.example.org>"
+    assert message.extra_headers["Auto-Submitted"] == "auto-generated"
+    text = str(message.body)
     assert [f"{SITE}/notices/{notice.pk}/" in text, off in text, f"{SITE}/accounts/notices/" in text] == [True] * 3
     line = "Solver Bcc: eve@mail.example on small v1 was scored: every answer has its outcome."
     assert text.partition("\n")[0] == line, "no mark, label or code"
@@ -85,7 +85,7 @@ def test_the_letter(alice: User) -> None:
 
 
 @pytest.mark.parametrize("missing", ["choice", "server", "address of the site"])
-def test_nothing_unasked_or_without_a_server(alice: User, settings: Any, missing: str) -> None:
+def test_no_e_mail_without_choice_server_or_site_address(alice: User, settings: Any, missing: str) -> None:
     if missing == "choice":
         MailChoice.objects.update(kind="held")
     elif missing == "server":
@@ -97,7 +97,7 @@ def test_nothing_unasked_or_without_a_server(alice: User, settings: Any, missing
 
 
 @pytest.mark.parametrize("change", ["read", "owner", "inactive", "unverified", "chosen away"])
-def test_nothing_once_it_is_not_wanted_or_not_hers(alice: User, change: str) -> None:
+def test_a_due_e_mail_is_dropped_once_it_is_unwanted_or_not_allowed(alice: User, change: str) -> None:
     notice = scored(alice)
     if change == "read":
         Notice.objects.update(read=timezone.now())
@@ -112,40 +112,40 @@ def test_nothing_once_it_is_not_wanted_or_not_hers(alice: User, change: str) -> 
     assert (mailing.send_due(), mail.outbox, due(notice)) == (0, [], None)
 
 
-def test_a_long_name_is_cut_and_a_port_is_no_part_of_the_letters_id(alice: User, settings: Any) -> None:
+def test_a_long_name_is_cut_and_the_message_id_has_no_port(alice: User, settings: Any) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, site_address=f"{SITE}:8443")
     notice = scored(alice, "S" * 190)
     mailing.send_due()
-    (letter,) = mail.outbox
-    assert letter.subject == f"[LMR-Board] {'S' * 138}"
-    assert letter.extra_headers["Message-ID"] == f"<notice-{notice.pk}@board.example.org>"
+    (message,) = mail.outbox
+    assert message.subject == f"[LMR-Board] {'S' * 138}"
+    assert message.extra_headers["Message-ID"] == f"<notice-{notice.pk}@board.example.org>"
 
 
-def test_only_the_primary_address_gets_letters(alice: User) -> None:
+def test_only_the_primary_address_gets_e_mails(alice: User) -> None:
     EmailAddress.objects.create(user=alice, email="old@mail.example", verified=True, primary=False)
     assert mailing.address_of(alice) == "alice@mail.example"
     EmailAddress.objects.filter(primary=True).update(verified=False)
     assert mailing.address_of(alice) == ""
 
 
-def test_the_pause_between_tries_grows_to_six_hours(alice: User) -> None:
+def test_the_delay_between_attempts_grows_to_six_hours(alice: User) -> None:
     notice = scored(alice)
-    paused = {}
+    delays = {}
     for tries in (1, 5, 8, 9, 40):
         notice.mail_tries = tries
-        paused[tries] = round((mailing._next_try(notice) - timezone.now()).total_seconds() / 60)
-    assert paused == {1: 2, 5: 32, 8: 256, 9: 360, 40: 360}
+        delays[tries] = round((mailing._next_try(notice) - timezone.now()).total_seconds() / 60)
+    assert delays == {1: 2, 5: 32, 8: 256, 9: 360, 40: 360}
 
 
 def queued() -> list[str]:
-    """The jobs that wait, which are then forgotten."""
+    """Take the waiting jobs off the queue."""
     with opened(UPLOADS) as queue:
         found = list(queue.job_ids)
         queue.connection.flushall()
     return found
 
 
-def test_a_worker_is_asked_as_soon_as_a_letter_is_due_and_by_the_sweep(
+def test_a_job_is_queued_at_once_and_by_the_sweep(
     alice: User, settings: Any, django_capture_on_commit_callbacks: Any
 ) -> None:
     making.catch_up()
@@ -160,7 +160,7 @@ def test_a_worker_is_asked_as_soon_as_a_letter_is_due_and_by_the_sweep(
     assert queued() == []
 
 
-def test_choosing_drops_ones_own_letters_of_other_kinds_only(alice: User) -> None:
+def test_choosing_drops_only_one_s_own_e_mails_of_other_kinds(alice: User) -> None:
     hers = scored(alice)
     mailing.choose(user=alice, kinds=["scored", "held"])
     assert due(hers) == 0
@@ -172,8 +172,8 @@ def test_choosing_drops_ones_own_letters_of_other_kinds_only(alice: User) -> Non
     assert (mailing.chosen(alice), mailing.chosen(other)) == (["held"], ["scored"])
 
 
-class _Letters(socketserver.StreamRequestHandler):
-    """Takes letters; refuses those to addresses that begin with "no"."""
+class _Mailbox(socketserver.StreamRequestHandler):
+    """Accepts e-mails; refuses those to addresses that begin with "no"."""
 
     def handle(self) -> None:
         self.answer("220 here")
@@ -193,7 +193,7 @@ class _Letters(socketserver.StreamRequestHandler):
 @pytest.fixture
 def server(settings: Any) -> Iterator[Any]:
     """A mail server on this machine."""
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Letters) as running:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Mailbox) as running:
         running.taken = 0  # type: ignore[attr-defined]
         threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
         settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
@@ -202,58 +202,58 @@ def server(settings: Any) -> Iterator[Any]:
         running.shutdown()
 
 
-def test_a_server_that_is_down_loses_nothing_and_is_asked_once(alice: User, server: Any, settings: Any) -> None:
+def test_an_unreachable_server_loses_no_e_mail_and_is_tried_once(alice: User, server: Any, settings: Any) -> None:
     first, second = scored(alice, "One"), scored(alice, "Two")
-    there = settings.EMAIL_PORT
+    working = settings.EMAIL_PORT
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         settings.EMAIL_PORT = closed.getsockname()[1]
         assert mailing.send_due() == 0
         assert (due(first), first.mail_tries, due(second), second.mail_tries) == (1, 1, 0, 0)
         for minutes in (2, 4):
-            in_time(first)
+            make_due(first)
             Notice.objects.filter(pk=second.pk).update(mail_due=timezone.now() + timedelta(minutes=1))
             mailing.send_due()
             assert due(first) == minutes
-    settings.EMAIL_PORT = there
-    in_time(first)
-    in_time(second)
+    settings.EMAIL_PORT = working
+    make_due(first)
+    make_due(second)
     assert (mailing.send_due(), server.taken) == (2, 2)
 
 
-def test_a_refused_address_is_given_up_and_delays_nobody(alice: User, server: Any) -> None:
-    nobody = UserFactory(username="nobody")
-    EmailAddress.objects.create(user=nobody, email="nobody@mail.example", verified=True, primary=True)
-    MailChoice.objects.create(user=nobody, kind="scored")
-    refused, taken = scored(nobody), scored(alice)
+def test_a_refused_address_is_abandoned_and_delays_no_other(alice: User, server: Any) -> None:
+    stranger = UserFactory(username="nobody")
+    EmailAddress.objects.create(user=stranger, email="nobody@mail.example", verified=True, primary=True)
+    MailChoice.objects.create(user=stranger, kind="scored")
+    refused, taken = scored(stranger), scored(alice)
     assert (mailing.send_due(), server.taken, due(refused), due(taken)) == (1, 1, None, None)
     refused.refresh_from_db()
     assert refused.mailed is None
 
 
-def test_a_letter_taken_by_another_worker_is_left_alone(alice: User) -> None:
+def test_an_e_mail_is_claimed_once(alice: User) -> None:
     notice = scored(alice)
     assert [mailing._claim(notice), mailing._claim(notice), due(notice)] == [True, False, 10]
 
 
 class TestTurningOff:
-    def test_by_the_link_without_signing_in(self, alice: User) -> None:
+    def test_the_link_works_without_signing_in(self, alice: User) -> None:
         MailChoice.objects.create(user=alice, kind="held")
         address = f"/notices/off/{mailing.off_token(scored(alice))}/"
         client = Client(enforce_csrf_checks=True)
         page = client.get(address).content.decode()
         assert "Send no more of these" in page
         assert alice.username not in page
-        assert MailChoice.objects.count() == 2, "a link is followed by programs as well"
+        assert MailChoice.objects.count() == 2, "programs follow links as well"
         done = client.post(address, {"List-Unsubscribe": "One-Click"})
         assert (done.status_code, list(MailChoice.objects.values_list("kind", flat=True))) == (200, ["held"])
         assert client.post(address).status_code == 200
 
-    def test_not_of_somebody_who_is_gone(self) -> None:
+    def test_the_link_of_a_removed_user_is_not_found(self) -> None:
         token = mailing.off_token(Notice(recipient_id=0, kind="scored"))
         assert Client().post(f"/notices/off/{token}/").status_code == 404
 
-    def test_not_by_another_link(self, alice: User) -> None:
+    def test_a_changed_link_is_not_found(self, alice: User) -> None:
         token = mailing.off_token(scored(alice))
         for wrong in ("x", token[:-1], token.swapcase()):
             assert Client().post(f"/notices/off/{wrong}/").status_code == 404

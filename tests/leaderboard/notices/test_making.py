@@ -1,4 +1,4 @@
-"""Which notices are made of what happens: to whom, and how often."""
+"""Notices made of events: recipients and number."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ EVIDENCE = "Line 3 of the paper's algorithm 1 takes the mean, not the sum."
 
 
 @pytest.fixture(autouse=True)
-def _looked_at_anew() -> None:
+def _no_recent_check() -> None:
     cache.clear()
 
 
-def told(kind: str) -> list[str]:
-    """Who was told of such a thing, in order."""
+def recipients(kind: str) -> list[str]:
+    """Recipients of the notices of this kind, in order."""
     return list(Notice.objects.filter(kind=kind).order_by("pk").values_list("recipient__username", flat=True))
 
 
@@ -61,49 +61,51 @@ def sent(owner: User, **facts: Any) -> Implementation:
 
 
 class TestScored:
-    def test_the_owner_is_told_once(
+    def test_the_owner_gets_one_notice(
         self, alice: User, bob: User, django_capture_on_commit_callbacks: Commits, redis_url: str
     ) -> None:
         answer = sent(alice, state=SubmissionState.RUNNING, published=False)
         TestRunFactory(implementation=answer, done="passed")
         with django_capture_on_commit_callbacks(execute=True):
             finalise(answer.submission_id)
-        assert told("scored") == ["alice"]
+        assert recipients("scored") == ["alice"]
         making.note_scored(answer.submission)
         making.catch_up()
-        assert told("scored") == ["alice"]
+        assert recipients("scored") == ["alice"]
 
     @pytest.mark.both_databases
-    def test_the_sweep_tells_what_a_crash_lost_and_nothing_older(self, alice: User, redis_url: str) -> None:
+    def test_the_sweep_makes_notices_that_a_crash_lost_and_none_for_older_events(
+        self, alice: User, redis_url: str
+    ) -> None:
         for days in (1, 3):
             sent(alice, scored_at=timezone.now() - timedelta(days=days))
         reconciled.send_robust(sender=object)
         reconciled.send_robust(sender=object)
-        assert told("scored") == ["alice"]
+        assert recipients("scored") == ["alice"]
 
 
 class TestHeld:
-    def test_each_time_anew(self, alice: User, maintainer: User, redis_url: str) -> None:
+    def test_each_hold_makes_a_notice(self, alice: User, maintainer: User, redis_url: str) -> None:
         answer = sent(alice, state=SubmissionState.RUNNING, published=False)
         TestRunFactory(implementation=answer, state=WorkState.HELD, reason="no disk")
         finalise(answer.submission_id)
         making.catch_up()
         making.catch_up()
-        assert told("held") == ["alice"]
+        assert recipients("held") == ["alice"]
         retry_held(submission=answer.submission, actor=maintainer)
         making.catch_up()
         TestRun.objects.update(state=WorkState.HELD)
         Submission.objects.update(state=SubmissionState.HELD)
         making.catch_up()
         making.catch_up()
-        assert told("held") == ["alice", "alice"]
+        assert recipients("held") == ["alice", "alice"]
         record(verb=Verb.RESUMED, subject=answer.submission, actor=alice)
         making.catch_up()
-        assert told("held") == ["alice"] * 3
+        assert recipients("held") == ["alice"] * 3
 
 
 class TestJudged:
-    def test_once_the_last_verdict_is_there(
+    def test_the_notice_follows_the_last_verdict(
         self, alice: User, django_capture_on_commit_callbacks: Commits, redis_url: str
     ) -> None:
         answer = sent(alice)
@@ -114,25 +116,25 @@ class TestJudged:
             with django_capture_on_commit_callbacks(execute=True):
                 implementation_rated.send(sender=Implementation, implementation=answer)
             making.catch_up()
-            assert told("judged") == (["alice"] if state == WorkState.DONE else [])
+            assert recipients("judged") == (["alice"] if state == WorkState.DONE else [])
 
-    def test_not_anew_for_another_owner(self, alice: User, bob: User, redis_url: str) -> None:
+    def test_a_later_owner_gets_no_second_notice(self, alice: User, bob: User, redis_url: str) -> None:
         answer = sent(alice)
         judged(answer, JudgeFactory(), "CC")
         making.note_judged(answer.submission_id)
         Submission.objects.update(owner=bob)
         making.catch_up()
-        assert told("judged") == ["alice"]
+        assert recipients("judged") == ["alice"]
 
-    def test_nothing_while_it_is_not_scored_or_nobody_judged(self, alice: User, redis_url: str) -> None:
+    def test_no_notice_without_score_or_judgement(self, alice: User, redis_url: str) -> None:
         judged(sent(alice, state=SubmissionState.RUNNING), JudgeFactory(), "CC")
         making.note_judged(sent(alice).submission_id)
         making.catch_up()
-        assert told("judged") == []
+        assert recipients("judged") == []
 
 
 class TestAppeal:
-    def test_whoever_appealed_is_told_when_the_case_is_closed(
+    def test_the_appellant_gets_a_notice_when_the_case_is_closed(
         self, alice: User, django_capture_on_commit_callbacks: Commits, redis_url: str
     ) -> None:
         answer = sent(alice)
@@ -140,30 +142,30 @@ class TestAppeal:
         case = appeal(actor=alice, implementation=answer, evidence=EVIDENCE)
         making.note_appeal(case)
         making.catch_up()
-        assert told("appeal") == []
+        assert recipients("appeal") == []
         for _ in range(2):
             reviewed(case, ReviewerFactory(), "CC")
         with django_capture_on_commit_callbacks(execute=True):
             close_if_labelled(case)
-        # The labels agree, but an appeal may still send them to an adjudicator: then nothing is decided yet.
+        # The labels agree, but an appeal may still send them to an adjudicator, which leaves the case undecided.
         Case.objects.filter(pk=case.pk).update(state=CaseState.FINAL, closed=timezone.now())
         with django_capture_on_commit_callbacks(execute=True):
             states.announce(Case.objects.get(pk=case.pk))
         making.catch_up()
-        assert told("appeal") == ["alice"]
+        assert recipients("appeal") == ["alice"]
 
     @pytest.mark.parametrize("state", [CaseState.DISPUTED, CaseState.VOID, CaseState.REOPENED])
-    def test_not_for_a_case_that_was_not_decided(self, alice: User, redis_url: str, state: CaseState) -> None:
+    def test_no_notice_for_an_undecided_case(self, alice: User, redis_url: str, state: CaseState) -> None:
         answer = sent(alice)
         TestRunFactory(implementation=answer, done="passed")
         case = appeal(actor=alice, implementation=answer, evidence=EVIDENCE)
         Case.objects.filter(pk=case.pk).update(state=state, closed=timezone.now())
         making.note_appeal(case)
         making.catch_up()
-        assert told("appeal") == []
+        assert recipients("appeal") == []
 
     @pytest.mark.parametrize("missing", ["trigger", "appeal", "person", "review"])
-    def test_only_a_persons_appeal_on_a_review(self, alice: User, redis_url: str, missing: str) -> None:
+    def test_only_a_user_s_appeal_on_a_review_makes_a_notice(self, alice: User, redis_url: str, missing: str) -> None:
         kind = CaseKind.PRACTICE if missing == "review" else CaseKind.REVIEW
         case = case_of(sent(alice), kind=kind, state=CaseState.FINAL, label="CC", closed=timezone.now())
         if missing != "trigger":
@@ -171,11 +173,11 @@ class TestAppeal:
             Trigger.objects.create(case=case, kind=why, raised_by=None if missing == "person" else alice)
         making.note_appeal(case)
         making.catch_up()
-        assert told("appeal") == []
+        assert recipients("appeal") == []
 
 
 class TestActs:
-    def test_a_pause_of_the_site_and_a_maintainer_s_hiding_are_told_once_each_time(
+    def test_each_automatic_pause_and_each_hiding_makes_one_notice(
         self, alice: User, maintainer: User, redis_url: str
     ) -> None:
         submission = sent(alice).submission
@@ -184,7 +186,7 @@ class TestActs:
         unhide(submission=submission, actor=maintainer, reason="It is not.")
         for _ in range(2):
             making.catch_up()
-        assert (told("paused"), told("hidden"), told("unhidden")) == (["alice"], ["alice"], ["alice"])
+        assert (recipients("paused"), recipients("hidden"), recipients("unhidden")) == (["alice"], ["alice"], ["alice"])
         made = Notice.objects.named().filter(kind__in=["hidden", "paused", "unhidden"]).order_by("kind")
         assert list(made.order_by("-made", "-pk").values_list("kind", flat=True)) == ["unhidden", "hidden", "paused"]
         how = "its page explains how to continue. The run reached its limit of 1 h."
@@ -196,15 +198,15 @@ class TestActs:
         ]
         record(verb=Verb.PAUSED, subject=submission, actor=None)
         making.catch_up()
-        assert told("paused") == ["alice", "alice"]
+        assert recipients("paused") == ["alice", "alice"]
 
-    def test_a_run_that_is_held_is_told_once(self, alice: User, redis_url: str) -> None:
+    def test_a_held_run_makes_one_notice(self, alice: User, redis_url: str) -> None:
         run = asked(alice, WorkState.HELD)
         finish_generation(run.pk)
         making.catch_up()
-        assert (told("held"), told("paused")) == (["alice"], [])
+        assert (recipients("held"), recipients("paused")) == (["alice"], [])
 
-    def test_not_of_what_the_owner_did_or_of_what_is_old(self, alice: User, redis_url: str) -> None:
+    def test_no_notice_of_the_owner_s_own_or_old_actions(self, alice: User, redis_url: str) -> None:
         submission = sent(alice).submission
         record(verb=Verb.PAUSED, subject=submission, actor=alice)
         old = record(verb=Verb.PAUSED, subject=submission, actor=None)
@@ -212,12 +214,12 @@ class TestActs:
             table, then = AuditEvent._meta.db_table, timezone.now() - timedelta(days=3)
             cursor.execute(f"UPDATE {table} SET created = %s WHERE id = %s", [then, old.pk])  # noqa: S608 - our own name
         making.catch_up()
-        assert told("paused") == []
+        assert recipients("paused") == []
 
 
 class TestReview:
     def later(self, **time: float) -> None:
-        """Let so much time pass for the notices, and the sweep look again."""
+        """Make the notices older by ``time``, and sweep again."""
         for each in Notice.objects.all():
             made = each.made - timedelta(**time)
             Notice.objects.filter(pk=each.pk).update(made=made, key=made.date().isoformat())
@@ -225,23 +227,23 @@ class TestReview:
         making.catch_up()
 
     @pytest.mark.both_databases
-    def test_one_unread_and_one_a_day(self, alice: User, redis_url: str) -> None:
+    def test_at_most_one_unread_notice_and_one_a_day(self, alice: User, redis_url: str) -> None:
         reviewer = ready(user=alice)
         case_of(), case_of()
         self.later()
         self.later()
-        assert told("review") == ["alice"]
+        assert recipients("review") == ["alice"]
         self.later(days=2)
-        assert told("review") == ["alice"], "the first is unread"
+        assert recipients("review") == ["alice"], "the first is unread"
         Notice.objects.update(read=timezone.now())
         self.later(days=2)
-        assert told("review") == ["alice", "alice"]
+        assert recipients("review") == ["alice", "alice"]
         Notice.objects.update(read=timezone.now())
         self.later(hours=20)
-        assert told("review") == ["alice", "alice"], "a day has not passed"
+        assert recipients("review") == ["alice", "alice"], "a day has not passed"
         assert reviewer.active
 
-    def test_not_without_work_role_or_what_is_to_be_done_first(self, alice: User, bob: User, redis_url: str) -> None:
+    def test_no_notice_without_work_role_or_completed_first_steps(self, alice: User, bob: User, redis_url: str) -> None:
         ready(user=alice)
         self.later()
         case_of()
@@ -250,9 +252,9 @@ class TestReview:
         ready(user=UserFactory(is_active=False))
         ready(annotator=False)
         self.later()
-        assert told("review") == ["alice"]
+        assert recipients("review") == ["alice"]
 
-    def test_what_is_not_true_any_more_counts_as_read(self, alice: User, redis_url: str) -> None:
+    def test_a_notice_is_marked_as_read_when_no_work_is_left(self, alice: User, redis_url: str) -> None:
         ready(user=alice)
         case = case_of()
         self.later()
@@ -262,7 +264,7 @@ class TestReview:
 
 
 @pytest.mark.both_databases
-def test_old_ones_are_removed(alice: User, redis_url: str) -> None:
+def test_old_notices_are_removed(alice: User, redis_url: str) -> None:
     submission = sent(alice).submission
     for days in (89, 91):
         made = timezone.now() - timedelta(days=days)
@@ -272,8 +274,8 @@ def test_old_ones_are_removed(alice: User, redis_url: str) -> None:
 
 
 @pytest.mark.both_databases
-def test_the_sweep_asks_the_same_number_of_queries(alice: User, redis_url: str) -> None:
-    asked = []
+def test_the_sweep_s_queries_do_not_grow(alice: User, redis_url: str) -> None:
+    counts = []
     for _ in range(2):
         for _ in range(3):
             sent(alice, scored_at=timezone.now())
@@ -281,5 +283,5 @@ def test_the_sweep_asks_the_same_number_of_queries(alice: User, redis_url: str) 
         making.catch_up()
         with CaptureQueriesContext(connection) as queries:
             making.catch_up()
-        asked.append(len(queries))
-    assert asked[0] == asked[1]
+        counts.append(len(queries))
+    assert counts[0] == counts[1]

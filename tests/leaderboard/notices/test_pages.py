@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def told(owner: User, kind: str = "scored", **facts: Any) -> Notice:
+def notice_to(owner: User, kind: str = "scored", **facts: Any) -> Notice:
     """A notice about a published submission of ``owner``."""
     if kind != "review" and "submission" not in facts:
         facts["submission"] = measured(owner=owner).submission
@@ -37,7 +37,7 @@ def told(owner: User, kind: str = "scored", **facts: Any) -> Notice:
 
 
 def bell(client: Client) -> str:
-    """What a screen reader says of it."""
+    """The bell's count in words, for screen readers."""
     page = client.get("/docs/").content.decode()
     return page.partition('<span class="visually-hidden">Notices')[2].partition("</span>")[0]
 
@@ -45,73 +45,75 @@ def bell(client: Client) -> str:
 def appealed(person: User, **facts: Any) -> Notice:
     (answer,) = answers(**facts)
     case = case_of(answer, state=CaseState.FINAL, label="LI", source="decision", closed=timezone.now())
-    return told(person, "appeal", submission=answer.submission, case=case)
+    return notice_to(person, "appeal", submission=answer.submission, case=case)
 
 
 class TestBell:
-    def test_counts_what_is_unread(self, as_alice: Client, alice: User) -> None:
+    def test_counts_unread_notices(self, as_alice: Client, alice: User) -> None:
         assert bell(as_alice) == ""
-        told(alice)
-        told(alice, read=timezone.now())
-        told(UserFactory())
+        notice_to(alice)
+        notice_to(alice, read=timezone.now())
+        notice_to(UserFactory())
         assert bell(as_alice) == ": 1 unread"
 
-    def test_strangers_have_none(self, client: Client, alice: User) -> None:
-        told(alice)
+    def test_visitors_have_no_bell(self, client: Client, alice: User) -> None:
+        notice_to(alice)
         page = client.get("/docs/").content.decode()
         assert "bell" not in page
 
-    def test_asks_one_query(self, as_alice: Client, client: Client, alice: User) -> None:
+    def test_the_bell_needs_one_query(self, as_alice: Client, client: Client, alice: User) -> None:
         for _ in range(3):
-            told(alice)
+            notice_to(alice)
         with CaptureQueriesContext(connection) as queries:
             as_alice.get("/docs/")
         assert [query["sql"].count("COUNT(") for query in queries if "leaderboard_notice" in query["sql"]] == [1]
 
 
 class TestList:
-    def test_newest_first_and_nobody_elses(self, as_alice: Client, alice: User) -> None:
-        first, second = told(alice), told(alice, "held")
-        other = told(UserFactory())
+    def test_lists_own_notices_newest_first(self, as_alice: Client, alice: User) -> None:
+        first, second = notice_to(alice), notice_to(alice, "held")
+        other = notice_to(UserFactory())
         page = as_alice.get("/notices/").content.decode()
         assert page.index(f"/notices/{second.pk}/") < page.index(f"/notices/{first.pk}/")
         assert f"/notices/{other.pk}/" not in page
         assert as_alice.get(f"/notices/{other.pk}/").status_code == 404
 
-    def test_an_empty_one_says_what_will_be_there(self, as_alice: Client) -> None:
+    def test_an_empty_list_names_the_kinds_of_notices(self, as_alice: Client) -> None:
         text = words_of(as_alice.get("/notices/"))
         assert "No notices." in text
         assert all(label in text for label in NoticeKind.labels)
 
-    def test_asks_the_same_queries_for_many(self, as_alice: Client, alice: User) -> None:
-        asked = []
+    def test_queries_do_not_grow_with_notices(self, as_alice: Client, alice: User) -> None:
+        counts = []
         for _ in range(2):
             for _ in range(5):
-                told(alice)
+                notice_to(alice)
                 appealed(alice, owner=alice)
             with CaptureQueriesContext(connection) as queries:
                 as_alice.get("/notices/")
-            asked.append(len(queries))
-        assert asked[0] == asked[1]
+            counts.append(len(queries))
+        assert counts[0] == counts[1]
 
     def test_is_paged(self, as_alice: Client, alice: User) -> None:
         submission = measured(owner=alice).submission
         for _ in range(26):
-            told(alice, submission=submission)
+            notice_to(alice, submission=submission)
         assert as_alice.get("/notices/").content.decode().count('<li class="unread">') == 25
         assert as_alice.get("/notices/?page=2").content.decode().count('<li class="unread">') == 1
 
-    def test_what_is_not_theirs_any_more_is_gone(self, as_alice: Client, alice: User, bob: User) -> None:
-        moved = told(alice)
+    def test_notices_disappear_with_ownership_or_role(self, as_alice: Client, alice: User, bob: User) -> None:
+        moved = notice_to(alice)
         Submission.objects.update(owner=bob)
-        ended = told(alice, "review")
+        ended = notice_to(alice, "review")
         ReviewerFactory(user=alice)
         assert bell(as_alice) == ": 1 unread"
         Reviewer.objects.update(active=False)
         assert bell(as_alice) == ""
         assert [as_alice.get(f"/notices/{each.pk}/").status_code for each in (moved, ended)] == [404, 404]
 
-    def test_of_appeals_only_owners_and_maintainers_read(self, client: Client, alice: User, maintainer: User) -> None:
+    def test_only_owners_and_maintainers_read_notices_of_appeals(
+        self, client: Client, alice: User, maintainer: User
+    ) -> None:
         his, hers = appealed(maintainer), appealed(alice, owner=alice)
         stray = appealed(alice)
         codes: Callable[[], list[int]] = lambda: [  # noqa: E731
@@ -127,8 +129,8 @@ class TestList:
 
 
 class TestOpening:
-    def test_marks_it_as_read_and_leads_on(self, as_alice: Client, alice: User) -> None:
-        notice, other = told(alice), told(alice)
+    def test_opening_marks_a_notice_as_read_and_redirects(self, as_alice: Client, alice: User) -> None:
+        notice, other = notice_to(alice), notice_to(alice)
         assert notice.submission is not None
         assert as_alice.head(f"/notices/{notice.pk}/").status_code == 302
         assert bell(as_alice) == ": 2 unread"
@@ -144,15 +146,15 @@ class TestOpening:
         where.append(as_alice.get(f"/notices/{notice.pk}/").headers["Location"])
         assert where == [f"/cases/{notice.case.pk}/", notice.case.implementation.get_absolute_url()]
 
-    def test_all_at_once(self, as_alice: Client, alice: User, bob: User) -> None:
-        told(alice), told(alice), told(bob)
+    def test_all_notices_can_be_marked_as_read_at_once(self, as_alice: Client, alice: User, bob: User) -> None:
+        notice_to(alice), notice_to(alice), notice_to(bob)
         answer = as_alice.post("/notices/read/", follow=True)
         assert "All notices are marked as read." in answer.content.decode()
         assert [each.recipient for each in Notice.objects.filter(read=None)] == [bob]
 
-    def test_what_waits_for_review_leads_to_reviewing(self, as_alice: Client, alice: User) -> None:
+    def test_a_notice_of_open_reviews_leads_to_reviewing(self, as_alice: Client, alice: User) -> None:
         ReviewerFactory(user=alice)
-        assert as_alice.get(f"/notices/{told(alice, 'review').pk}/").headers["Location"] == "/reviews/"
+        assert as_alice.get(f"/notices/{notice_to(alice, 'review').pk}/").headers["Location"] == "/reviews/"
         assert not Case.objects.exists()
 
 
@@ -164,7 +166,9 @@ class TestMails:
         as_alice.post("/accounts/notices/", {"kinds": ["scored"]})
         assert not MailChoice.objects.exists()
 
-    def test_choosing(self, as_alice: Client, alice: User, settings: Any) -> None:
+    def test_kinds_can_be_chosen_once_there_is_a_verified_address(
+        self, as_alice: Client, alice: User, settings: Any
+    ) -> None:
         settings.EMAIL_CONFIGURED = True
         settings.ENVIRONMENT = replace(settings.ENVIRONMENT, site_address="https://board.example.org")
         assert "no verified primary address" in as_alice.get("/accounts/notices/").content.decode()
