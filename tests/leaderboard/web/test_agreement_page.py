@@ -1,4 +1,4 @@
-"""The page of how far raters agree."""
+"""The page of rater agreement."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read(client: Client, address: str, **query: str) -> str:
 
 @pytest.mark.usefixtures("shipped")
 class TestShipped:
-    def test_a_cell_opens_its_answers(self, client: Client) -> None:
+    def test_a_cell_links_to_its_answers(self, client: Client) -> None:
         page = read(client, BENCH, first="reported-annotators", second="reported-judge", cell="LI,CC")
         listed = page.split('id="answers"')[1]
         assert "2 answers" in words(listed)
@@ -77,13 +77,13 @@ class TestShipped:
         assert "Cohen's kappa" in few
         assert "No two raters labelled the same answer here." in words(read(client, BENCH, inputs="paper_only"))
 
-    def test_what_there_is_not_is_not_found(self, client: Client) -> None:
+    def test_unknown_selections_are_not_found(self, client: Client) -> None:
         for query in ("system=absent", "inputs=<i>", "first=tests&second=tests", "cell=LI,XX", "cell=LI"):
             response = client.get(f"{BENCH}?{query}")
             assert (response.status_code, "<i>" in response.content.decode()) == (404, False)
 
 
-def test_an_answers_row_leads_to_the_answer_and_names_are_escaped(
+def test_an_answer_s_row_links_to_it_and_names_are_escaped(
     client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
 ) -> None:
     answer = rated(version, judges, "LI", "CC", system=SystemFactory(name="<script>x</script>"))
@@ -98,7 +98,7 @@ def test_an_answers_row_leads_to_the_answer_and_names_are_escaped(
 
 
 @pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
-def test_what_is_not_published_is_in_no_number_even_for_maintainers(
+def test_unpublished_answers_are_not_counted_even_for_maintainers(
     client: Client, version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], visibility: str
 ) -> None:
     rated(version, judges, "CC", "CC", system=SystemFactory(name="Shown"))
@@ -111,7 +111,7 @@ def test_what_is_not_published_is_in_no_number_even_for_maintainers(
     assert client.get(SMALL, {"system": "secret"}).status_code == 404
 
 
-def test_the_choice_of_a_system_is_escaped_and_keeps_what_was_chosen(client: Client) -> None:
+def test_the_choice_of_a_system_is_escaped_and_keeps_the_selection(client: Client) -> None:
     row = measured(system=SystemFactory(name='<b>A&B</b> "C"', slug="chosen"))
     page = client.get(f"/agreement/{row.suite_version.suite.slug}/?system=chosen").content.decode()
     (select,) = re.findall(r'<select[^>]* name="system"[^>]*>.*?</select>', page, re.DOTALL)

@@ -49,7 +49,7 @@ def run(version: SuiteVersion, *outcomes: str, **facts: Any) -> Submission:
     return submission
 
 
-def test_measured_and_reported_runs_are_told_apart(client: Client, version: SuiteVersion) -> None:
+def test_measured_and_reported_runs_are_distinguished(client: Client, version: SuiteVersion) -> None:
     run(version, "passed", "wrong_output", system=SystemFactory(name="Ours"))
     reported(version, system=SystemFactory(name="Theirs"), metric={"tasks": 2, "tests_passed": 2.0})
     rows = table(client, "scores")
@@ -75,14 +75,14 @@ def test_the_width_of_intervals_is_that_of_the_suites_own_number_of_tasks(
     assert words.count("points wide") == 1
 
 
-def test_samples_count_nowhere(client: Client, version: SuiteVersion) -> None:
+def test_samples_are_not_counted(client: Client, version: SuiteVersion) -> None:
     run(version, "passed", kind=Kind.CALIBRATION, system=SystemFactory(name="A sample"))
     page = client.get(SMALL).content.decode()
     assert "A sample" not in page
     assert "Nothing is published on this version yet." in page
 
 
-def test_categories(client: Client, version: SuiteVersion) -> None:
+def test_each_category_shows_passed_tasks(client: Client, version: SuiteVersion) -> None:
     first, second = version.revisions.order_by("pk")
     for place, (revision, slug) in enumerate(((first, "decoding"), (second, "evaluation"))):
         category = CategoryFactory(slug=slug, title=f"Of {slug}", definition="", position=place)
@@ -119,7 +119,7 @@ def test_inputs_show_the_best_run_of_each_kind(client: Client, version: SuiteVer
     assert (line["x"], line["y"]) == ([0, 2], [50.0, 100.0])
 
 
-def test_cost_and_its_front(client: Client, version: SuiteVersion) -> None:
+def test_the_cost_figure_marks_the_pareto_front(client: Client, version: SuiteVersion) -> None:
     for name, outcomes, cost in (
         ("Cheap", ("passed", "wrong_output"), 0.1),
         ("Dear and no better", ("passed", "wrong_output"), 0.5),
@@ -138,7 +138,7 @@ def test_cost_and_its_front(client: Client, version: SuiteVersion) -> None:
     assert (front["x"], front["y"]) == ([0.2, 0.6], [50.0, 100.0])
 
 
-def test_history_with_its_record(client: Client, version: SuiteVersion) -> None:
+def test_the_history_includes_the_record_so_far(client: Client, version: SuiteVersion) -> None:
     for day, outcomes in (
         (3, ("passed", "wrong_output")),
         (1, ("wrong_output", "wrong_output")),
@@ -178,7 +178,7 @@ def test_actions_by_system_and_by_outcome(client: Client, version: SuiteVersion)
 
 
 @pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
-def test_what_is_not_published_is_nowhere_even_for_maintainers(
+def test_unpublished_runs_appear_nowhere_even_for_maintainers(
     client: Client, version: SuiteVersion, visibility: str
 ) -> None:
     system = SystemFactory(name="Secret Weapon", backbone="Secret Weapon")
@@ -200,7 +200,7 @@ def test_what_is_not_published_is_nowhere_even_for_maintainers(
     assert values(table(client, "scores"), "system") == [("Shown",)]
 
 
-def test_whoever_labels_sees_nothing_of_the_answer_in_hand(client: Client, version: SuiteVersion) -> None:
+def test_an_annotator_sees_no_data_of_the_held_answer(client: Client, version: SuiteVersion) -> None:
     version.revisions.update(category=CategoryFactory())
     answers = list(run(version, "passed", "wrong_output").implementations.order_by("pk"))
     walked(answers[0], Action.RUN)
@@ -221,7 +221,7 @@ def test_whoever_labels_sees_nothing_of_the_answer_in_hand(client: Client, versi
         assert "so it is hidden until you submit your label" in section(client, figure)
 
 
-def test_a_report_that_is_not_there_yet_says_so(client: Client, version: SuiteVersion) -> None:
+def test_a_missing_report_is_announced(client: Client, version: SuiteVersion) -> None:
     run(version, "passed", "passed")
     for figure in ("regression", "confusion", "actions", "outcomes", "errors"):
         assert "A worker computes this" in section(client, figure), figure
@@ -231,7 +231,7 @@ def test_a_report_that_is_not_there_yet_says_so(client: Client, version: SuiteVe
     assert "No numbers: there is nothing to compare: one model only." in section(client, "regression")
 
 
-def test_names_are_escaped_and_run_nothing_in_a_spreadsheet(client: Client, version: SuiteVersion) -> None:
+def test_names_are_escaped_in_html_and_spreadsheets(client: Client, version: SuiteVersion) -> None:
     measured(version, system=SystemFactory(name="=cmd()<script>"))
     assert "<script>x" not in client.get(SMALL).content.decode()
     assert "=cmd()&lt;script&gt;" in client.get(SMALL).content.decode()
@@ -254,7 +254,7 @@ def test_long_tables_are_cut_on_the_page_and_whole_in_files(client: Client, vers
     assert (rows["figure"], rows["of_paper"], len(rows["rows"])) == ("scores", "Table 2", 43)
 
 
-def test_a_page_for_everybody_is_kept_until_its_data_or_report_change(
+def test_a_public_page_is_cached_until_its_data_or_report_change(
     client: Client, version: SuiteVersion, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
@@ -272,7 +272,7 @@ def test_a_page_for_everybody_is_kept_until_its_data_or_report_change(
 @pytest.mark.parametrize(
     "query", ["figure=absent", "figure=scores&format=exe", "format=csv", "figure=scores&format=chart", "version=9"]
 )
-def test_what_there_is_not_is_not_found(client: Client, version: SuiteVersion, query: str) -> None:
+def test_unknown_selections_are_not_found(client: Client, version: SuiteVersion, query: str) -> None:
     assert client.get(f"{SMALL}?{query}").status_code == 404
 
 
@@ -283,7 +283,7 @@ def test_a_suite_without_a_version_and_a_site_without_suites(client: Client) -> 
     assert client.get("/analysis/absent/").status_code == 404
 
 
-def test_the_page_asks_no_more_for_more(client: Client, version: SuiteVersion) -> None:
+def test_queries_do_not_grow_with_rows(client: Client, version: SuiteVersion) -> None:
     def made(number: int) -> int:
         for _ in range(number):
             run(version, "passed", "wrong_output", system=SystemFactory(backbone="alpha"))
@@ -294,8 +294,8 @@ def test_the_page_asks_no_more_for_more(client: Client, version: SuiteVersion) -
         compute_report(version)
         with CaptureQueriesContext(
             connection,
-        ) as asked:
+        ) as queries:
             assert client.get(SMALL).status_code == 200
-        return len(asked)
+        return len(queries)
 
     assert made(1) == made(3) <= 16

@@ -66,7 +66,7 @@ class TestRows:
             ({}, False),
         ],
     )
-    def test_what_is_not_published_shows_nowhere_even_when_the_flag_is_stale(
+    def test_unpublished_rows_appear_nowhere_even_when_the_flag_is_stale(
         self, client: Client, changes: dict[str, str], entry_flag: bool
     ) -> None:
         version = version_with_tasks()
@@ -134,14 +134,14 @@ class TestRows:
         }
         assert both == [*with_value.get(key, (["Low", "Top"], ["Top", "Low"]))]
 
-    def test_every_sort_key_has_its_heading(self, client: Client) -> None:
+    def test_every_sort_key_has_a_heading(self, client: Client) -> None:
         reported(version_with_tasks())
         columns = "&".join(f"columns={column.key}" for column in COLUMNS)
         page = client.get(f"/?{columns}&sort=system").content.decode()
-        # By unit tests, the largest first, is what no address has to say.
+        # The default order, most unit tests first, needs no parameter.
         assert {key.removeprefix("-") for key in re.findall(r"&amp;sort=([a-z-]+)", page)} == {*SORT_KEYS} - {"tests"}
 
-    def test_remarks_go_to_their_rater(self) -> None:
+    def test_remarks_are_assigned_to_their_rater(self) -> None:
         entry = reported(remarks=["Judge: a.", "Unit tests: b.", "Humans: c.", "Setup: d."])
         (row,) = rows_of(entry.suite_version)
         assert (row.judge_remarks, row.tests_remarks, row.human_remarks) == (
@@ -153,7 +153,7 @@ class TestRows:
 
 
 class TestPage:
-    def test_samples_stand_apart_and_below(self, client: Client) -> None:
+    def test_samples_are_in_a_table_of_their_own_below(self, client: Client) -> None:
         version = version_with_tasks()
         measured(version, system=SystemFactory(name="Golden"), kind=Kind.CALIBRATION, metric={"tests_passed": 28.0})
         measured(version, system=SystemFactory(name="Real"))
@@ -172,13 +172,13 @@ class TestPage:
             ("?sort=nonsense&show=%00&inputs=nothing", ["Measured", "Reported"]),
         ],
     )
-    def test_filters_and_order_stand_in_the_address(self, client: Client, address: str, expected: list[str]) -> None:
+    def test_filters_and_order_are_in_the_address(self, client: Client, address: str, expected: list[str]) -> None:
         version = version_with_tasks()
         measured(version, system=SystemFactory(name="Measured", organisation="Tidewater"))
         reported(version, system=SystemFactory(name="Reported"), inputs=Inputs.PAPER_ONLY)
         assert names(client.get(f"/board/lmr-mini/{address}").content.decode()) == expected
 
-    def test_only_the_newest_version_unless_another_is_asked_for(self, client: Client) -> None:
+    def test_only_the_newest_version_is_shown_by_default(self, client: Client) -> None:
         old = version_with_tasks()
         measured(old, system=SystemFactory(name="Old"))
         new = SuiteVersionFactory(suite=old.suite, number=2, seed_epoch=old.seed_epoch, tasks=1)
@@ -189,7 +189,7 @@ class TestPage:
         assert names(client.get("/board/lmr-mini/?version=1").content.decode()) == ["Old"]
 
 
-def test_suites_of_one_title_are_told_apart(client: Client) -> None:
+def test_suites_of_the_same_title_are_distinguished(client: Client) -> None:
     version_with_tasks("first")
     for slug in ("mine", "other"):
         SuiteFactory(slug=slug, title="Same", position=2)
@@ -200,7 +200,7 @@ def test_suites_of_one_title_are_told_apart(client: Client) -> None:
 
 class TestControls:
     @pytest.mark.both_databases
-    def test_fifty_rows_stand_on_a_page_and_all_may_be_asked_for(self, client: Client) -> None:
+    def test_a_page_has_fifty_rows_unless_all_are_requested(self, client: Client) -> None:
         version = version_with_tasks()
         for number in range(52):
             reported(version, system=SystemFactory(name=f"S{number:02}"))
@@ -212,11 +212,11 @@ class TestControls:
         assert len(list(csv.reader(client.get("/?format=csv").content.decode().splitlines()))) == 53
 
     @pytest.mark.parametrize("page", ["0", "-1", "x", "99999999999999999999", ""])
-    def test_a_page_that_there_is_not_is_the_nearest(self, client: Client, page: str) -> None:
+    def test_a_missing_page_falls_back_to_the_nearest(self, client: Client, page: str) -> None:
         reported(version_with_tasks(), system=SystemFactory(name="Only"))
         assert names(client.get(f"/?page={page}").content.decode()) == ["Only"]
 
-    def test_columns_can_be_chosen_and_say_nothing_are_left_out(self, client: Client) -> None:
+    def test_columns_can_be_chosen_and_empty_ones_are_left_out(self, client: Client) -> None:
         version = version_with_tasks()
         measured(version, system=SystemFactory(name="Only", backbone="model-x", organisation="Tidewater"))
         usual = client.get("/").content.decode()
@@ -229,7 +229,7 @@ class TestControls:
         ]
         assert '<td role="cell">model-x</td>' in chosen
 
-    def test_a_column_that_says_something_of_a_sample_only_is_shown(self, client: Client) -> None:
+    def test_a_column_with_values_of_samples_only_is_shown(self, client: Client) -> None:
         version = version_with_tasks()
         measured(version, system=SystemFactory(name="Ranked"))
         sources = {"sources": {"decision": 1, "agreed": 0, "single": 0, "judge": 0}}
@@ -240,7 +240,7 @@ class TestControls:
         assert "1 decided" in page
 
     @pytest.mark.both_databases
-    def test_facets_offer_what_the_board_has(self, client: Client) -> None:
+    def test_facets_offer_values_of_the_board_s_rows(self, client: Client) -> None:
         version = version_with_tasks()
         about = {"backbone": "x", "scaffold": "Hands", "organisation": "Org", "weights": "open"}
         measured(version, system=SystemFactory(name="A", **about))
@@ -260,7 +260,7 @@ class TestControls:
             assert names(client.get(f"/?sort=system&{query}").content.decode()) == expected
 
     @pytest.mark.both_databases
-    def test_dates_narrow_the_rows(self, client: Client) -> None:
+    def test_dates_filter_the_rows(self, client: Client) -> None:
         version = version_with_tasks()
         for name, month in (("Old", 1), ("New", 3)):
             entry = measured(version, system=SystemFactory(name=name))
@@ -273,13 +273,13 @@ class TestControls:
         ):
             assert names(client.get(f"/?sort=system&{query}").content.decode()) == expected
 
-    def test_a_script_gets_the_address_without_empty_choices(self, client: Client) -> None:
+    def test_htmx_gets_the_address_without_empty_choices(self, client: Client) -> None:
         reported(version_with_tasks(), system=SystemFactory(name="Only"))
         response = client.get("/?q=only&inputs=&agent=", headers={"hx-request": "true"})
         assert response["HX-Push-Url"] == "/?q=only"
 
 
-def test_the_file_says_what_the_page_says(client: Client) -> None:
+def test_the_files_have_the_page_s_values(client: Client) -> None:
     version = version_with_tasks()
     labels = {"judge": label_counts(5, 3, 20, tasks=28)}
     entry = measured(version, system=SystemFactory(name="=Alpha", backbone="x"), metric={"labels": labels})
@@ -301,7 +301,7 @@ def output(*arguments: str) -> str:
     return stream.getvalue()
 
 
-def test_prints_the_rows_that_the_page_shows() -> None:
+def test_the_command_prints_the_page_s_rows() -> None:
     version = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1)
     reported(
         version, system=SystemFactory(name="Reported"), metric={"labels": {"judge": label_counts(5, 3, 20, tasks=28)}}
@@ -317,7 +317,7 @@ def test_prints_the_rows_that_the_page_shows() -> None:
     ]
 
 
-def test_json_is_one_object_with_one_decimal() -> None:
+def test_the_command_s_json_is_one_object_with_one_decimal() -> None:
     entry = reported(SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1), remarks=["Setup: x."])
     report = json.loads(output("--suite", "small", "--json"))
     assert {key: report[key] for key in ("suite", "version", "category")} == {
@@ -341,7 +341,7 @@ def test_json_is_one_object_with_one_decimal() -> None:
         (["--suite", "bare"], "has no version yet"),
     ],
 )
-def test_says_what_is_wrong(arguments: list[str], message: str) -> None:
+def test_the_command_reports_unknown_names(arguments: list[str], message: str) -> None:
     SuiteFactory(slug="bare")
     SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1)
     with pytest.raises(CommandError, match=message):

@@ -1,4 +1,4 @@
-"""Human review in public: the list of cases, a closed one, and the review of an answer with its appeals."""
+"""Public pages of human review: the list of cases, a closed case, and an answer's review with appeals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def agreed(answer: Implementation | None = None, label: str = "LI", *, days_ago:
 
 
 def final(answer: Implementation | None = None, *, reasons: Sequence[str] = ("bad_test",), **facts: Any) -> Case:
-    """An adjudicator decided on LI; the annotators had said CC and LC."""
+    """An adjudicator decided on LI; the annotators had labelled CC and LC."""
     given = {
         "state": CaseState.FINAL,
         "label": "LI",
@@ -80,7 +80,7 @@ def page(client: Client, shown: Case | Implementation, user: User | None = None)
 
 
 def listed(client: Client, **query: str) -> list[tuple[str, bool]]:
-    """Address and whether it is reported, of each row."""
+    """Each row's address, and whether it is reported."""
     rows = client.get(reverse("cases"), query).content.decode().partition("<tbody")[2].split("<tr ")[1:]
     return [(row.partition('href="')[2].partition('"')[0], "badge reported" in row) for row in rows]
 
@@ -108,7 +108,7 @@ def address(result: ReportedResult) -> str:
 
 
 class TestPage:
-    def test_three_raters_and_the_decision(self, client: Client) -> None:
+    def test_a_closed_case_shows_all_raters_and_the_decision(self, client: Client) -> None:
         case = final()
         answer = case.implementation
         judge = JudgeFactory(name="Careful Judge")
@@ -133,18 +133,18 @@ class TestPage:
         assert f'href="{answer.get_absolute_url()}"' in page(client, case).content.decode()
 
     @pytest.mark.parametrize("state", [each for each in CaseState if each not in {"agreed", "final", "reopened"}])
-    def test_open_and_void_ones_have_no_page_for_anybody(self, client: Client, state: str) -> None:
+    def test_open_and_void_cases_have_no_page_for_anyone(self, client: Client, state: str) -> None:
         case = agreed(state=state)
         users = (None, UserFactory(is_staff=True), case.implementation.submission.owner)
         assert [page(client, case, user).status_code for user in users] == [404, 404, 404]
         assert listed(client) == []
 
-    def test_one_of_a_held_submission_has_none(self, client: Client) -> None:
+    def test_a_case_of_a_held_submission_has_no_page(self, client: Client) -> None:
         case = agreed()
         Submission.objects.update(state=SubmissionState.HELD)
         assert (page(client, case).status_code, listed(client)) == (404, [])
 
-    def test_without_a_licence_nothing_that_quotes_code_is_shown(self, client: Client) -> None:
+    def test_without_a_licence_texts_that_quote_code_are_hidden(self, client: Client) -> None:
         case = final()
         reviewed(case, ReviewerFactory(), "LI", findings=[{**FINDING, "text": "A marked finding."}])
         vote(judged(case.implementation, JudgeFactory(), "CC"), 1, "CC", rationale=["A marked reason."])
@@ -165,7 +165,7 @@ class TestPage:
         assert ("A marked golden line." in text) is shown
         assert FINDING["text"] in text
 
-    def test_findings_stand_below_the_lines_that_they_are_about(self, client: Client) -> None:
+    def test_findings_are_shown_below_their_lines(self, client: Client) -> None:
         source = "def double(x):\n    y = x\n    return y + y\n"
         case = agreed(answers(answer={"goal_source": source})[0])
         findings = [{**FINDING, "text": "second"}, {**FINDING, "start": 90, "end": 99, "text": "beyond the end"}]
@@ -177,12 +177,12 @@ class TestPage:
         wren = [(number, text) for number, below in rows for who, text in below if who == "Bright Wren"]
         assert wren == [(2, "second"), (3, "beyond the end")]
 
-    def test_history_is_told_without_who_and_what_only_maintainers_know(self, client: Client) -> None:
+    def test_the_history_omits_annotators_and_private_details(self, client: Client) -> None:
         case = agreed()
-        someone = ReviewerFactory(pseudonym="Hidden Heron")
+        annotator = ReviewerFactory(pseudonym="Hidden Heron")
         queued, leased, one, two = (CaseState(each) for each in ("queued", "leased", "one_label", "two_labels"))
         for before, after in ((queued, leased), (leased, queued), (leased, one), (one, two), (two, CaseState.AGREED)):
-            note(case, before=before, after=after, reviewer=someone, what="a secret what")
+            note(case, before=before, after=after, reviewer=annotator, what="a secret what")
         response = page(client, case)
         assert [what for _, what in response.context["page"]["history"]] == [
             "the review was opened",
@@ -202,7 +202,7 @@ class TestPage:
 
 
 class TestList:
-    def test_newest_first_with_what_each_rater_said(self, client: Client) -> None:
+    def test_newest_first_with_each_rater_s_label(self, client: Client) -> None:
         old, new = agreed(days_ago=3), final()
         judge = JudgeFactory()
         show(new.implementation.submission.suite_version.suite, judge)
@@ -211,7 +211,7 @@ class TestList:
         TestRunFactory(implementation=new.implementation, done="timeout")
         response: Any = client.get(reverse("cases"))
         rows = response.context["cases"]
-        # The board of the other suite shows no judge, so the one that disputes go by is named.
+        # The other suite's board shows no judge, so the judge that decides disputes is named.
         assert [(row.case, row.judge, [review.label for review in row.case.blind]) for row in rows] == [
             (new, "CC", ["CC", "LC"]),
             (old, "LC", ["LI", "LI"]),
@@ -221,7 +221,7 @@ class TestList:
         assert "timed out CC CC LC LI adjudicator&#x27;s decision bad test" in text
         assert "– LC LI LI LI" in text
 
-    def test_reported_ones_stand_after_what_was_decided_here_and_pages_cross_from_one_to_the_other(
+    def test_reported_cases_follow_own_cases_across_pages(
         self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("leaderboard.web.views.cases.PAGE_SIZE", 2)
@@ -235,7 +235,7 @@ class TestList:
         found = results(SuiteVersionFactory(tasks=8), *disagree, *agree)
         assert listed(client) == [(address(each), True) for each in found[:4]]
 
-    def test_filters(self, client: Client, version: SuiteVersion) -> None:
+    def test_filters_narrow_the_list(self, client: Client, version: SuiteVersion) -> None:
         one, two = agreed(), final(reasons=["judge_error", "equivalent"])
         three, four = (address(each) for each in results(version, (True, "CC", "LI"), (None, "LC", "CC")))
         category = CategoryFactory(slug=CATEGORIES[1].slug)
@@ -262,7 +262,7 @@ class TestList:
 
 
 class TestReportedPage:
-    def test_labels_words_and_where_the_code_is(self, client: Client, version: SuiteVersion) -> None:
+    def test_shows_labels_comments_and_links_to_the_code(self, client: Client, version: SuiteVersion) -> None:
         words = {"judge_text": "The judge's <b>own</b> words.", "human_comment": "A comment.", "human_annotator": 2}
         (result,) = results(version, (True, "CC", "LI"), **words)
         response: Any = client.get(address(result))
@@ -275,11 +275,11 @@ class TestReportedPage:
         system = result.run.system.get_absolute_url()
         for link in ("https://example.org/results", result.task.get_absolute_url(), system):
             assert f'href="{link}"' in shown
-        # Imported words are quoted, folded and never markup.
+        # Imported text is quoted, folded and escaped.
         assert shown.count("<details><summary>") == 2
         assert ("The judge&#x27;s &lt;b&gt;own&lt;/b&gt; words." in shown, "A comment." in shown) == (True, True)
 
-    def test_a_run_that_is_not_shown_has_no_cases(self, client: Client, version: SuiteVersion) -> None:
+    def test_an_unpublished_run_has_no_cases(self, client: Client, version: SuiteVersion) -> None:
         (result,) = results(version, (True, "CC", "LI"))
         Entry.objects.update(published=False)
         assert (client.get(address(result)).status_code, listed(client)) == (404, [])
@@ -300,7 +300,7 @@ def answer(alice: User) -> Implementation:
 
 
 class TestReview:
-    def test_an_open_review_tells_nothing_but_that_it_is_open(self, client: Client, answer: Implementation) -> None:
+    def test_an_open_review_shows_only_that_it_is_open(self, client: Client, answer: Implementation) -> None:
         case = case_of(answer, state=CaseState.ONE_LABEL)
         reviewed(case, ReviewerFactory(pseudonym="Marked Moth"), "LI", note="A marked note.")
         for user in (None, UserFactory(is_staff=True), answer.submission.owner):
@@ -311,7 +311,7 @@ class TestReview:
             for hidden in ("final label", "Final label", "Marked Moth", "A marked note.", link):
                 assert hidden not in response.content.decode()
 
-    def test_while_an_appeal_is_heard_the_old_label_stays_and_no_new_one_is_told(
+    def test_during_an_appeal_the_old_label_stays_and_new_labels_are_hidden(
         self, client: Client, answer: Implementation
     ) -> None:
         old = case_of(answer, state=CaseState.REOPENED, label="LI", source=FinalSource.DECISION)
@@ -324,9 +324,7 @@ class TestReview:
 
 
 class TestAppeal:
-    def test_the_owner_appeals_and_the_answer_is_in_review(
-        self, client: Client, answer: Implementation, alice: User
-    ) -> None:
+    def test_an_owner_s_appeal_opens_a_review(self, client: Client, answer: Implementation, alice: User) -> None:
         client.force_login(alice)
         response: Any = client.post(address_of(answer, "appeal"), {"evidence": EVIDENCE}, follow=True)
         assert response.redirect_chain == [(f"{answer.get_absolute_url()}#review", 302)]
@@ -336,13 +334,11 @@ class TestAppeal:
         assert (trigger.kind, trigger.detail, trigger.raised_by) == (TriggerKind.APPEAL, EVIDENCE, alice)
         assert Case.objects.get().severity == Severity.APPEAL
 
-    def test_nobody_else_is_offered_it(self, client: Client, answer: Implementation) -> None:
+    def test_only_the_owner_is_offered_an_appeal(self, client: Client, answer: Implementation) -> None:
         for user in (None, UserFactory(), ready(adjudicator=True).user):
             assert 'id="appeal"' not in page(client, answer, user).content.decode()
 
-    def test_what_is_wrong_stands_beside_what_was_typed(
-        self, client: Client, answer: Implementation, alice: User
-    ) -> None:
+    def test_an_error_keeps_the_typed_text(self, client: Client, answer: Implementation, alice: User) -> None:
         client.force_login(alice)
         response: Any = client.post(address_of(answer, "appeal"), {"evidence": "Too short."})
         assert (response.status_code, "at least 30 characters" in text_of(response)) == (422, True)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
-def test_groups_tasks_by_category_and_lists_those_outside(client: Client) -> None:
+def test_tasks_are_grouped_by_category_and_others_listed_after(client: Client) -> None:
     suite = SuiteFactory(slug="small", licence="CC0-1.0", description="Nine of them.")
     metrics, data = CategoryFactory(slug="evaluation-metrics"), CategoryFactory(slug="data-augmentation")
     revisions = [
@@ -54,7 +54,7 @@ def test_groups_tasks_by_category_and_lists_those_outside(client: Client) -> Non
         assert text in page
 
 
-def test_without_code_says_how_an_operator_adds_it_and_offers_no_kit(client: Client) -> None:
+def test_a_suite_without_code_explains_how_to_add_it_and_has_no_kit(client: Client) -> None:
     suite = SuiteFactory(slug="facts")
     revision = TaskRevisionFactory(
         task=TaskFactory(suite=suite),
@@ -70,7 +70,7 @@ def test_without_code_says_how_an_operator_adds_it_and_offers_no_kit(client: Cli
     assert client.get("/suites/facts/kit/").status_code == 404
 
 
-def test_the_kit_downloads_without_secrets(client: Client, tmp_path: Path, settings: Settings) -> None:
+def test_the_kit_contains_no_secrets(client: Client, tmp_path: Path, settings: Settings) -> None:
     settings.DATA_DIR = tmp_path / "data"
     import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
     assert "/suites/small/kit/?version=1" in client.get("/suites/small/").content.decode()
@@ -82,7 +82,7 @@ def test_the_kit_downloads_without_secrets(client: Client, tmp_path: Path, setti
     assert client.get("/suites/small/kit/?version=2").status_code == 404
 
 
-def test_a_suite_that_is_being_audited_takes_answers_unless_the_audit_cannot_be_made(client: Client) -> None:
+def test_a_suite_under_audit_takes_answers_unless_the_audit_is_impossible(client: Client) -> None:
     suite = SuiteFactory(slug="waiting")
     states = [AuditState.PASSED, AuditState.WEAK, AuditState.FAILED, AuditState.UNAUDITED, AuditState.UNAUDITED]
     revisions = [TaskRevisionFactory(task__suite=suite, audit_state=state) for state in states]
@@ -112,7 +112,7 @@ def maintainer(django_user_model: type[User]) -> User:
 
 
 def suite_of(*environments: str, slug: str = "small") -> list[TaskRevision]:
-    """A suite with a task for each environment; an empty one stands for a Dockerfile."""
+    """A suite with a task for each environment; an empty name means a Dockerfile."""
     suite = SuiteFactory(slug=slug)
     revisions: list[TaskRevision] = [
         TaskRevisionFactory(
@@ -138,7 +138,7 @@ def pages(client: Client) -> tuple[str, str]:
     return found[0].content.decode(), found[1].content.decode()
 
 
-def test_a_failed_paper_shows_the_logs_end_to_all_and_the_whole_to_maintainers(
+def test_a_failed_build_shows_the_log_s_end_to_all_and_all_of_it_to_maintainers(
     client: Client, maintainer: User
 ) -> None:
     name = paper_environment(suite_of("")[0])
@@ -153,7 +153,7 @@ def test_a_failed_paper_shows_the_logs_end_to_all_and_the_whole_to_maintainers(
         assert "internal.example" in page
 
 
-def test_the_log_of_an_operators_environment_is_for_maintainers(client: Client, maintainer: User) -> None:
+def test_only_maintainers_see_the_log_of_an_operator_s_environment(client: Client, maintainer: User) -> None:
     suite_of("torch-cpu")
     failed("torch-cpu", "cannot read /srv/secret")
     for page in pages(client):
@@ -163,7 +163,7 @@ def test_the_log_of_an_operators_environment_is_for_maintainers(client: Client, 
     assert "/srv/secret" in pages(client)[1]
 
 
-def test_all_rows_of_a_system_with_categories(client: Client) -> None:
+def test_a_system_s_page_has_all_its_rows_with_categories(client: Client) -> None:
     system = SystemFactory(slug="solver", name="Solver", links=["https://example.org/solver"])
     first = SuiteVersionFactory(suite=SuiteFactory(slug="first", position=1), tasks=1)
     second = SuiteVersionFactory(suite=SuiteFactory(slug="second", position=2), tasks=1)
@@ -183,13 +183,13 @@ def test_all_rows_of_a_system_with_categories(client: Client) -> None:
     assert 'href="https://example.org/solver"' in page
 
 
-def test_a_system_without_published_rows_says_so_to_its_owner(client: Client, alice: User) -> None:
+def test_an_unpublished_system_s_page_is_shown_to_its_owner(client: Client, alice: User) -> None:
     SystemFactory(slug="secret", owner=alice)
     client.force_login(alice)
     assert "Nothing of this system is published" in client.get("/systems/secret/").content.decode()
 
 
-def test_a_reported_run_task_by_task(client: Client) -> None:
+def test_a_reported_run_s_page_lists_each_task(client: Client) -> None:
     version = SuiteVersionFactory(suite=SuiteFactory(slug="upstream"), tasks=3)
     entry = reported(
         version,

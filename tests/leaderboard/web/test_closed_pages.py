@@ -1,4 +1,4 @@
-"""Whoever labels an answer sees nothing that is known of it, on no page, until the label is locked."""
+"""Pages that could reveal an answer's results are closed to its annotator until the label is locked."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MAINTAINERS_PAGES = ("bundle", "reevaluate")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An address, a text on it that tells something of the answer in hand, and the status when it is closed."""
+    """An address, a text on it that reveals something of the held answer, and the status while it is closed."""
 
     address: str
     marker: str
@@ -57,7 +57,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Two answers of a published submission, both reviewed before; the first, and one asked of a model, wait again."""
+    """Two reviewed answers of a published submission; the first and a model's answer wait for another review."""
 
     answer: Implementation
     other: Implementation
@@ -65,7 +65,7 @@ class World:
     pages: dict[str, Page]
 
     def hold(self, reviewer: Reviewer) -> None:
-        """Have ``reviewer`` label both answers that wait."""
+        """Assign both waiting answers to ``reviewer``."""
         for case in self.waiting:
             assigned(case, reviewer)
 
@@ -86,11 +86,11 @@ def suite_world(settings: Settings, tmp_path: Path) -> World:
     walked(answer, Action.MESSAGE, thought="a marked thought")
     answer.trajectory.save("one.trajectory", ContentFile(b"a marked file"))
     submission.bundle.save("answers.jsonl", ContentFile(b'{"marked": "bundle"}'))
-    _measured_again(submission)
+    _remeasure(submission)
     recompute_submission(submission.pk)
-    question, asked_pages = _asked()
+    question, call_pages = _endpoint_answer()
     waiting = case_of(answer, state=CaseState.LEASED, round=2), case_of(question, state=CaseState.LEASED)
-    return World(answer, other, waiting, _own_pages(answer, submission, new.slug) | asked_pages)
+    return World(answer, other, waiting, _own_pages(answer, submission, new.slug) | call_pages)
 
 
 def _own_pages(answer: Implementation, submission: Submission, judge: str) -> dict[str, Page]:
@@ -122,7 +122,7 @@ def _own_pages(answer: Implementation, submission: Submission, judge: str) -> di
     }
 
 
-def _measured_again(submission: Submission) -> None:
+def _remeasure(submission: Submission) -> None:
     task = submission.implementations.first().revision.task.slug
     version = submission.suite_version
     again = Reevaluation.objects.create(
@@ -141,8 +141,8 @@ def _measured_again(submission: Submission) -> None:
     record(verb=Verb.REEVALUATED, subject=submission, actor=None, reason="new seeds", data=changed)
 
 
-def _asked() -> tuple[Implementation, dict[str, Page]]:
-    """A published run on an endpoint, which has a suite of its own, and the pages of what was asked in it."""
+def _endpoint_answer() -> tuple[Implementation, dict[str, Page]]:
+    """An answer of a published run on an endpoint, on another suite, and the pages of its calls."""
     run = asked(UserFactory(), "done", state="done")
     question = run.requests.get()
     messages = [{"role": "user", "content": "a marked question"}]
@@ -171,8 +171,8 @@ def body(client: Client, address: str, user: User | None) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("staff", [False, True])
-def test_it_is_closed_to_who_labels_and_to_nobody_else(client: Client, suite_world: World, staff: bool) -> None:
-    """Maintainers who label are no exception."""
+def test_pages_are_closed_to_the_annotator_only(client: Client, suite_world: World, staff: bool) -> None:
+    """This includes maintainers who label."""
     person, another = (ready(user=UserFactory(is_staff=staff)) for _ in range(2))
     pages = {name: page for name, page in suite_world.pages.items() if staff or name not in MAINTAINERS_PAGES}
 
@@ -192,10 +192,10 @@ def test_it_is_closed_to_who_labels_and_to_nobody_else(client: Client, suite_wor
     assert seen(person.user) == set(pages)
 
 
-def test_marks_of_a_submission_are_hidden_from_whoever_labels_an_answer_of_it(
+def test_marks_of_a_submission_are_hidden_from_its_annotator(
     client: Client, suite_world: World, annotator: Reviewer
 ) -> None:
-    """All of them: the row's totals less the others' marks would be the one in hand."""
+    """All marks are hidden: the row's totals minus the other marks would reveal the held one."""
     submission = suite_world.answer.submission
     slug = submission.suite_version.suite.slug
     note_change(submission.suite_version_id, results=True)
@@ -214,14 +214,14 @@ def test_marks_of_a_submission_are_hidden_from_whoever_labels_an_answer_of_it(
         for address, marker in (*addresses.items(), rates):
             status, text = body(client, address, annotator.user)
             assert (status, marker in text) == (HTTPStatus.OK, not held), (held, address)
-        # Who labels nothing, or nobody in particular, sees them all the time.
+        # Visitors always see the marks.
         assert 'class="m ' in Client().get(f"/board/{slug}/").content.decode()
 
 
-def test_numbers_of_a_category_are_hidden_from_whoever_labels_an_answer_in_it(
+def test_numbers_of_a_category_are_hidden_from_an_annotator_of_an_answer_in_it(
     client: Client, suite_world: World, annotator: Reviewer
 ) -> None:
-    """A category may have one task: its k of n is that answer's outcome, and so is the place that it gives the row."""
+    """In a category of one task, k of n is the answer's outcome, and the row's position reveals it as well."""
     submission, category = suite_world.answer.submission, CategoryFactory()
     slug = submission.suite_version.suite.slug
     submission.suite_version.revisions.update(category=category)
@@ -233,19 +233,19 @@ def test_numbers_of_a_category_are_hidden_from_whoever_labels_an_answer_in_it(
         f"/board/{slug}/?category={category.slug}": "1/2",
         f"/board/{slug}/?category={category.slug}&format=json": '"tests_passed": 1.0',
     }
-    for address, said in addresses.items():
+    for address, number in addresses.items():
         status, text = body(client, address, annotator.user)
-        assert (status, said in text) == (HTTPStatus.OK, True), address
+        assert (status, number in text) == (HTTPStatus.OK, True), address
         assert text.index(submission.system.name) < text.index("Zero")
     suite_world.hold(annotator)
-    for address, said in addresses.items():
+    for address, number in addresses.items():
         status, text = body(client, address, annotator.user)
-        assert (status, said in text) == (HTTPStatus.OK, False), address
+        assert (status, number in text) == (HTTPStatus.OK, False), address
         assert text.index(submission.system.name) > text.index("Zero")
-        assert said in body(client, address, UserFactory())[1]
+        assert number in body(client, address, UserFactory())[1]
 
 
-def test_judges_are_compared_with_whoever_labels_on_other_suites_alone(
+def test_judge_differences_are_closed_only_on_the_held_answer_s_suite(
     client: Client, suite_world: World, annotator: Reviewer
 ) -> None:
     suite = suite_world.answer.submission.suite_version.suite
@@ -258,8 +258,8 @@ def test_judges_are_compared_with_whoever_labels_on_other_suites_alone(
     assert body(client, address, annotator.user)[0] == FORBIDDEN
 
 
-def test_whoever_labels_cannot_show_another_judge_either(client: Client, suite_world: World) -> None:
-    """The page that asks for the confirmation tells what the answer in hand is said to be."""
+def test_an_annotator_cannot_show_another_judge(client: Client, suite_world: World) -> None:
+    """The confirmation page would reveal the held answer's labels."""
     person = ready(user=UserFactory(is_staff=True))
     suite_world.hold(person)
     client.force_login(person.user)  # type: ignore[arg-type]
@@ -269,7 +269,7 @@ def test_whoever_labels_cannot_show_another_judge_either(client: Client, suite_w
     assert (response.status_code, "Hidden until you submit" in response.content.decode()) == (FORBIDDEN, True)
 
 
-def test_the_rest_of_the_submission_is_closed_and_everything_else_is_open(
+def test_the_whole_submission_is_closed_and_all_others_are_open(
     client: Client, suite_world: World, annotator: Reviewer
 ) -> None:
     suite_world.hold(annotator)
@@ -301,7 +301,7 @@ def test_the_rest_of_the_submission_is_closed_and_everything_else_is_open(
         assert ">1/2<" not in body(client, address, annotator.user)[1]
 
 
-def test_the_page_says_why_and_where_to_go_back(client: Client, suite_world: World, annotator: Reviewer) -> None:
+def test_a_closed_page_gives_the_reason_and_links_back(client: Client, suite_world: World, annotator: Reviewer) -> None:
     suite_world.hold(annotator)
     held = Assignment.objects.get(case=suite_world.waiting[0])
     client.force_login(annotator.user)  # type: ignore[arg-type]
@@ -314,7 +314,7 @@ def test_the_page_says_why_and_where_to_go_back(client: Client, suite_world: Wor
 
 
 @pytest.mark.parametrize("state", [AssignmentState.ACTIVE, AssignmentState.EXPIRED, AssignmentState.RETURNED])
-def test_what_may_be_taken_up_again_stays_closed(
+def test_an_item_that_can_be_resumed_stays_closed(
     client: Client, suite_world: World, annotator: Reviewer, state: AssignmentState
 ) -> None:
     suite_world.hold(annotator)

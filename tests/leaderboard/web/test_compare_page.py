@@ -1,4 +1,4 @@
-"""Comparing systems on one page, and two answers."""
+"""The pages that compare systems, and two answers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def address(*entries: Entry, more: str = "") -> str:
     return f"/compare/small/?{'&'.join(f'row={name}' for name in names)}{more}"
 
 
-def test_says_in_a_sentence_whether_two_can_be_told_apart(client: Client, version: SuiteVersion) -> None:
+def test_a_sentence_states_whether_two_systems_differ(client: Client, version: SuiteVersion) -> None:
     good = ours(version, "Good", [1.0] * TASKS)
     like = ours(version, "Like", [1.0] * 7 + [0.0] * 3)
     poor = ours(version, "Poor", [0.0] * TASKS)
@@ -104,7 +104,7 @@ def test_a_reported_run_with_totals_only_cannot_be_compared(client: Client, vers
 
 
 @pytest.mark.parametrize(
-    ("query", "says"),
+    ("query", "message"),
     [
         ("", "Choose two to four systems."),
         ("?row=", "Choose two to four systems."),
@@ -112,10 +112,10 @@ def test_a_reported_run_with_totals_only_cannot_be_compared(client: Client, vers
         ("?row=s0&row=%00&row=r-%27&row=s1e9", "4 of the rows asked for are not on this board"),
     ],
 )
-def test_bad_choices_are_told(client: Client, version: SuiteVersion, query: str, says: str) -> None:
+def test_invalid_choices_are_reported(client: Client, version: SuiteVersion, query: str, message: str) -> None:
     response = client.get(f"/compare/small/{query}")
     assert response.status_code == 200
-    assert says in words(response.content.decode())
+    assert message in words(response.content.decode())
 
 
 def test_five_are_too_many_and_one_is_not_enough(client: Client, version: SuiteVersion) -> None:
@@ -126,7 +126,7 @@ def test_five_are_too_many_and_one_is_not_enough(client: Client, version: SuiteV
     assert "Choose a second system." in words(client.get(address(rows[0])).content.decode())
 
 
-def test_what_is_not_public_is_not_compared(client: Client, version: SuiteVersion) -> None:
+def test_unpublished_rows_are_not_compared(client: Client, version: SuiteVersion) -> None:
     shown = ours(version, "Shown", [1.0] * TASKS)
     hidden = ours(version, "Secret Weapon", [0.0] * TASKS)
     Submission.objects.filter(entry=hidden).update(visibility=Visibility.HIDDEN)
@@ -134,7 +134,7 @@ def test_what_is_not_public_is_not_compared(client: Client, version: SuiteVersio
     assert ("Secret Weapon" in page, "1 of the rows asked for is not on this board" in words(page)) == (False, True)
 
 
-def test_the_table_is_a_file_too(client: Client, version: SuiteVersion) -> None:
+def test_the_table_can_be_downloaded(client: Client, version: SuiteVersion) -> None:
     rows = [ours(version, "=cmd", [1.0] * TASKS), ours(version, "B", [0.0] * TASKS)]
     lines = list(csv.DictReader(client.get(address(*rows, more="&format=csv")).content.decode().splitlines()))
     assert [(line["system"], line["tests"]) for line in (lines[0], lines[-1])] == [("'=cmd", "1.0"), ("B", "0.0")]
@@ -149,13 +149,13 @@ class TestTwoAnswers:
         Submission.objects.filter(entry=entry).update(code_licence="MIT")
         return entry
 
-    def test_stand_side_by_side(self, client: Client, version: SuiteVersion) -> None:
+    def test_two_answers_are_shown_side_by_side(self, client: Client, version: SuiteVersion) -> None:
         one = self.answered(version, "A", "def f():\n    return 1\n")
         two = self.answered(version, "B", "def f():\n    return 2\n")
         page = client.get(address(one, two).replace("/compare/small/", "/compare/small/p0/1/")).content.decode()
         assert ("return</span>" in page, "Left" in page, "Right" in page) == (True, True, True)
 
-    def test_are_shown_only_where_both_are_public(self, client: Client, version: SuiteVersion) -> None:
+    def test_answers_are_shown_only_if_both_are_public(self, client: Client, version: SuiteVersion) -> None:
         one = self.answered(version, "A", "def f():\n    return 1\n")
         two = self.answered(version, "B", "def f():\n    return 'sentinel'\n")
         path = address(one, two).replace("/compare/small/", "/compare/small/p0/1/")
@@ -167,7 +167,7 @@ class TestTwoAnswers:
             assert (response.status_code, b"sentinel" in response.content) == (404, False)
 
 
-def test_a_calibration_sample_that_is_compared_stays_chosen(client: Client, version: SuiteVersion) -> None:
+def test_a_compared_calibration_sample_stays_selected(client: Client, version: SuiteVersion) -> None:
     ranked, sample = (
         ours(version, "Ranked", [1.0] * TASKS),
         ours(version, "Sample", [0.0] * TASKS, kind=Kind.CALIBRATION),
@@ -178,15 +178,15 @@ def test_a_calibration_sample_that_is_compared_stays_chosen(client: Client, vers
     assert f's{sample.submission_id}"' not in client.get(address(ranked)).content.decode()
 
 
-def test_a_file_keeps_a_row_that_the_viewer_labels_without_numbers(client: Client, version: SuiteVersion) -> None:
+def test_files_include_held_rows_without_numbers(client: Client, version: SuiteVersion) -> None:
     held, other = ours(version, "Held", [1.0] * TASKS), ours(version, "Other", [0.0] * TASKS)
     person = ready()
     answer = ImplementationFactory(submission=held.submission, revision=version.revisions.first())
     assigned(case_of(answer), person)
     client.force_login(person.user)  # type: ignore[arg-type]
     file = client.get(address(held, other, more="&format=json")).json()
-    told = ("system", "tests", "judge", "annotators", "hidden_while_you_label")
-    assert [tuple(row[name] for name in told) for row in file["rows"]] == [
+    columns = ("system", "tests", "judge", "annotators", "hidden_while_you_label")
+    assert [tuple(row[name] for name in columns) for row in file["rows"]] == [
         *[("Held", None, None, None, True)] * TASKS,
         *[("Other", 0.0, "", "", False)] * TASKS,
     ]

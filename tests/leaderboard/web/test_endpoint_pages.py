@@ -1,4 +1,4 @@
-"""The pages of model endpoints: whose they are, what they show, and that no key ever comes out of one."""
+"""The pages of model endpoints: access, content, and that no response contains a key."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def data_dir(settings: Settings, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The queue takes what it is given: what a worker does is tested elsewhere."""
+    """Accept every check without a queue; other tests cover the worker."""
     monkeypatch.setattr("evaluator.providers.checking_endpoints.push_check", lambda _pk: True)
 
 
@@ -68,7 +68,7 @@ def address(name: str, endpoint: Endpoint) -> str:
 
 
 @pytest.mark.parametrize("is_staff", [False, True])
-def test_nobody_else_acts_on_it(client: Client, endpoint: Endpoint, is_staff: bool) -> None:
+def test_only_the_owner_can_act_on_an_endpoint(client: Client, endpoint: Endpoint, is_staff: bool) -> None:
     for code in (302, 404):
         for name in (*ACTIONS, "endpoint_change"):
             response = client.post(address(name, endpoint), TYPED)
@@ -79,7 +79,7 @@ def test_nobody_else_acts_on_it(client: Client, endpoint: Endpoint, is_staff: bo
 
 
 def every_response(client: Client, endpoint: Endpoint) -> list[HttpResponse]:
-    """Every page and action, with right and wrong forms that hold the key."""
+    """Responses of every page and action, also to valid and invalid forms that contain the key."""
     found = [client.get(reverse("endpoints")), *(client.get(address(name, endpoint)) for name in PAGES)]
     for name in ("endpoint_new", "endpoint_change"):
         where = reverse(name) if name == "endpoint_new" else address(name, endpoint)
@@ -89,7 +89,7 @@ def every_response(client: Client, endpoint: Endpoint) -> list[HttpResponse]:
     return found  # type: ignore[return-value]
 
 
-def test_no_response_holds_the_key(as_alice: Client, endpoint: Endpoint) -> None:
+def test_no_response_contains_the_key(as_alice: Client, endpoint: Endpoint) -> None:
     responses = every_response(as_alice, endpoint)
     assert len(responses) == 16
     for response in responses:
@@ -111,7 +111,7 @@ def test_the_key_is_typed_into_a_password_field_that_is_always_empty(as_alice: C
     assert "A key is stored." in page
 
 
-def test_a_wrong_form_keeps_everything_but_the_key_and_says_so(as_alice: Client) -> None:
+def test_an_invalid_form_keeps_every_field_but_the_key(as_alice: Client) -> None:
     response = as_alice.post(reverse("endpoint_new"), {**TYPED, "model": "", "price_output": ""})
     page = response.content.decode()
     assert (response.status_code, Endpoint.objects.count()) == (422, 0)
@@ -132,7 +132,7 @@ def test_presets_fill_the_form(as_alice: Client, preset: str, api: str | None, b
     assert (form.initial.get("api"), form.initial.get("base_url")) == (api, base_url)
 
 
-def test_registering(as_alice: Client, alice: User) -> None:
+def test_an_endpoint_can_be_registered(as_alice: Client, alice: User) -> None:
     response = as_alice.post(reverse("endpoint_new"), TYPED)
     made = Endpoint.objects.get()
     assert response["Location"] == made.get_absolute_url()
@@ -146,7 +146,7 @@ def test_registering(as_alice: Client, alice: User) -> None:
     assert (endpoints.key_of(made), made.keep_key) == (KEY, False)
 
 
-def test_the_parameters_that_a_server_takes(as_alice: Client) -> None:
+def test_the_server_s_parameters_can_be_changed(as_alice: Client) -> None:
     as_alice.post(reverse("endpoint_new"), {**TYPED, "output_limit": "max_completion_tokens", "omit_strict": "on"})
     made = Endpoint.objects.get()
     assert (made.output_limit, made.omit_strict) == ("max_completion_tokens", True)
@@ -160,7 +160,7 @@ def test_the_parameters_that_a_server_takes(as_alice: Client) -> None:
     assert (made.output_limit, made.omit_strict, made.check_state) == ("", False, EndpointCheck.NONE)
 
 
-def test_the_providers_own_words_are_text_on_the_page(as_alice: Client, endpoint: Endpoint) -> None:
+def test_the_provider_s_message_is_escaped(as_alice: Client, endpoint: Endpoint) -> None:
     message = "The provider refused the request. The provider’s words: “<script>alert(1)</script>”."
     Endpoint.objects.update(check_state="failed", check_message=message, checked=timezone.now())
     page = as_alice.get(address("endpoint", endpoint)).content.decode()
@@ -169,7 +169,7 @@ def test_the_providers_own_words_are_text_on_the_page(as_alice: Client, endpoint
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "said"),
+    ("changes", "field", "message"),
     [
         ({"output_limit": "max_words"}, "output_limit", "max_words is not one of the available choices"),
         ({"base_url": "https://me:pw@api.example.net"}, "base_url", "Leave user name and password out"),
@@ -178,15 +178,13 @@ def test_the_providers_own_words_are_text_on_the_page(as_alice: Client, endpoint
         ({"name": "a\u202eb"}, "name", "direction character"),
     ],
 )
-def test_what_is_wrong_is_said_beside_its_field(
-    as_alice: Client, changes: dict[str, str], field: str, said: str
-) -> None:
+def test_errors_are_shown_at_their_field(as_alice: Client, changes: dict[str, str], field: str, message: str) -> None:
     response = as_alice.post(reverse("endpoint_new"), {**TYPED, **changes})
     assert (response.status_code, Endpoint.objects.exists()) == (422, False)
-    assert said in " ".join(response.context["form"].errors[field])
+    assert message in " ".join(response.context["form"].errors[field])
 
 
-def test_a_test_is_queued_and_followed(as_alice: Client, endpoint: Endpoint) -> None:
+def test_a_connection_test_is_queued_and_polled(as_alice: Client, endpoint: Endpoint) -> None:
     page = as_alice.post(address("endpoint_check", endpoint), follow=True).content.decode()
     endpoint.refresh_from_db()
     polled = address("endpoint_progress", endpoint)
@@ -198,7 +196,7 @@ def test_a_test_is_queued_and_followed(as_alice: Client, endpoint: Endpoint) -> 
     assert ("Wrong &lt;key&gt;." in part, "hx-get" in part) == (True, False)
 
 
-def test_a_name_that_is_taken_is_said_and_nothing_is_lost(as_alice: Client, endpoint: Endpoint) -> None:
+def test_a_duplicate_name_is_reported_and_the_form_keeps_its_fields(as_alice: Client, endpoint: Endpoint) -> None:
     response = as_alice.post(reverse("endpoint_new"), {**TYPED, "name": "Alpha"})
     assert (response.status_code, "another endpoint called Alpha" in words_of(response)) == (422, True)
     assert 'value="beta-1"' in response.content.decode()
@@ -214,7 +212,7 @@ def test_changing_keeps_the_key_until_the_address_changes(as_alice: Client, endp
     assert (endpoint.has_key, "so the key was deleted" in text) == (False, True)
 
 
-def test_deleting_the_key_and_then_all_of_it(as_alice: Client, endpoint: Endpoint) -> None:
+def test_the_key_and_the_endpoint_can_be_deleted(as_alice: Client, endpoint: Endpoint) -> None:
     assert "Delete the key" in words_of(as_alice.get(address("endpoint", endpoint)))
     text = words_of(as_alice.post(address("endpoint_forget", endpoint), follow=True))
     endpoint.refresh_from_db()
@@ -233,5 +231,5 @@ def test_too_many_checks_are_refused(as_alice: Client, endpoint: Endpoint) -> No
 
 
 @pytest.mark.parametrize(("dollars", "text"), [(5, "5.00"), (0.25, "0.25"), (0.0192, "0.0192"), (1.5, "1.50")])
-def test_money(dollars: float, text: str) -> None:
+def test_amounts_have_two_or_four_decimals(dollars: float, text: str) -> None:
     assert money(dollars) == text

@@ -1,4 +1,4 @@
-"""A run on its submission's page: progress, limits, pausing and going on, and every call that was made for it."""
+"""A run on its submission's page: progress, limits, pausing and resuming, and the run's calls."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def post(client: Client, action: str, run: Generation, **typed: str) -> Any:
     return client.post(reverse(action, args=[run.submission_id]), typed)
 
 
-def test_progress_says_how_far_it_is_and_what_it_used(as_alice: Client, alice: User) -> None:
+def test_progress_shows_answers_and_usage(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE, DONE, RUNNING, QUEUED, run_tokens=10_000, run_dollars=Decimal(1))
     for request in requests(run)[:2]:
         called(request)
@@ -67,7 +67,7 @@ def test_progress_says_how_far_it_is_and_what_it_used(as_alice: Client, alice: U
     assert [(meter.label, meter.percent) for meter in meters[:2]] == [("Tokens", 30.0), ("US $", 0.96)]
 
 
-def test_the_meter_counts_time_as_the_limit_does(as_alice: Client, alice: User) -> None:
+def test_the_time_meter_omits_time_spent_paused(as_alice: Client, alice: User) -> None:
     run = asked(alice, QUEUED, run_seconds=3600, stood_still_seconds=7200)
     Generation.objects.update(created=timezone.now() - timedelta(hours=2, minutes=30))
     assert "Time 30 min of 1 h" in words_of(part(as_alice, run))
@@ -79,7 +79,7 @@ UNREPORTED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_what_the_provider_does_not_report_is_unknown_and_estimated_for_limits(as_alice: Client, alice: User) -> None:
+def test_unreported_usage_is_unknown_and_estimated_for_limits(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE, DONE, run_tokens=10_000, run_dollars=Decimal(1))
     for request, facts in zip(requests(run), ({}, UNREPORTED), strict=True):
         called(request, **facts)
@@ -97,7 +97,7 @@ def test_what_the_provider_does_not_report_is_unknown_and_estimated_for_limits(a
     )
 
 
-def test_it_is_polled_while_it_asks_and_answers_only_what_is_new(as_alice: Client, alice: User) -> None:
+def test_a_running_run_is_polled_and_answers_changes_only(as_alice: Client, alice: User) -> None:
     run = asked(alice, RUNNING, QUEUED)
     shown = part(as_alice, run)
     seen = shown.context["seen"]
@@ -109,11 +109,11 @@ def test_it_is_polled_while_it_asks_and_answers_only_what_is_new(as_alice: Clien
     Generation.objects.update(state=GenerationState.DONE)
     ended = part(as_alice, run, seen=seen)
     assert (ended.status_code, "hx-get" in ended.content.decode()) == (200, False)
-    # A page that loads itself anew takes a click that comes meanwhile; the rest of it is polled by itself.
+    # A page that reloads would lose a click made meanwhile; its other parts are polled separately.
     assert ["HX-Refresh" in response for response in (news, ended)] == [False, False]
 
 
-def test_pausing_and_going_on_with_higher_limits(as_alice: Client, alice: User) -> None:
+def test_a_paused_run_resumes_with_higher_limits(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE, QUEUED, run_tokens=5000)
     assert post(as_alice, "generation_pause", run)["Location"] == run.submission.get_absolute_url()
     run.refresh_from_db()
@@ -124,7 +124,7 @@ def test_pausing_and_going_on_with_higher_limits(as_alice: Client, alice: User) 
     assert (run.state, run.run_tokens, run.run_seconds) == (GenerationState.RUNNING, 9000, 7200)
 
 
-def test_others_neither_see_nor_touch_a_private_run(client: Client, alice: User) -> None:
+def test_others_cannot_see_or_change_a_private_run(client: Client, alice: User) -> None:
     run = asked(alice, QUEUED, reason="alice's secret reason")
     call = called(requests(run)[0])
     own = asked(UserFactory(), DONE, state=GenerationState.DONE)
@@ -148,7 +148,7 @@ def test_others_neither_see_nor_touch_a_private_run(client: Client, alice: User)
     assert [client.get(page).status_code for page in pages] == [404, *[200] * 4]
 
 
-def test_where_the_code_is_not_shown_neither_are_the_calls(client: Client, alice: User) -> None:
+def test_calls_are_hidden_where_the_code_is(client: Client, alice: User) -> None:
     run = asked(alice, DONE)
     call = called(requests(run)[0])
     Submission.objects.filter(pk=run.submission_id).update(visibility=Visibility.PUBLISHED, code_licence="")
@@ -161,7 +161,7 @@ def test_where_the_code_is_not_shown_neither_are_the_calls(client: Client, alice
     assert client.get(address).status_code == 200
 
 
-def test_a_call_shows_what_was_sent_and_what_came_back(as_alice: Client, alice: User) -> None:
+def test_a_call_shows_its_request_and_response(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE)
     first, second = called(requests(run)[0], key="a"), called(requests(run)[0], key="b")
     response = as_alice.get(reverse("model_call", args=[run.submission_id, first.pk]))
@@ -175,7 +175,7 @@ def test_a_call_shows_what_was_sent_and_what_came_back(as_alice: Client, alice: 
     assert "1,200 in, 300 out; US $ 0.0048" in words_of(response)
 
 
-def test_what_a_hostile_server_sent_is_text(as_alice: Client, alice: User) -> None:
+def test_a_hostile_server_s_response_is_escaped(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE)
     evil = "<script>alert(1)</script>"
     call = called(requests(run)[0], response={"content": evil, "x": [evil] * 3}, returned_model=evil)
@@ -188,7 +188,7 @@ def test_what_a_hostile_server_sent_is_text(as_alice: Client, alice: User) -> No
     assert json.loads(as_alice.get(where, {"raw": "request"}).content) == CHAT_REQUEST
 
 
-def test_each_task_says_what_became_of_it(as_alice: Client, alice: User) -> None:
+def test_each_task_shows_its_result_and_notes(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE, DONE, HELD, QUEUED)
     first, second, third, _ = requests(run)
     AnswerRequest.objects.filter(pk=first.pk).update(note="Took the only block.", cuts=[{"part": "references"}])
@@ -200,7 +200,7 @@ def test_each_task_says_what_became_of_it(as_alice: Client, alice: User) -> None
     assert "The answer was lost twice." in text
 
 
-def test_what_was_left_out_is_listed_by_kind_with_each_reason_once(as_alice: Client, alice: User) -> None:
+def test_omitted_parts_are_listed_by_kind_with_each_reason_once(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE)
     [request] = requests(run)
     why = "The prompt would not fit the model's context."
@@ -208,8 +208,8 @@ def test_what_was_left_out_is_listed_by_kind_with_each_reason_once(as_alice: Cli
     cuts.append({"part": "file: a/b.py", "tokens": 30, "why": why})
     cuts.append({"part": "the paper", "tokens": 0, "why": "It is not available here."})
     AnswerRequest.objects.filter(pk=request.pk).update(cuts=cuts)
-    told = "Left out of the prompt: sections of the paper: A, B, C, D, E, F and 3 more; files: a/b.py; the paper."
-    assert told in words_of(part(as_alice, run))
+    summary = "Left out of the prompt: sections of the paper: A, B, C, D, E, F and 3 more; files: a/b.py; the paper."
+    assert summary in words_of(part(as_alice, run))
     task = request.implementation.revision.task
     where = reverse("answer_calls", args=[run.submission.pk, task.paper.slug, task.index, request.implementation.trial])
     sections = ", ".join(f"{name} (1,200 tokens)" for name in "ABCDEFGHI")
@@ -220,7 +220,7 @@ def test_what_was_left_out_is_listed_by_kind_with_each_reason_once(as_alice: Cli
     ) in page
 
 
-def test_wrong_limits_are_said_and_kept_as_typed(as_alice: Client, alice: User) -> None:
+def test_invalid_limits_are_reported_and_stay_in_the_form(as_alice: Client, alice: User) -> None:
     run = asked(alice, QUEUED, state=GenerationState.PAUSED)
     response = post(as_alice, "generation_resume", run, run_tokens="7", run_seconds="7200")
     assert (response.status_code, 'value="7"' in response.content.decode()) == (422, True)
@@ -229,7 +229,7 @@ def test_wrong_limits_are_said_and_kept_as_typed(as_alice: Client, alice: User) 
     assert run.state == GenerationState.PAUSED
 
 
-def test_calls_are_listed_with_their_doubts(as_alice: Client, alice: User) -> None:
+def test_calls_in_doubt_are_marked(as_alice: Client, alice: User) -> None:
     run = asked(alice, DONE)
     request = requests(run)[0]
     called(request, key="k", state=CallState.IN_DOUBT, message="The connection broke.")

@@ -1,4 +1,4 @@
-"""The page of one answer: its cases, log and difference, and what of it nobody but its owner may see."""
+"""The page of one answer: its cases, log, difference and judgements, and the parts only its owner may see."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CASES = [
     of_case(11, 0, "passed"),
     of_case(11, 1, "wrong_output", "1 of 4 values differ\n  value[2]: expected 1.0, got 2.0"),
     of_case(12, 0, "raised", error="ValueError: no <b>good</b>"),
-    # Whatever is stored of private cases, the page shows how many passed.
+    # Of private cases the page shows only how many passed.
     of_case(424242, 7, "passed", public=False),
     of_case(434343, 8, "wrong_output", "expected 3.14159", "private traceback", public=False),
 ]
@@ -79,7 +79,7 @@ def page(client: Client, implementation: Implementation, user: User | None = Non
     return response.content.decode()
 
 
-def test_without_consent_the_code_stays_with_its_owner(client: Client, alice: User) -> None:
+def test_without_consent_only_the_owner_sees_the_code(client: Client, alice: User) -> None:
     implementation, _ = measured(alice, visibility=Visibility.PUBLISHED, code_licence="")
     shown = page(client, implementation)
     assert "The code is shown once its owner publishes the submission." in shown
@@ -88,7 +88,7 @@ def test_without_consent_the_code_stays_with_its_owner(client: Client, alice: Us
     assert 'class="k">return</span>' in page(client, implementation, alice)
 
 
-def test_what_the_suites_own_test_says_beside_ours(client: Client, alice: User) -> None:
+def test_the_result_of_the_upstream_test_is_shown(client: Client, alice: User) -> None:
     implementation, run = measured(alice, published=True)
     assert "Also run" not in page(client, implementation)
     beside = {"reason": "test_<b>sum</b> failed", "log": "Test <i>Failed</i>", "seconds": 2.0}
@@ -104,19 +104,21 @@ def test_what_the_suites_own_test_says_beside_ours(client: Client, alice: User) 
     assert "Log of upstream’s own unit test" not in shown
 
 
-def test_similarity_is_told_of_published_code_only(client: Client, alice: User) -> None:
+def test_similarity_is_shown_for_published_code_only(client: Client, alice: User) -> None:
     implementation, _ = measured(alice)
     Implementation.objects.update(similarity={"tokens": 0.126, "tree": 0.5})
-    said = "0.13 by tokens, 0.50 by syntax tree"
-    assert said not in page(client, implementation, alice), "many private tries would tell what the golden function is"
+    similarity = "0.13 by tokens, 0.50 by syntax tree"
+    assert similarity not in page(client, implementation, alice), (
+        "many private attempts would reveal the golden function"
+    )
     Submission.objects.update(visibility=Visibility.PUBLISHED, code_licence="MIT")
     client.logout()
-    assert said in page(client, implementation)
+    assert similarity in page(client, implementation)
     Submission.objects.update(code_licence="")
-    assert said not in page(client, implementation)
+    assert similarity not in page(client, implementation)
 
 
-def test_when_the_paper_was_public_stands_beside_the_models_knowledge_cutoff(client: Client, alice: User) -> None:
+def test_the_paper_s_date_is_shown_with_the_knowledge_cutoff(client: Client, alice: User) -> None:
     implementation, _ = measured(alice, published=True)
     paper = implementation.revision.task.paper
     type(paper).objects.filter(pk=paper.pk).update(address="https://arxiv.org/abs/2401.04925")
@@ -125,7 +127,7 @@ def test_when_the_paper_was_public_stands_beside_the_models_knowledge_cutoff(cli
     assert "2024-01; the model knows texts up to 2023-10" in page(client, implementation)
 
 
-def test_an_answer_that_is_the_reference_is_flagged_to_whoever_sees_the_code(client: Client, alice: User) -> None:
+def test_an_answer_identical_to_the_reference_is_flagged_to_viewers_of_the_code(client: Client, alice: User) -> None:
     implementation, _ = measured(alice)
     assert "identical to the reference" not in page(client, implementation, alice)
     Implementation.objects.update(identical_to_reference=True)
@@ -139,7 +141,7 @@ def test_an_answer_that_is_the_reference_is_flagged_to_whoever_sees_the_code(cli
     assert "identical to the reference" not in page(client, implementation)
 
 
-def test_an_answer_of_another_submission_is_not_reached_through_a_visible_one(client: Client, alice: User) -> None:
+def test_a_visible_submission_gives_no_access_to_another_s_answer(client: Client, alice: User) -> None:
     private, _ = measured(alice)
     public = SubmissionFactory(published=True)
     task = private.revision.task
@@ -147,7 +149,7 @@ def test_an_answer_of_another_submission_is_not_reached_through_a_visible_one(cl
     assert client.get(address).status_code == 404
 
 
-def test_public_cases_are_shown_one_by_one_and_the_first_failing_one_opened(client: Client, alice: User) -> None:
+def test_public_cases_are_listed_and_the_first_failing_one_is_open(client: Client, alice: User) -> None:
     implementation, _ = measured(alice, published=True)
     response = client.get(implementation.get_absolute_url())
     rows = [
@@ -162,7 +164,7 @@ def test_public_cases_are_shown_one_by_one_and_the_first_failing_one_opened(clie
     assert "value[2]: expected 1.0, got 2.0" in response.content.decode()
 
 
-def test_of_private_cases_only_how_many_passed_is_shown_to_anybody(client: Client, alice: User) -> None:
+def test_private_cases_are_shown_as_a_count_to_everyone(client: Client, alice: User) -> None:
     implementation, _ = measured(alice, published=True)
     for user in (None, alice, UserFactory(is_staff=True)):
         if user:
@@ -176,7 +178,7 @@ def test_of_private_cases_only_how_many_passed_is_shown_to_anybody(client: Clien
 
 
 def replied(owner: User, *, answer: dict[str, Any] | None = None, **facts: Any) -> Implementation:
-    """An answer that this site asked a model for; ``facts`` are its request's."""
+    """An answer that this site requested from a model; ``facts`` are the request's."""
     generation = asked(owner, WorkState.DONE)
     request = generation.requests.get()
     AnswerRequest.objects.filter(pk=request.pk).update(**{"rule": "2", **facts})
@@ -184,7 +186,7 @@ def replied(owner: User, *, answer: dict[str, Any] | None = None, **facts: Any) 
     return Implementation.objects.get(pk=request.implementation_id)
 
 
-def test_a_reply_without_an_answer_is_shown_word_for_word_with_the_reason(client: Client, alice: User) -> None:
+def test_a_reply_without_an_answer_is_quoted_with_the_reason(client: Client, alice: User) -> None:
     reason = "No block can be used. The fenced block: It does not define 'double'."
     nothing = {"files": None, "diff": "", "goal_source": "", "raw_answer": "Words and\n```\nx = 1\n```"}
     error = {"message": reason, "file": "the model's reply", "line": None}
@@ -197,7 +199,7 @@ def test_a_reply_without_an_answer_is_shown_word_for_word_with_the_reason(client
     assert "Words and" in shown
 
 
-def test_a_question_that_was_not_asked_is_said_and_was_not_measured(client: Client, alice: User) -> None:
+def test_a_prompt_too_long_for_the_model_is_shown_as_not_sent(client: Client, alice: User) -> None:
     reason = "Instruction and code alone take 7002 tokens; the model has room for 5552."
     error = {"message": reason, "file": "the model's reply", "line": None}
     nothing = {"files": None, "diff": "", "goal_source": "", "raw_answer": "", "answer_error": error}
@@ -219,7 +221,7 @@ def test_a_question_that_was_not_asked_is_said_and_was_not_measured(client: Clie
     assert '<span class="outcome big failed">answer does not apply</span>' in page(client, implementation, alice)
 
 
-def test_worker_names_and_what_went_wrong_in_full_are_for_maintainers(client: Client, alice: User) -> None:
+def test_only_maintainers_see_workers_and_full_infrastructure_errors(client: Client, alice: User) -> None:
     implementation, run = measured(alice, published=True)
     Attempt.objects.create(
         run=run, number=1, token=uuid4(), worker="host-7:123", state=AttemptState.INFRA, reason="No memory."
@@ -254,7 +256,7 @@ def judgement(answer: Implementation, label: str = "LI", **facts: Any) -> Judgem
 
 
 def section(client: Client, answer: Implementation, user: User | None = None) -> str:
-    """The part of the page about judges, white space squeezed."""
+    """The page's section on judges, white space collapsed."""
     if user is not None:
         client.force_login(user)
     page = client.get(answer.get_absolute_url()).content.decode()
@@ -277,7 +279,7 @@ def test_label_votes_findings_and_flags_are_shown(client: Client) -> None:
     assert "<script>alert" not in shown
 
 
-def test_a_label_says_whether_the_judge_had_the_paper(client: Client) -> None:
+def test_a_label_shows_whether_the_judge_had_the_paper(client: Client) -> None:
     answer = answer_of()
     row = judgement(answer, paper_hash="0a1b" * 16)
     assert "Careful May</a>; judged with the paper</span>" in section(client, answer)
@@ -291,7 +293,7 @@ def test_a_label_says_whether_the_judge_had_the_paper(client: Client) -> None:
     assert "the paper" not in section(client, answer)
 
 
-def test_what_is_open_says_why(client: Client) -> None:
+def test_an_open_judgement_gives_its_reason(client: Client) -> None:
     answer = answer_of()
     Judgement.objects.create(
         implementation=answer, config=JudgeFactory(), state=WorkState.HELD, reason="No key is stored."
@@ -312,7 +314,7 @@ def test_without_consent_to_show_code_only_the_labels_are_public(client: Client)
 
 
 def upstream_answer(mode: str, evaluator: str) -> Implementation:
-    """A published answer to a task of upstream's whose audit holds ``mode``, measured by that evaluator version."""
+    """A published answer to an upstream task audited in ``mode``, measured by evaluator version ``evaluator``."""
     submission = SubmissionFactory(owner=UserFactory(), published=True)
     implementation: Implementation = with_answers(submission, 1)[0]
     audit = {"mode": mode} if mode else {}
@@ -332,7 +334,7 @@ FORMERLY = "Evaluators before version 5 ran this test in one box and the answer 
 
 
 @pytest.mark.parametrize(
-    ("mode", "evaluator", "said", "not_said", "formerly"),
+    ("mode", "evaluator", "expected", "absent", "formerly"),
     [
         ("remote", "4", REMOTE, BESIDE, True),
         ("remote", "5", BESIDE, REMOTE, True),
@@ -340,12 +342,12 @@ FORMERLY = "Evaluators before version 5 ran this test in one box and the answer 
         ("", "5", BESIDE, REMOTE, False),
     ],
 )
-def test_pages_name_upstreams_tests_and_what_they_do_not_protect_against(
-    mode: str, evaluator: str, said: str, not_said: str, formerly: bool, client: Client
+def test_pages_name_upstream_tests_and_their_limits(
+    mode: str, evaluator: str, expected: str, absent: str, formerly: bool, client: Client
 ) -> None:
     answer = upstream_answer(mode, evaluator)
     text = client.get(answer.get_absolute_url()).content.decode()
-    assert (said in text, not_said in text, ">Seed<" in text) == (True, False, False)
+    assert (expected in text, absent in text, ">Seed<" in text) == (True, False, False)
     for shown in (
         "<code>TestA.test_x</code>",
         "<code>TestA.test_&lt;b&gt;</code>",

@@ -1,4 +1,4 @@
-"""Judges: the list, one judge, adding and retiring one, and what a board would show with another."""
+"""Judges: the list, one judge, adding and retiring one, and the board's differences with another judge."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def endpoint_of(owner: User, **facts: Any) -> Endpoint:
 
 
 class TestList:
-    def test_says_who_judges_where_and_how_well(self, client: Client) -> None:
+    def test_lists_each_judge_s_suites_and_health(self, client: Client) -> None:
         retired, active = JudgeFactory(name="Old", active=False), JudgeFactory(name="New")
         answer = published_answer()
         show(answer.submission.suite_version.suite, active)
@@ -104,12 +104,12 @@ class TestList:
         assert "Injection resistance 25.0 % [4.6, 69.9] 1 of 4 misses its threshold" in text
         assert "Repeatability undefined" in text
 
-    def test_the_empty_page_says_how_to_get_one(self, client: Client) -> None:
+    def test_the_empty_page_links_to_the_documentation(self, client: Client) -> None:
         response = client.get("/judges/")
         assert "No judge is configured, so nothing is judged yet." in text_of(response)  # type: ignore[arg-type]
         assert 'href="/docs/judging/"' in response.content.decode()
 
-    def test_a_round_that_found_nothing_leaves_its_rates_undefined(self, client: Client) -> None:
+    def test_a_round_without_results_leaves_its_rates_undefined(self, client: Client) -> None:
         checked(JudgeFactory(), summary=summarise([]), results=[], error="The key was refused.")
         (only,) = list_judges()
         rates = [(each["percent"], each["n"], each["missed"]) for each in only["health"]["rates"]]
@@ -119,7 +119,7 @@ class TestList:
 
 
 class TestPage:
-    def test_health_is_shown_check_by_check_also_one_that_broke_off(self, client: Client) -> None:
+    def test_shows_each_health_check_also_an_aborted_one(self, client: Client) -> None:
         config = JudgeFactory()
         checked(config)
         checked(config, summary={}, results=[], error="The provider said <no>.")
@@ -136,7 +136,7 @@ class TestPage:
         assert all(escape(sentence) in page for sentence in (WHOLE_PAPER, CUT_PAPER, NO_PAPER))
         assert "models.example.org" not in page
 
-    def test_labels_splits_and_flags_are_of_published_answers(self) -> None:
+    def test_labels_splits_and_flags_count_published_answers_only(self) -> None:
         config = JudgeFactory()
         for label, labels, facts in (
             ("CC", ("CC", "CC", "LC"), {"surface_sensitive": True}),
@@ -173,7 +173,7 @@ class TestPage:
 
 
 class TestActing:
-    def test_a_judge_is_made_of_ones_own_endpoint(self, client: Client, maintainer: User) -> None:
+    def test_a_judge_is_made_from_one_s_own_endpoint(self, client: Client, maintainer: User) -> None:
         endpoint = endpoint_of(maintainer)
         others = endpoint_of(UserFactory(), name="Somebody's model")
         client.force_login(maintainer)
@@ -191,7 +191,7 @@ class TestActing:
         assert response["Location"] == made.get_absolute_url()
         assert (made.name, made.votes, made.votes_when_split, made.created_by) == ("Careful", 3, 5, maintainer)
 
-    def test_having_a_suite_judged(self, client: Client, maintainer: User) -> None:
+    def test_a_suite_s_answers_can_be_queued_for_judging(self, client: Client, maintainer: User) -> None:
         config, answer = JudgeFactory(name="New"), published_answer()
         suite = answer.submission.suite_version.suite
         client.force_login(maintainer)
@@ -204,7 +204,7 @@ class TestActing:
             assert text in client.post(address, {"suite": given}, follow=True).content.decode()
         assert Judgement.objects.get().implementation == answer
 
-    def test_retiring(self, client: Client, maintainer: User) -> None:
+    def test_a_judge_can_be_retired_once(self, client: Client, maintainer: User) -> None:
         config = JudgeFactory(name="Old")
         client.force_login(maintainer)
         for text in ("Old is retired. Its labels stay.", "This judge is already retired."):
@@ -220,14 +220,14 @@ def version() -> SuiteVersion:
 
 @pytest.fixture
 def two_judges(version: SuiteVersion) -> Judges:
-    """The shown one and the new one."""
+    """The judge that the board shows, and a new one."""
     old, new = JudgeFactory(name="Old Judge"), JudgeFactory(name="New Judge")
     show(version.suite, old)
     return old, new
 
 
 def labelled(version: SuiteVersion, two_judges: Judges, name: str, before: str, after: str, **facts: Any) -> Submission:
-    """A published, scored submission; ``before`` and ``after`` like ``CC LI``, ``-`` abstained, ``?`` not judged."""
+    """A published, scored submission with labels like ``CC LI`` of both judges; ``-``: abstained, ``?``: not judged."""
     submission = counted(version, **{"system": SystemFactory(name=name), "published": True, **facts})
     answers = list(submission.implementations.order_by("revision_id", "trial"))
     for config, labels in zip(two_judges, (before, after), strict=True):
@@ -242,7 +242,7 @@ def address(config: JudgeConfig) -> str:
     return f"{reverse('judge_differences', args=[config.slug])}?suite=lmr-mini"
 
 
-def test_moved_labels_matrix_and_what_waits(version: SuiteVersion, two_judges: Judges) -> None:
+def test_compare_counts_moved_labels_and_waiting_answers(version: SuiteVersion, two_judges: Judges) -> None:
     first = labelled(version, two_judges, "Alpha", "CC LI", "LC LI")
     labelled(version, two_judges, "Beta", "- CC", "CC ?")
     found = compare(version=version, old=two_judges[0], new=two_judges[1])
@@ -260,7 +260,7 @@ def test_moved_labels_matrix_and_what_waits(version: SuiteVersion, two_judges: J
     ]
 
 
-def test_places_by_cc_with_ties_over_the_tasks_that_count(version: SuiteVersion, two_judges: Judges) -> None:
+def test_ranks_count_cc_with_ties_on_counted_tasks(version: SuiteVersion, two_judges: Judges) -> None:
     labelled(version, two_judges, "Alpha", "CC CC", "CC LI")
     labelled(version, two_judges, "Beta", "CC LI", "CC CC")
     labelled(version, two_judges, "Gamma", "LI CC", "LI CC")
@@ -284,13 +284,13 @@ def test_places_by_cc_with_ties_over_the_tasks_that_count(version: SuiteVersion,
     }
 
 
-def test_what_is_not_published_is_in_no_number(version: SuiteVersion, two_judges: Judges) -> None:
+def test_unpublished_answers_are_not_counted(version: SuiteVersion, two_judges: Judges) -> None:
     labelled(version, two_judges, "Secret Weapon", "CC CC", "LI LI", published=False)
     found = compare(version=version, old=two_judges[0], new=two_judges[1])
     assert (found.answers, found.moved, found.ranks) == (0, [], [])
 
 
-def test_everybody_reads_it_and_maintainers_are_offered_the_judge(
+def test_the_differences_are_public_and_only_maintainers_can_show_the_judge(
     client: Client, version: SuiteVersion, two_judges: Judges
 ) -> None:
     labelled(version, two_judges, "Alpha", "CC LI", "LI ?")
@@ -302,7 +302,7 @@ def test_everybody_reads_it_and_maintainers_are_offered_the_judge(
     assert "Show Old Judge on the board" not in client.get(address(two_judges[0])).content.decode()
 
 
-def test_showing_it_changes_the_board(client: Client, version: SuiteVersion, two_judges: Judges) -> None:
+def test_showing_a_judge_changes_the_board(client: Client, version: SuiteVersion, two_judges: Judges) -> None:
     labelled(version, two_judges, "Alpha", "CC LI", "LC LI")
     client.force_login(UserFactory(is_staff=True, username="carol@mail.example"))
     action = reverse("judge_show", args=[two_judges[1].slug])
@@ -324,7 +324,7 @@ def test_showing_it_changes_the_board(client: Client, version: SuiteVersion, two
     assert "Healthier." not in client.get(JudgeFactory().get_absolute_url()).content.decode()
 
 
-def test_a_judge_that_cannot_be_trusted_is_not_shown_unawares(client: Client, two_judges: Judges) -> None:
+def test_an_unhealthy_judge_has_a_warning(client: Client, two_judges: Judges) -> None:
     new = two_judges[1]
     assert "was never checked with canaries" in client.get(address(new)).content.decode()
     rate = {"value": 0.0, "low": 0.0, "high": 0.4, "count": 0, "n": 5}

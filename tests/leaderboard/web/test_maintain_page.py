@@ -1,4 +1,4 @@
-"""The maintainers' pages: the queue, what can be done to submissions and accounts, and re-evaluations."""
+"""The maintainers' pages: the queue, actions on submissions and accounts, and re-evaluations."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def held_submission() -> Submission:
 
 
 def infra(run: TestRun, reason: str) -> None:
-    """``run`` met an infrastructure error."""
+    """Record an infrastructure error of ``run``."""
     Attempt.objects.create(
         run=run, number=1, token=uuid4(), worker="w", state=AttemptState.INFRA, reason=reason, ended=timezone.now()
     )
 
 
-def test_a_held_one_is_listed_with_its_newest_fault_in_full(as_maintainer: Client) -> None:
+def test_a_held_submission_is_listed_with_its_newest_full_error(as_maintainer: Client) -> None:
     submission = held_submission()
     infra(TestRun.objects.get(state=RunState.HELD), "no image at registry.internal:5000/box")
-    # A fault that was overcome says nothing of why it is held.
+    # An error of a finished run is not the reason for the hold.
     infra(TestRun.objects.get(state=RunState.DONE), "disk of host-7 was full")
     listed = words_of(as_maintainer.get(ADDRESS)).partition("Held submissions")[2].partition("Hide a submission")[0]
     assert f"Submission {submission.pk}: Alpha Solver" in listed
@@ -88,7 +88,7 @@ def test_a_held_submission_is_retried(as_maintainer: Client, maintainer: User) -
     assert (history(submission).get().verb, history(submission).get().actor) == (Verb.RETRIED, maintainer)
 
 
-def test_hiding_and_showing_again_with_public_reasons(as_maintainer: Client) -> None:
+def test_a_submission_is_hidden_and_unhidden_with_public_reasons(as_maintainer: Client) -> None:
     submission = SubmissionFactory(system__name="Alpha Solver")
     publishing.publish(submission=submission, actor=submission.owner, code_licence="MIT", consent=True)
     as_maintainer.post(reverse("maintain_hide"), {"submission": submission.pk, "reason": "Under review."})
@@ -100,7 +100,7 @@ def test_hiding_and_showing_again_with_public_reasons(as_maintainer: Client) -> 
     assert submission.visibility == Visibility.PUBLISHED
 
 
-def test_a_wrong_form_comes_back_filled(as_maintainer: Client) -> None:
+def test_an_invalid_form_keeps_its_fields(as_maintainer: Client) -> None:
     response = as_maintainer.post(reverse("maintain_hide"), {"submission": "99", "reason": "Copied."})
     assert response.status_code == 422
     errors = response.context["hide"].errors
@@ -109,7 +109,7 @@ def test_a_wrong_form_comes_back_filled(as_maintainer: Client) -> None:
     assert not AuditEvent.objects.exists()
 
 
-def test_a_person_gets_a_limit_of_their_own(as_maintainer: Client) -> None:
+def test_a_user_gets_a_limit_of_their_own(as_maintainer: Client) -> None:
     person = UserFactory(username="dave")
     typed = {"username": "dave", "daily": "3", "reason": "a large model"}
     response = as_maintainer.post(reverse("maintain_quota"), typed, follow=True)
@@ -135,7 +135,7 @@ def test_events_are_filtered_by_the_address(as_maintainer: Client, maintainer: U
         assert set(re.findall("reason of ([a-z]+)", words_of(as_maintainer.get(ADDRESS + query)))) == shown
 
 
-def test_the_queue_in_numbers_and_what_runs_wait_for(as_maintainer: Client) -> None:
+def test_the_queue_shows_counts_and_reasons_for_waiting(as_maintainer: Client) -> None:
     submissions = [held_submission(), held_submission()]
     for submission in submissions:
         infra(TestRun.objects.get(implementation__submission=submission, state=RunState.HELD), "/srv/x is full")
@@ -150,7 +150,7 @@ def test_the_queue_in_numbers_and_what_runs_wait_for(as_maintainer: Client) -> N
     assert "over long ago" not in text.partition("Re-evaluation")[0].partition("wait for")[2]
 
 
-def test_events_come_in_pages_that_keep_the_filter(as_maintainer: Client) -> None:
+def test_pages_of_events_keep_the_filter(as_maintainer: Client) -> None:
     AuditEventFactory.create_batch(51, verb=Verb.CANCELLED)
     page = as_maintainer.get(f"{ADDRESS}?verb=cancelled").content.decode()
     assert "51 events, newest first" in page
@@ -158,7 +158,7 @@ def test_events_come_in_pages_that_keep_the_filter(as_maintainer: Client) -> Non
     assert len(as_maintainer.get(f"{ADDRESS}?verb=cancelled&page=2").context["events"].object_list) == 1
 
 
-def test_only_what_is_held_is_retried(as_maintainer: Client) -> None:
+def test_only_held_submissions_are_retried(as_maintainer: Client) -> None:
     response = as_maintainer.post(reverse("maintain_retry"), {"submission": SubmissionFactory().pk})
     assert response.status_code == 422
     assert "Only a held submission can be retried." in response.content.decode()
@@ -175,13 +175,13 @@ def published(submission: Submission) -> Submission:
 
 
 def confirmed(client: Client, submission: Submission, **changes: str) -> HttpResponse:
-    """What comes of confirming the plan that the page shows for ``submission``."""
+    """The response to confirming the plan that the page shows for ``submission``."""
     shown = client.get(REEVALUATE, {"submission": submission.pk})
     typed = {"submission": submission.pk, "plan": shown.context["plan"], "reason": "A better evaluator.", **changes}
     return client.post(reverse("reevaluate_start"), typed)  # type: ignore[return-value]
 
 
-def test_the_plan_says_what_and_why(as_maintainer: Client) -> None:
+def test_the_plan_shows_answers_and_reasons(as_maintainer: Client) -> None:
     submission = scored("passed", "raised", evaluator="1")
     TestRun.objects.filter(outcome="raised").update(evaluator_version=EVALUATOR_VERSION)
     response = as_maintainer.get(REEVALUATE, {"suite": submission.suite_version.suite.slug})
@@ -191,7 +191,7 @@ def test_the_plan_says_what_and_why(as_maintainer: Client) -> None:
     assert not Reevaluation.objects.exists()
 
 
-def test_confirming_starts_it(as_maintainer: Client, maintainer: User) -> None:
+def test_confirming_starts_the_reevaluation(as_maintainer: Client, maintainer: User) -> None:
     submission = scored("passed", evaluator="1")
     assert confirmed(as_maintainer, submission)["Location"] == REEVALUATE
     made = Reevaluation.objects.get()
@@ -201,7 +201,7 @@ def test_confirming_starts_it(as_maintainer: Client, maintainer: User) -> None:
     assert "1 submission is being measured again." in page
 
 
-def test_another_plan_than_was_shown_is_shown_before_anything_is_done(as_maintainer: Client) -> None:
+def test_a_changed_plan_is_shown_before_it_starts(as_maintainer: Client) -> None:
     submission = scored("passed", evaluator="1")
     response = confirmed(as_maintainer, submission, plan="0" * 64)
     assert response.status_code == 422
@@ -210,7 +210,7 @@ def test_another_plan_than_was_shown_is_shown_before_anything_is_done(as_maintai
     assert not Reevaluation.objects.exists()
 
 
-def test_a_held_one_is_retried_and_one_under_way_stopped(as_maintainer: Client) -> None:
+def test_a_held_reevaluation_is_retried_and_a_running_one_stopped(as_maintainer: Client) -> None:
     made = start(scored("passed", evaluator="1"))
     made.runs.update(state=RunState.HELD)
     Reevaluation.objects.update(state=ReevaluationState.HELD, held_reason="the host failed")
@@ -230,7 +230,7 @@ def test_a_held_one_is_retried_and_one_under_way_stopped(as_maintainer: Client) 
     assert "This re-evaluation has already ended." in page
 
 
-def test_while_it_is_under_way_the_old_results_stand(client: Client) -> None:
+def test_during_a_reevaluation_the_old_results_apply(client: Client) -> None:
     submission = published(scored("passed", "raised", evaluator="1"))
     start(submission, reason="A better evaluator.")
     decide(Outcome.TIMEOUT)
@@ -241,7 +241,7 @@ def test_while_it_is_under_way_the_old_results_stand(client: Client) -> None:
     assert "timed out" not in text
 
 
-def test_the_difference_stands_on_the_submissions_page_and_in_its_history(client: Client) -> None:
+def test_the_difference_is_on_the_submission_s_page_and_in_its_history(client: Client) -> None:
     submission = published(scored("passed", "raised", evaluator="1"))
     slug = submission.suite_version.revisions.order_by("pk")[0].task.slug
     start(submission, reason="A better evaluator.")
@@ -282,12 +282,12 @@ def test_old_results_can_still_be_opened(client: Client) -> None:
         ({"suite": "nothing", "task": "here/1"}, "There is no suite nothing."),
     ],
 )
-def test_a_choice_that_names_nothing_says_so(as_maintainer: Client, query: dict[str, str], message: str) -> None:
+def test_unknown_selections_are_reported(as_maintainer: Client, query: dict[str, str], message: str) -> None:
     response = as_maintainer.get(REEVALUATE, query)
     assert (response.status_code, response.context["planned"]) == (200, False)
     assert message in words_of(response)
 
 
-def test_a_reason_is_needed(as_maintainer: Client) -> None:
+def test_a_reason_is_required(as_maintainer: Client) -> None:
     response = confirmed(as_maintainer, scored("passed", evaluator="1"), reason="")
     assert (response.status_code, Reevaluation.objects.exists()) == (422, False)

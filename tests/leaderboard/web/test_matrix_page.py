@@ -53,11 +53,11 @@ def version() -> SuiteVersion:
 
 
 def marks(page: str) -> list[tuple[str, str, str]]:
-    """Classes, address and words of every mark."""
+    """Classes, address and title of every mark."""
     return re.findall(r'<a class="(m [^"]*)" href="([^"]*)"(?: tabindex="-1")? title="([^"]*)">', page)
 
 
-def test_marks_say_what_each_rater_says_in_the_order_of_categories(client: Client, version: SuiteVersion) -> None:
+def test_marks_describe_each_rater_s_result_in_the_order_of_categories(client: Client, version: SuiteVersion) -> None:
     ours = version.entries.get(submission__isnull=False).submission_id
     expected = [
         (
@@ -86,14 +86,14 @@ def test_marks_say_what_each_rater_says_in_the_order_of_categories(client: Clien
         assert "Ours <b>" not in page
 
 
-def test_the_page_says_what_has_totals_only_and_how_many_pass_a_task(client: Client, version: SuiteVersion) -> None:
+def test_the_page_marks_totals_only_and_shows_pass_rates(client: Client, version: SuiteVersion) -> None:
     page = client.get("/board/small/matrix/").content.decode()
     assert page.count("Only totals were published.") == 1
     assert re.findall(r'<td class="number[^"]*">(\d+)</td>', page) == ["25", "50", "75"]
     assert re.findall(r'<th scope="col" class="task-head[^"]*"><a [^>]*><span>([^<]+)<', page) == ["c/1", "a/1", "b/1"]
 
 
-def test_the_hardest_task_comes_first_where_that_is_asked_for(client: Client, version: SuiteVersion) -> None:
+def test_tasks_can_be_ordered_by_difficulty(client: Client, version: SuiteVersion) -> None:
     BoardState.objects.update(pass_rates=[0.5, None, 0.75])
     page = client.get("/board/small/matrix/?tasks=difficulty").content.decode()
     assert re.findall(r'<th scope="col" class="task-head[^"]*"><a [^>]*><span>([^<]+)<', page) == ["a/1", "c/1", "b/1"]
@@ -126,15 +126,15 @@ def test_the_file_has_a_line_for_each_system_and_task(client: Client, version: S
     assert client.get("/board/small/matrix/?format=xml").status_code == 404
 
 
-def test_a_file_keeps_a_row_that_the_viewer_labels_without_numbers(client: Client, version: SuiteVersion) -> None:
+def test_files_include_held_rows_without_numbers(client: Client, version: SuiteVersion) -> None:
     submission = version.entries.get(submission__isnull=False).submission
     person = ready()
     assigned(case_of(ImplementationFactory(submission=submission, revision=version.revisions.first())), person)
     assert "hidden_while_you_label" not in client.get("/board/small/matrix/?format=csv").content.decode()
     client.force_login(person.user)  # type: ignore[arg-type]
     rows = client.get("/board/small/matrix/?format=json&sort=system").json()["rows"]
-    told = ("system", "task", "tests", "judge", "annotators", "hidden_while_you_label")
-    assert [tuple(row[name] for name in told) for row in rows] == [
+    columns = ("system", "task", "tests", "judge", "annotators", "hidden_while_you_label")
+    assert [tuple(row[name] for name in columns) for row in rows] == [
         ("Ours <b>", "c/1", None, None, None, True),
         ("Ours <b>", "a/1", None, None, None, True),
         ("Ours <b>", "b/1", None, None, None, True),
@@ -144,7 +144,7 @@ def test_a_file_keeps_a_row_that_the_viewer_labels_without_numbers(client: Clien
     ]
     text = client.get("/board/small/matrix/?format=csv&sort=system").content.decode()
     lines = list(csv.DictReader(text.splitlines()))
-    assert [tuple(line[name] for name in told) for line in lines[2:4]] == [
+    assert [tuple(line[name] for name in columns) for line in lines[2:4]] == [
         ("Ours <b>", "b/1", "", "", "", "True"),
         ("Theirs", "c/1", "1.0", "LC", "", "False"),
     ]
@@ -156,9 +156,7 @@ def test_a_file_keeps_a_row_that_the_viewer_labels_without_numbers(client: Clien
     ]
 
 
-def test_a_row_that_the_viewer_labels_is_marked_so_that_its_card_has_no_empty_cells(
-    client: Client, version: SuiteVersion
-) -> None:
+def test_a_held_row_is_marked_so_that_its_card_has_no_empty_cells(client: Client, version: SuiteVersion) -> None:
     submission = version.entries.get(submission__isnull=False).submission
     person = ready()
     assigned(case_of(ImplementationFactory(submission=submission, revision=version.revisions.first())), person)

@@ -1,4 +1,4 @@
-"""Pages that are kept as long as what they show has one version."""
+"""Pages that are cached until their data change."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def queries(client: Client, address: str, **headers: str) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_a_kept_page_costs_a_query_or_two_and_is_the_same(client: Client, version: SuiteVersion, address: str) -> None:
+def test_a_cached_page_is_identical_and_needs_at_most_two_queries(
+    client: Client, version: SuiteVersion, address: str
+) -> None:
     first = client.get(address)
     number, second = queries(client, address)
     assert number == (2 if address == "/" else 1)
@@ -55,17 +57,17 @@ def test_a_kept_page_costs_a_query_or_two_and_is_the_same(client: Client, versio
     assert second["Content-Security-Policy"] == first["Content-Security-Policy"]
 
 
-def test_what_changed_is_shown_at_once(client: Client, version: SuiteVersion) -> None:
+def test_a_change_is_shown_at_once(client: Client, version: SuiteVersion) -> None:
     first = client.get("/")
     System.objects.update(name="Renamed")
-    assert b"Shown" in client.get("/").content, "the version says that nothing changed"
+    assert b"Shown" in client.get("/").content, "the version is unchanged"
     every_board_changed()
     second = client.get("/", headers={"if-none-match": first["ETag"]})
     assert (second.status_code, b"Renamed" in second.content, b"Shown" in second.content) == (200, True, False)
 
 
-def test_what_is_withdrawn_is_gone_even_before_its_row_follows(client: Client, version: SuiteVersion) -> None:
-    """In a test nothing that waits for a commit runs, as in a process that is killed there."""
+def test_a_withdrawn_submission_is_gone_before_its_row_is_updated(client: Client, version: SuiteVersion) -> None:
+    """Callbacks on commit do not run in a test, as in a process that is killed before them."""
     entry = measured(version, system=SystemFactory(name="Secret"))
     note_change(version.pk)
     assert b"Secret" in client.get("/").content
@@ -74,7 +76,7 @@ def test_what_is_withdrawn_is_gone_even_before_its_row_follows(client: Client, v
     assert b"Secret" not in client.get("/").content
 
 
-def test_nobody_with_a_session_gets_or_leaves_a_kept_page(client: Client, version: SuiteVersion) -> None:
+def test_requests_with_a_session_neither_read_nor_fill_the_cache(client: Client, version: SuiteVersion) -> None:
     person = UserFactory(username="visible-name")
     signed_in = Client()
     signed_in.force_login(person)
@@ -88,7 +90,7 @@ def test_nobody_with_a_session_gets_or_leaves_a_kept_page(client: Client, versio
     assert b"visible-name" in signed_in.get("/").content
 
 
-def test_addresses_hosts_and_kinds_of_request_are_kept_apart(client: Client, version: SuiteVersion) -> None:
+def test_addresses_hosts_and_kinds_of_request_are_cached_separately(client: Client, version: SuiteVersion) -> None:
     tags = {
         client.get("/")["ETag"],
         client.get("/?q=a")["ETag"],
@@ -99,7 +101,7 @@ def test_addresses_hosts_and_kinds_of_request_are_kept_apart(client: Client, ver
         client.get("/", secure=True)["ETag"],
     }
     assert len(tags) == 7
-    assert not client.get(f"/?q={'a' * 600}").has_header("ETag"), "long addresses are not kept"
+    assert not client.get(f"/?q={'a' * 600}").has_header("ETag"), "long addresses are not cached"
 
 
 @pytest.mark.parametrize("order", [(False, True), (True, False)], ids=["http first", "https first"])
@@ -113,13 +115,13 @@ def test_absolute_addresses_have_the_scheme_of_the_request(
         assert set(re.findall(r"(https?)://testserver", page)) == {used}
 
 
-def test_errors_are_not_kept(client: Client, version: SuiteVersion) -> None:
+def test_errors_are_not_cached(client: Client, version: SuiteVersion) -> None:
     for _ in range(2):
         response = client.get("/board/small/?category=none")
         assert (response.status_code, response.has_header("ETag")) == (404, False)
 
 
-def test_kept_pages_are_compressed_once_and_others_with_random_padding(client: Client, version: SuiteVersion) -> None:
+def test_cached_pages_are_compressed_once_and_others_have_random_padding(client: Client, version: SuiteVersion) -> None:
     plain = client.get("/").content
     zipped = [client.get("/", headers={"accept-encoding": "gzip"}) for _ in range(3)]
     assert {page["Content-Encoding"] for page in zipped} == {"gzip"}
@@ -133,13 +135,13 @@ def test_kept_pages_are_compressed_once_and_others_with_random_padding(client: C
     assert len({len(page.content) for page in others}) > 1
 
 
-def test_the_build_is_the_same_in_every_process_and_changes_with_the_code() -> None:
+def test_the_build_is_reproducible() -> None:
     first = build()
     build.cache_clear()
     assert build() == first
 
 
-def test_keeps_what_was_last_asked_for() -> None:
+def test_the_cache_keeps_the_last_used_values() -> None:
     kept: Kept[str] = Kept(2)
     kept.set_many({"a": "A", "b": "B"})
     assert kept.get_many(["a", "none"]) == {"a": "A"}

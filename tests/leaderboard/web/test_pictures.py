@@ -1,4 +1,4 @@
-"""Pictures of pages, and the tags that name them."""
+"""Preview pictures of pages, and the meta tags that link to them."""
 
 from __future__ import annotations
 
@@ -80,30 +80,30 @@ class TestCards:
         assert [(bar.low, bar.at, bar.high) for bar in shown.bars] == [(631.0, 755.0, 790.7), (None, 704.6, None)]
         assert shown.footer == "3 rows on 1 task. Bars are 95 % intervals."
 
-    def test_a_row_that_the_viewer_labels_is_named_without_numbers(self, version: SuiteVersion) -> None:
+    def test_a_held_row_is_named_without_numbers(self, version: SuiteVersion) -> None:
         held = ours(version, "Held").submission_id
         ours(version, "Other")
         assert held is not None
         rows = without_numbers(rows_of(version), {held})
-        said = [("Held", "hidden while you label", None), ("Other", "39.3", 704.6)]
+        expected = [("Held", "hidden while you label", None), ("Other", "39.3", 704.6)]
         shown = board_card("Small board", rows, number=2, tasks=2)
-        assert [(bar.name, bar.value, bar.at) for bar in shown.bars] == said
+        assert [(bar.name, bar.value, bar.at) for bar in shown.bars] == expected
         (bar,) = system_card("Held", "", [("Small", rows[0])]).bars
         assert (bar.name, bar.value, bar.at, bar.low, bar.high) == ("Small", "hidden while you label", None, None, None)
         drawn = draw(shown, site="board.example.org")
         assert size(drawn) == (1200, 630)
-        # A point at the scale's beginning would be a number too.
+        # A point at the scale's start would also be read as a number.
         hidden, other = shown.bars
         at_zero = replace(shown, bars=(replace(hidden, at=520.0), other))
         assert draw(at_zero, site="board.example.org") != drawn
 
-    def test_a_system_says_its_rank_band(self, version: SuiteVersion) -> None:
+    def test_a_system_shows_its_rank_band(self, version: SuiteVersion) -> None:
         entry = ours(version)
         entry.metrics.update(rank_from=2, rank_to=5)
         shown = system_card("Ours", "", [("Small", rows_of(version)[0])])
         assert [line for _, line in shown.lines] == ["Small: rank 2–5, 11 of 28 tasks pass"]
 
-    def test_a_comparison_says_its_sentence(self, version: SuiteVersion) -> None:
+    def test_a_comparison_shows_its_sentence(self, version: SuiteVersion) -> None:
         from leaderboard.board.matrix import tasks_of
         from leaderboard.insight.comparing import compared
 
@@ -125,15 +125,15 @@ class TestCards:
 
 
 class TestPages:
-    def test_name_their_pictures(self, client: Client, version: SuiteVersion) -> None:
+    def test_pages_link_to_their_pictures(self, client: Client, version: SuiteVersion) -> None:
         first, second = ours(version, "A"), ours(version, "B")
         frozen(version)
         query = f"?row=s{first.submission_id}&row=s{second.submission_id}"
-        told = "A and B do not differ significantly on these 2 tasks: 0 against 0 discordant, p = 1.00."
+        sentence = "A and B do not differ significantly on these 2 tasks: 0 against 0 discordant, p = 1.00."
         pages = {
             "/board/small/": "Small board",
             "/systems/a/": "A",
-            f"/compare/small/{query}": told,
+            f"/compare/small/{query}": sentence,
             "/board/small/snapshots/1/": "Small board, snapshot 1: camera-ready",
         }
         for address, title in pages.items():
@@ -146,7 +146,7 @@ class TestPages:
             assert (picture.status_code, picture["Content-Type"]) == (200, "image/png")
             assert size(picture.content) == (1200, 630)
 
-    def test_are_kept_until_something_changes(self, client: Client, version: SuiteVersion) -> None:
+    def test_pictures_are_cached_until_the_data_change(self, client: Client, version: SuiteVersion) -> None:
         ours(version)
         first = client.get("/board/small/picture.png")
         again = client.get("/board/small/picture.png", headers={"If-None-Match": first["ETag"]})
@@ -154,7 +154,7 @@ class TestPages:
         note_change(version.pk)
         assert client.get("/board/small/picture.png")["ETag"] != first["ETag"]
 
-    def test_nothing_withdrawn_is_in_one(self, client: Client, version: SuiteVersion, maintainer: User) -> None:
+    def test_withdrawn_rows_are_in_no_picture(self, client: Client, version: SuiteVersion, maintainer: User) -> None:
         first, second = ours(version, "A"), ours(version, "B")
         snapshot = frozen(version)
         query = f"?row=s{first.submission_id}&row=s{second.submission_id}"
@@ -166,7 +166,7 @@ class TestPages:
         assert [client.get(address).status_code for address in addresses] == [404, 404]
         assert client.get(snapshots).content != before
 
-    def test_an_annotator_s_pictures_name_the_row_that_she_labels(
+    def test_an_annotator_s_pictures_name_the_held_row_without_numbers(
         self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         entry, other = ours(version, "Held"), ours(version, "Other")
@@ -209,16 +209,14 @@ class TestPages:
         assert client.get("/board/small/picture.png?version=1&x=1").status_code == 200
         assert client.get("/board/small/picture.png?version=2").status_code == 404
 
-    def test_nothing_else_in_a_request_makes_a_new_picture(
-        self, client: Client, version: SuiteVersion, drawn: list[str]
-    ) -> None:
+    def test_headers_make_no_new_picture(self, client: Client, version: SuiteVersion, drawn: list[str]) -> None:
         ours(version)
         for number in (1, 2, 3):
             for headers in ({"host": f"testserver:{number}"}, {"hx-request": str(number)}, {"cookie": "messages=x"}):
                 assert client.get("/board/small/picture.png", headers=headers).status_code == 200
         assert drawn == ["testserver"]
 
-    def test_each_address_has_so_many_drawn_and_a_boards_own_is_never_refused(
+    def test_new_pictures_are_limited_per_client_and_a_board_s_own_are_always_served(
         self, client: Client, version: SuiteVersion, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         rows = [f"row=s{ours(version, name).submission_id}" for name in "ABC"]
@@ -236,11 +234,11 @@ class TestPages:
         assert (
             refused.content == b"Too many pictures were drawn for your address in this minute. Try again in the next."
         )
-        # One that was drawn before is still there, and so is what the boards' own pages name.
+        # Pictures that are cached, or linked from a board's own page, are still served.
         own = ["/board/small/picture.png", "/board/small/snapshots/1/picture.png"]
         assert codes([*pairs[:2], *own]) == [200, 200, 200, 200]
         assert codes(["/systems/a/picture.png", "/board/small/picture.png?version=1"]) == [429, 429]
-        # Another address is not affected: what a client claims counts only behind a trusted proxy.
+        # Other addresses are not affected; a claimed address counts only behind a trusted proxy.
         assert codes(pairs[2:], HTTP_X_FORWARDED_FOR="192.0.2.1") == [429]
         assert codes(pairs[2:], REMOTE_ADDR="192.0.2.1") == [200]
         settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1

@@ -1,4 +1,4 @@
-"""Starting a run: the order, its estimate, and that what is started is what was estimated."""
+"""Starting a run: the order, its estimate, and that only an estimated order is started."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def orders(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was estimated: counting a paper's tokens is tested elsewhere."""
+    """Replace the estimate and record its orders; other tests cover the counting of tokens."""
     seen: list[Any] = []
 
     def estimate(*, endpoint: Endpoint, order: Any) -> Estimate:
@@ -86,7 +86,7 @@ def page(endpoint: Endpoint) -> str:
 
 
 def estimated(client: Client, endpoint: Endpoint, **changes: Any) -> str:
-    """The estimate as the page gives it, to be sent back with the start."""
+    """The signed estimate of the page, which the start sends back."""
     response = client.post(page(endpoint), {**TYPED, **changes})
     assert response.status_code == 200
     signed: str = response.context["signed"]
@@ -98,7 +98,7 @@ def start(client: Client, endpoint: Endpoint, estimate: str, **changes: Any) -> 
     return client.post(page(endpoint), {**TYPED, "estimate": estimate, "start": "1", **changes})
 
 
-def test_the_estimate_comes_before_anything_is_made(
+def test_the_estimate_creates_no_submission(
     as_alice: Client, endpoint: Endpoint, small: SuiteVersion, orders: list[Any]
 ) -> None:
     response = as_alice.post(page(endpoint), {**TYPED, "tasks": ["alpha/1"], "scaffold": "agent"})
@@ -111,12 +111,12 @@ def test_the_estimate_comes_before_anything_is_made(
     assert "What an agent is told at first, counted with a test's counter. It reads the paper and the code from" in text
     assert not Submission.objects.exists()
     [order] = orders
-    told = (order.version, order.inputs, order.scaffold, order.trials, tuple(order.tasks))
-    assert told == (small, "full", "agent", 2, ("alpha/1",))
+    described = (order.version, order.inputs, order.scaffold, order.trials, tuple(order.tasks))
+    assert described == (small, "full", "agent", 2, ("alpha/1",))
     assert 'value="Alpha alone"' in response.content.decode()
 
 
-def test_starting_makes_what_was_estimated(as_alice: Client, endpoint: Endpoint, small: SuiteVersion) -> None:
+def test_starting_creates_the_estimated_run(as_alice: Client, endpoint: Endpoint, small: SuiteVersion) -> None:
     chosen = {"tasks": ["alpha/2"], "consent": "on", "licence": "MIT"}
     response = start(as_alice, endpoint, estimated(as_alice, endpoint, **chosen), **chosen)
     run = Generation.objects.select_related("submission__system").get()
@@ -129,34 +129,34 @@ def test_starting_makes_what_was_estimated(as_alice: Client, endpoint: Endpoint,
     assert run.estimate == {
         "input_tokens": 12_345, "output_tokens": 8192, "dollars": "0.0902", "counted_with": "a test's counter",
     }  # fmt: skip
-    asked = run.requests.values_list("implementation__revision__task__index", "implementation__trial")
-    assert sorted(asked) == [(2, 1), (2, 2)]
+    requested = run.requests.values_list("implementation__revision__task__index", "implementation__trial")
+    assert sorted(requested) == [(2, 1), (2, 2)]
     assert made.implementations.count() == 4
 
 
-@pytest.mark.parametrize(("reports", "says"), [(None, False), (True, False), (False, True)])
-def test_limits_that_act_on_an_estimate_are_said_before_the_start(
-    as_alice: Client, endpoint: Endpoint, small: SuiteVersion, reports: bool | None, says: bool
+@pytest.mark.parametrize(("reports", "warns"), [(None, False), (True, False), (False, True)])
+def test_limits_on_estimated_usage_are_announced_before_the_start(
+    as_alice: Client, endpoint: Endpoint, small: SuiteVersion, reports: bool | None, warns: bool
 ) -> None:
     Endpoint.objects.update(reports_usage=reports)
-    said = (
+    warning = (
         "This provider reports no token usage. Tokens and cost of the run will be unknown. Limits in tokens and dollars"
     )
     for response, button in (
         (as_alice.get(page(endpoint)), "Show the estimate"),
         (as_alice.post(page(endpoint), TYPED), "Start Estimate again"),
     ):
-        # Beside the button, where it is read.
-        found = f"{said} act on an estimate: one token for three bytes. {button}"
-        assert (found in words_of(response)) is says
+        # The warning is next to the button.
+        found = f"{warning} act on an estimate: one token for three bytes. {button}"
+        assert (found in words_of(response)) is warns
     shown = "Token usage not reported: tokens and cost are unknown, and limits act on an estimate"
-    assert (shown in words_of(as_alice.get(endpoint.get_absolute_url()))) is says
+    assert (shown in words_of(as_alice.get(endpoint.get_absolute_url()))) is warns
 
 
 @pytest.mark.parametrize(
     "change", [{"trials": "3"}, {"scaffold": "agent"}, {"inputs": "paper_only"}, {"tasks": ["alpha/1"]}]
 )
-def test_another_order_than_was_estimated_is_estimated_first(
+def test_a_changed_order_is_estimated_first(
     as_alice: Client, endpoint: Endpoint, small: SuiteVersion, change: dict[str, Any]
 ) -> None:
     response = start(as_alice, endpoint, estimated(as_alice, endpoint), **change)
@@ -177,7 +177,7 @@ def test_a_changed_price_or_a_forged_estimate_is_estimated_again(
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "said"),
+    ("changes", "field", "message"),
     [
         ({"trials": "11"}, "trials", "less than or equal to 10"),
         ({"consent": "on"}, "licence", "Choose the licence"),
@@ -185,10 +185,10 @@ def test_a_changed_price_or_a_forged_estimate_is_estimated_again(
         ({"notes": "a\u202eb"}, "notes", "direction character"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
-    as_alice: Client, endpoint: Endpoint, small: SuiteVersion, changes: dict[str, Any], field: str, said: str
+def test_errors_are_shown_and_the_form_keeps_its_fields(
+    as_alice: Client, endpoint: Endpoint, small: SuiteVersion, changes: dict[str, Any], field: str, message: str
 ) -> None:
     response = as_alice.post(page(endpoint), {**TYPED, "start": "1", **changes})
     assert (response.status_code, Submission.objects.exists()) == (422, False)
-    assert said in " ".join(response.context["form"].errors[field])
+    assert message in " ".join(response.context["form"].errors[field])
     assert 'value="Alpha house"' in response.content.decode()

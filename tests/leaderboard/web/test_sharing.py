@@ -52,15 +52,15 @@ class TestBadge:
         assert (response.status_code, response["Content-Type"]) == (200, "image/svg+xml")
         return [text.text for text in parsed(response.content).iter("{http://www.w3.org/2000/svg}text")]
 
-    def test_says_the_score_with_its_interval(self, client: Client, version: SuiteVersion, system: System) -> None:
+    def test_shows_the_score_with_its_interval(self, client: Client, version: SuiteVersion, system: System) -> None:
         measured(version, system=system)
         assert self.texts(client) == ["Small & <Co>", "39.3 % [23.6, 57.6]"]
 
-    def test_of_few_tasks_how_many(self, client: Client, version: SuiteVersion, system: System) -> None:
+    def test_with_few_tasks_shows_a_fraction(self, client: Client, version: SuiteVersion, system: System) -> None:
         measured(version, system=system, metric={"tasks": 5, "tests_passed": 2.0})
         assert self.texts(client) == ["Small & <Co>", "2/5"]
 
-    def test_the_suite_chooses_the_row_and_inputs_are_full(
+    def test_parameters_choose_the_suite_and_the_inputs(
         self, client: Client, version: SuiteVersion, system: System
     ) -> None:
         other = SuiteVersionFactory(suite=SuiteFactory(slug="other", title="Other", position=2), tasks=1)
@@ -73,7 +73,7 @@ class TestBadge:
         assert client.get("/systems/shown/badge.svg?suite=%00").status_code == 404
 
     @pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
-    def test_what_is_not_published_has_none(
+    def test_an_unpublished_system_has_no_badge(
         self, client: Client, version: SuiteVersion, system: System, visibility: Visibility
     ) -> None:
         entry = measured(version, system=system)
@@ -108,7 +108,7 @@ class TestFeed:
         assert link.get("href") == f"http://testserver/submissions/{newest.submission_id}/"
         assert first.findtext(f"{ATOM}updated") == "2026-01-02T00:00:00+00:00"
 
-    def test_has_only_what_is_ranked_and_published(self, client: Client, version: SuiteVersion) -> None:
+    def test_has_ranked_published_rows_only(self, client: Client, version: SuiteVersion) -> None:
         now = datetime(2026, 1, 1, tzinfo=UTC)
         measured(version, published=False, entry_flag=True, system=SystemFactory(name="Secret"))
         measured(version, kind=Kind.CALIBRATION, system=SystemFactory(name="Sample"))
@@ -119,7 +119,7 @@ class TestFeed:
         assert self.titles(client) == ["Shown: 11 of 28 tasks"]
         assert client.get("/board/none/feed.atom").status_code == 404
 
-    def test_leaves_out_a_row_that_the_viewer_labels(self, client: Client, version: SuiteVersion) -> None:
+    def test_leaves_out_held_rows(self, client: Client, version: SuiteVersion) -> None:
         now = datetime(2026, 1, 1, tzinfo=UTC)
         held, _ = (measured(version, system=SystemFactory(name=name)) for name in ("Held", "Other"))
         Entry.objects.update(date=now)
@@ -131,7 +131,7 @@ class TestFeed:
         client.logout()
         assert self.titles(client) == ["Other: 11 of 28 tasks", "Held: 11 of 28 tasks"]
 
-    def test_asks_no_more_for_more_rows(self, client: Client, version: SuiteVersion) -> None:
+    def test_queries_do_not_grow_with_rows(self, client: Client, version: SuiteVersion) -> None:
         counts = []
         for _ in range(2):
             measured(version)
@@ -141,6 +141,6 @@ class TestFeed:
             counts.append(len(queries))
         assert counts[0] == counts[1]
 
-    def test_the_board_names_it(self, client: Client, version: SuiteVersion) -> None:
+    def test_the_board_links_to_its_feed(self, client: Client, version: SuiteVersion) -> None:
         page = client.get("/board/small/").content.decode()
         assert '<link rel="alternate" type="application/atom+xml"' in page

@@ -1,4 +1,4 @@
-"""Pages of the site itself: documentation, errors, and what browsers and search engines ask for unprompted."""
+"""Pages of the site itself: documentation, errors, robots.txt, the site map and security.txt."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ class TestRendering:
     @pytest.mark.parametrize(
         "target", ["../README.md", "no-such-page.md", "design/rules.md", "decisions/", "javascript:alert(1)"]
     )
-    def test_what_the_site_does_not_serve_stays_text(self, target: str) -> None:
+    def test_links_to_other_files_become_text(self, target: str) -> None:
         rendered = body(f"[words]({target})")
         assert "words" in rendered
         assert "href" not in rendered
 
     @given(st.text(max_size=300) | st.text(alphabet="<>\"'=[]()!`#|-\\& \nascript:onload", max_size=300))
-    def test_nothing_active_survives(self, markdown: str) -> None:
+    def test_active_content_is_removed(self, markdown: str) -> None:
         rendered = body(markdown)
         assert not re.search(
             r"<(?!/?(?:a|b|blockquote|br|code|d|em|h[1-5]|hr|img|li|ol|p|pre|s|t|ul)[\s\w>/])", rendered
@@ -111,7 +111,7 @@ class TestPages:
 ACCOUNT = {"username": "ada", "email": "ada@mail.example", "password1": "long-enough-1", "password2": "long-enough-1"}
 
 
-def test_not_found_says_what_was_missing(client: Client) -> None:
+def test_not_found_names_the_missing_page(client: Client) -> None:
     SuiteFactory(slug="small")
     page = client.get("/docs/absent/").content.decode()
     assert "There is no page “absent” in the documentation." in page
@@ -122,7 +122,7 @@ def test_not_found_says_what_was_missing(client: Client) -> None:
     assert "given query" not in client.get("/suites/absent/").content.decode()
 
 
-def test_a_missing_form_token_says_what_to_do() -> None:
+def test_a_missing_form_token_has_an_explanation() -> None:
     response = Client(enforce_csrf_checks=True).post("/accounts/login/", {"login": "a", "password": "b"})
     assert response.status_code == 403
     assert "send the form again" in response.content.decode()
@@ -143,7 +143,7 @@ LANGUAGE plpgsql; CREATE TRIGGER no_room BEFORE INSERT ON submissions_user EXECU
 
 @pytest.fixture
 def full_database(transactional_db: None) -> Iterator[None]:
-    """SQLite with as many pages as it may have, which it treats as a full disk; PostgreSQL that raises its error."""
+    """A database without room: SQLite at its page limit, or PostgreSQL with a trigger that raises the error."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(NO_ROOM)
@@ -160,7 +160,7 @@ def full_database(transactional_db: None) -> Iterator[None]:
 
 
 @pytest.mark.both_databases
-def test_a_full_disk_is_said_and_what_was_typed_is_repeated(full_database: None) -> None:
+def test_a_full_disk_is_reported_and_the_form_s_text_is_repeated(full_database: None) -> None:
     client = Client(raise_request_exception=False)
     typed = {**ACCOUNT, "email": f"{'x' * 60}@mail.example", "note": "<b>words</b> " * 2000}
     response = client.post("/accounts/signup/", typed)
@@ -172,7 +172,7 @@ def test_a_full_disk_is_said_and_what_was_typed_is_repeated(full_database: None)
 
 
 def answer_to(error: Exception) -> HttpResponse:
-    """The page for an error that nobody caught."""
+    """The page for an uncaught error."""
     late = RuntimeError("on the way")
     late.__cause__ = error
     try:
@@ -182,14 +182,14 @@ def answer_to(error: Exception) -> HttpResponse:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_known_behind_other_errors(number: int) -> None:
+def test_a_full_disk_is_recognised_as_the_cause_of_another_error(number: int) -> None:
     response = answer_to(OSError(number, "no room", "/srv/secret"))
     assert response.status_code == 507
     assert "kept" in response.content.decode()
     assert "/srv/secret" not in response.content.decode()
 
 
-def test_any_other_error_is_ours() -> None:
+def test_other_errors_have_status_500() -> None:
     assert answer_to(OSError(errno.EIO, "broken")).status_code == 500
     assert answer_to(OperationalError("database is locked")).status_code == 500
 
@@ -215,7 +215,7 @@ def decided(slug: str) -> tuple[Implementation, Case]:
     return answer, case_of(answer, state=CaseState.AGREED, label="CC", source="agreed")
 
 
-def test_robots_may_read_what_is_public(client: Client) -> None:
+def test_robots_may_read_public_pages(client: Client) -> None:
     response = client.get("/robots.txt")
     lines = response.content.decode().splitlines()
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
@@ -224,7 +224,7 @@ def test_robots_may_read_what_is_public(client: Client) -> None:
     assert "Disallow: /" not in lines
 
 
-def test_the_site_map_lists_public_pages_that_are_there(client: Client) -> None:
+def test_the_site_map_lists_existing_public_pages(client: Client) -> None:
     answer, case = decided("shown")
     hidden, hidden_case = decided("secret-weapon")
     Submission.objects.filter(pk=hidden.submission_id).update(visibility=Visibility.WITHDRAWN)
@@ -248,7 +248,9 @@ def test_the_site_map_lists_public_pages_that_are_there(client: Client) -> None:
 SECURITY_TXT = "/.well-known/security.txt"
 
 
-def test_it_names_the_contact_and_a_date(client: Client, settings: Settings, time_machine: TimeMachineFixture) -> None:
+def test_security_txt_has_the_contact_and_an_expiry_date(
+    client: Client, settings: Settings, time_machine: TimeMachineFixture
+) -> None:
     time_machine.move_to("2026-11-21T20:00:00Z")
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, security_contact="mailto:security@board.example.org")
     response = client.get(SECURITY_TXT)
@@ -261,7 +263,7 @@ def test_it_names_the_contact_and_a_date(client: Client, settings: Settings, tim
     ]
 
 
-def test_without_a_contact_there_is_none(client: Client, settings: Settings) -> None:
+def test_without_a_contact_there_is_no_security_txt(client: Client, settings: Settings) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, security_contact="")
     assert client.get(SECURITY_TXT).status_code == 404
 
@@ -273,7 +275,7 @@ def test_the_style_guide_shows_rows_in_every_state_while_debug_is_on(client: Cli
     assert [state for state in states if state not in page] == []
 
 
-def test_too_many_sign_ins_are_told_what_to_do(client: Client, settings: Settings) -> None:
+def test_too_many_sign_ups_have_an_explanation(client: Client, settings: Settings) -> None:
     settings.ACCOUNT_RATE_LIMITS = {"signup": "1/m/ip"}
     sent = [client.post("/accounts/signup/", {"username": f"user{number}"}) for number in range(2)]
     assert [response.status_code for response in sent] == [200, 429]

@@ -1,4 +1,4 @@
-"""Frozen boards: freezing, the page, what was corrected since, and the archive."""
+"""Frozen boards: freezing, the form, the page and later corrections."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def version(settings: Settings, tmp_path: Path) -> SuiteVersion:
 
 
 class TestFreezing:
-    def test_stores_what_everybody_sees(self, version: SuiteVersion) -> None:
+    def test_stores_the_public_board(self, version: SuiteVersion) -> None:
         judge = JudgeFactory()
         show(version.suite, judge)
         text = guideline(3)
@@ -78,7 +78,7 @@ class TestFreezing:
             "digest": hashlib.sha256(text.text.encode()).hexdigest(),
         }
 
-    def test_numbers_go_up_and_it_stands_in_the_audit(self, version: SuiteVersion, maintainer: User) -> None:
+    def test_numbers_increase_and_freezing_is_audited(self, version: SuiteVersion, maintainer: User) -> None:
         ours(version)
         frozen(version)
         snapshot = freeze(suite=version.suite, actor=maintainer, title=" Second ", note="Again.", supersedes=1)
@@ -99,7 +99,7 @@ class TestFreezing:
             with pytest.raises(TypeError, match="append-only"):
                 act()
 
-    def test_refuses(self, version: SuiteVersion, alice: User, maintainer: User) -> None:
+    def test_invalid_requests_are_refused(self, version: SuiteVersion, alice: User, maintainer: User) -> None:
         with pytest.raises(WrongStateError, match="Nothing is published on this board"):
             frozen(version)
         ours(version)
@@ -116,7 +116,7 @@ class TestFreezing:
             freeze(**given, actor=maintainer, seen=(changes_of("small") or 0) - 1)
         assert not Snapshot.objects.exists()
 
-    def test_by_the_command(self, version: SuiteVersion) -> None:
+    def test_the_command_freezes_a_board(self, version: SuiteVersion) -> None:
         ours(version)
         note_change(version.pk, results=True)
         output = io.StringIO()
@@ -135,7 +135,7 @@ class TestFreezing:
 
 
 class TestForm:
-    def test_shows_what_would_be_frozen_and_freezes_it(self, as_maintainer: Client, version: SuiteVersion) -> None:
+    def test_shows_the_rows_to_freeze_and_freezes_them(self, as_maintainer: Client, version: SuiteVersion) -> None:
         ours(version)
         note_change(version.pk, results=True)
         rank_version(version.pk)
@@ -152,13 +152,13 @@ class TestForm:
         assert "The board is frozen as snapshot 1." in words_of(done)
         assert "1: May" in words_of(done)
 
-    def test_is_not_there_for_others(self, as_alice: Client, version: SuiteVersion) -> None:
+    def test_only_maintainers_have_the_form(self, as_alice: Client, version: SuiteVersion) -> None:
         ours(version)
         assert "Freeze" not in as_alice.get("/board/small/snapshots/").content.decode()
 
 
 class TestPage:
-    def test_shows_the_numbers_as_they_were(
+    def test_shows_frozen_numbers_and_later_corrections(
         self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         entry = ours(version)
@@ -180,7 +180,7 @@ class TestPage:
         assert "re-evaluated: The test was mended." in page
         assert "Before it was frozen." not in page
 
-    def test_lists_so_many_corrected_rows_and_leads_to_the_others(
+    def test_the_list_of_corrected_rows_is_limited_and_links_to_all(
         self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(snapshots, "MOST_CORRECTED", 1)
@@ -194,7 +194,7 @@ class TestPage:
         assert "2 more rows: all of them as JSON" in words_of(page)
         assert 'href="/api/v1/suites/small/snapshots/1"' in page.content.decode()
 
-    def test_says_that_nothing_was_corrected(self, client: Client, version: SuiteVersion) -> None:
+    def test_shows_that_nothing_was_corrected(self, client: Client, version: SuiteVersion) -> None:
         ours(version)
         frozen(version)
         page = words_of(client.get(PAGE))
@@ -208,9 +208,7 @@ class TestPage:
         assert "1 new row on the board since." in page
         assert "Newcomer" not in page
 
-    def test_every_column_has_its_head_and_samples_say_what_they_are(
-        self, client: Client, version: SuiteVersion
-    ) -> None:
+    def test_every_column_has_a_head_and_samples_are_named(self, client: Client, version: SuiteVersion) -> None:
         several = ours(version, trials=2)
         several.trial_passes = [1, 0]
         several.save()
@@ -224,7 +222,7 @@ class TestPage:
         assert len(re.findall(r'role="(?:cell|rowheader)"', first)) == len(heads)
         assert table.count("calibration sample, never ranked") == 1
 
-    def test_says_what_else_is_new(self, client: Client, version: SuiteVersion) -> None:
+    def test_shows_a_new_judge_guidelines_and_suite_version(self, client: Client, version: SuiteVersion) -> None:
         ours(version)
         frozen(version)
         show(version.suite, JudgeFactory(name="New judge"))
@@ -237,14 +235,14 @@ class TestPage:
         assert "Annotators' guidelines: was none , is revision 7" in page
         assert "Suite: was version 1 , is version 2; without: b/1" in page
 
-    def test_says_which_reported_rows_were_removed_and_whether_rows_are_counted_otherwise(
+    def test_shows_removed_reported_rows_and_new_counting_rules(
         self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ours(version)
-        told = reported(version, system=SystemFactory(name="Theirs"), slug="theirs-1")
+        theirs = reported(version, system=SystemFactory(name="Theirs"), slug="theirs-1")
         snapshot = frozen(version)
         assert gone_since(snapshot) == []
-        type(told).objects.filter(pk=told.pk).update(published=False)
+        type(theirs).objects.filter(pk=theirs.pk).update(published=False)
         assert gone_since(snapshot) == [Gone("r-theirs-1", None, "was removed")]
         monkeypatch.setattr(changes, "COUNTING", 99)
         found = changes_since(snapshot, gone_since(snapshot))
@@ -252,7 +250,7 @@ class TestPage:
         assert found.around == (("Counting rules", str(snapshot.document["counting"]), "99"),)
         assert (found.corrected, found.new_rows) == ((), 0)
 
-    def test_a_row_that_is_on_a_newer_version_now_says_so(self, version: SuiteVersion) -> None:
+    def test_a_row_moved_to_a_newer_version_names_it(self, version: SuiteVersion) -> None:
         entry = ours(version)
         snapshot = frozen(version)
         newer = SuiteVersionFactory(suite=version.suite, number=2)
@@ -263,7 +261,7 @@ class TestPage:
         (moved,) = changes_since(snapshot, []).corrected
         assert (moved.row.system, moved.columns, moved.tasks, moved.moved_to) == ("Ours", (), (), 2)
 
-    def test_a_superseded_one_leads_to_the_newer(self, client: Client, version: SuiteVersion) -> None:
+    def test_a_superseded_snapshot_links_to_the_newer(self, client: Client, version: SuiteVersion) -> None:
         ours(version)
         frozen(version)
         assert "Superseded" not in words_of(client.get(PAGE))
@@ -272,7 +270,7 @@ class TestPage:
         assert "Supersedes snapshot 1: camera-ready ." in words_of(client.get("/board/small/snapshots/2/"))
         assert "superseded by 2" in words_of(client.get("/board/small/snapshots/"))
 
-    def test_how_to_cite_it(self, client: Client, version: SuiteVersion) -> None:
+    def test_has_a_citation(self, client: Client, version: SuiteVersion) -> None:
         ours(version)
         snapshot = frozen(version, title="50 % of A_B & {C}")
         page = client.get(PAGE)
@@ -285,11 +283,11 @@ class TestPage:
         assert page.context["citation"].plain in words_of(page).replace("&amp;", "&")
 
     @pytest.mark.parametrize("address", ["", "archive.zip"])
-    def test_is_not_there(self, client: Client, version: SuiteVersion, address: str) -> None:
+    def test_a_missing_snapshot_is_not_found(self, client: Client, version: SuiteVersion, address: str) -> None:
         assert client.get(f"{PAGE}{address}").status_code == 404
         assert client.get(f"/board/none/snapshots/1/{address}").status_code == 404
 
-    def test_asks_no_more_for_more_rows(self, client: Client, version: SuiteVersion) -> None:
+    def test_queries_do_not_grow_with_rows(self, client: Client, version: SuiteVersion) -> None:
         counts = []
         for number in range(1, 4):
             entry = ours(version, f"System{number}")

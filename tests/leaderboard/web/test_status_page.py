@@ -1,4 +1,4 @@
-"""What monitoring asks, and the status page: what it says when all is well and when not, and what it never says."""
+"""Endpoints for monitoring, and the status page: good and bad states, and hidden details."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def no_database(*_arguments: object) -> None:
     raise DatabaseError("gone")
 
 
-def test_healthz_asks_nobody(client: Client) -> None:
+def test_healthz_needs_no_other_service(client: Client) -> None:
     with connection.execute_wrapper(no_database):
         response = client.get("/healthz")
     assert (response.status_code, response.json()) == (200, {"process": "up"})
@@ -73,12 +73,12 @@ def test_not_ready_without_database(client: Client, redis_url: str) -> None:
     assert (response.status_code, response.json()) == (503, {"database": "unreachable", "queue": "reachable"})
 
 
-# Two seconds a look at the server; the rest is for a busy machine. It was 30 seconds.
+# Two seconds per connection; the rest is for a busy machine. The probe once took 30 seconds.
 SOON_SECONDS = 15.0
 
 
 def test_the_probe_does_not_wait_for_a_queue_that_never_answers(client: Client, settings: Settings) -> None:
-    # Connections are taken, by the system, and nobody reads them.
+    # The kernel accepts connections, and no process reads them.
     with socket.create_server(("127.0.0.1", 0)) as mute:
         port = mute.getsockname()[1]
         settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url=f"redis://127.0.0.1:{port}/0").rq_queues
@@ -88,7 +88,7 @@ def test_the_probe_does_not_wait_for_a_queue_that_never_answers(client: Client, 
         assert time.monotonic() - begun < SOON_SECONDS
         mute.accept()[0].close()
         mute.setblocking(False)
-        with pytest.raises(BlockingIOError):  # it was asked once
+        with pytest.raises(BlockingIOError):  # no second connection
             mute.accept()
 
 
@@ -113,7 +113,7 @@ def test_a_killed_worker_is_not_counted_for_long(redis_url: str) -> None:
 
 
 @pytest.mark.redis
-def test_workers_that_ask_models_are_counted_apart(redis_url: str) -> None:
+def test_workers_that_call_models_are_counted_separately(redis_url: str) -> None:
     with opened(RUNS) as runs, opened(MODELS) as models:
         worker(runs, "evaluates")
         assert (queue_state().registered, queue_state().model_workers) == (1, 0)
@@ -122,20 +122,20 @@ def test_workers_that_ask_models_are_counted_apart(redis_url: str) -> None:
 
 
 @pytest.mark.redis
-def test_questions_of_runs_that_stand_still_do_not_wait(redis_url: str) -> None:
+def test_requests_of_paused_runs_are_not_counted_as_waiting(redis_url: str) -> None:
     asked(UserFactory(), WorkState.QUEUED, WorkState.RUNNING, WorkState.DONE)
     asked(UserFactory(), WorkState.QUEUED, state=GenerationState.PAUSED)
     assert (queue_state().questions, queue_state().questions_running) == (1, 1)
 
 
 @pytest.mark.redis
-def test_a_living_worker_is_heard_of_in_time(redis_url: str) -> None:
+def test_heartbeats_are_more_frequent_than_their_limit(redis_url: str) -> None:
     with opened() as queue:
         waits = worker(queue, "alive").dequeue_timeout
     assert 2 * max(waits, MONITORING_SECONDS) < LISTENING.total_seconds()
 
 
-def test_the_public_summary_counts_runs_by_cause_and_tells_no_more_than_the_cause() -> None:
+def test_the_public_summary_counts_runs_by_cause_without_details() -> None:
     full, gone = "waiting for the sandbox: the host's disk is full", "the host failed"
     runs = [TestRunFactory(reason=full), TestRunFactory(reason=full), TestRunFactory(state=RunState.HELD, reason=gone)]
     TestRunFactory()
@@ -155,7 +155,7 @@ SECRET = "/srv/instance/secret"
 
 @pytest.fixture(autouse=True)
 def _two_workers_listen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless a test says otherwise; the queue's server itself is asked in the tests of the queue's state."""
+    """Report two workers of each kind by default; tests of the queue's state query the server itself."""
     monkeypatch.setattr(domain, "queue_state", lambda: replace(queue_state(), registered=2, model_workers=2))
 
 
@@ -176,7 +176,7 @@ def checked(kind: str = SelfCheckKind.FULL, *rows: dict[str, Any], minutes_ago: 
 
 
 def stuck_run(reason: str = "the environment's image is missing") -> None:
-    """A held run of a submission that nobody but its owner may know of."""
+    """A held run of a private submission."""
     submission = SubmissionFactory(
         system__name="Unpublished Solver",
         state=SubmissionState.HELD,
@@ -201,7 +201,7 @@ def data_of(client: Client) -> Any:
     return client.get("/status.json").json()
 
 
-def test_all_is_well(client: Client) -> None:
+def test_without_problems_all_is_well(client: Client) -> None:
     checked(SelfCheckKind.FULL, row("right answer", group="control"), row(), row(way="upstream remote"), row("RTL"))
     checked(SelfCheckKind.SHORT, row())
     checked(SelfCheckKind.CANARY, row("stub", group="control"))
@@ -239,7 +239,7 @@ def test_an_attack_that_was_not_repelled_is_named(client: Client) -> None:
     assert check["unexpected"] == [{"attack": "golden search", **expected}]
 
 
-def test_where_nothing_can_be_evaluated_the_reason_comes_first(client: Client) -> None:
+def test_the_reason_why_nothing_can_be_evaluated_is_shown(client: Client) -> None:
     check = checked(SelfCheckKind.CANARY, error=f"{SECRET}/index does not answer")
     SelfCheck.objects.filter(pk=check.pk).update(cause="the packages of the boxes' environment could not be installed")
     trouble = "Nothing can be evaluated here: the packages of the boxes' environment could not be installed."
@@ -249,7 +249,7 @@ def test_where_nothing_can_be_evaluated_the_reason_comes_first(client: Client) -
     assert data_of(client)["troubles"] == []
 
 
-def test_runs_that_wait_while_none_is_under_way_are_trouble(client: Client) -> None:
+def test_runs_that_wait_while_none_is_running_are_reported(client: Client) -> None:
     run = TestRunFactory()
     assert data_of(client)["troubles"] == []
     TestRun.objects.filter(pk=run.pk).update(created=timezone.now() - timedelta(minutes=4))
@@ -263,7 +263,7 @@ def test_runs_that_wait_while_none_is_under_way_are_trouble(client: Client) -> N
         (0, "No worker is running: submissions wait."),
     ],
 )
-def test_what_does_not_work_is_said(
+def test_a_missing_queue_or_worker_is_reported(
     registered: int | None, trouble: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(domain, "queue_state", lambda: replace(queue_state(), registered=registered))
@@ -271,7 +271,7 @@ def test_what_does_not_work_is_said(
     assert data_of(client)["troubles"] == [trouble]
 
 
-def test_builds_and_audits(client: Client) -> None:
+def test_shows_each_environment_s_newest_build_and_waiting_audits(client: Client) -> None:
     built(state=BuildState.FAILED)
     built()
     built("paper-0123456789ab", state=BuildState.FAILED)
@@ -288,8 +288,8 @@ def test_builds_and_audits(client: Client) -> None:
     assert data["audits_waiting"] == 1
 
 
-def test_nothing_private_is_shown(client: Client) -> None:
-    """Paths, machines, images, reasons of attacks, and what is not published: for maintainers, or for nobody."""
+def test_private_details_are_hidden(client: Client) -> None:
+    """Paths, machines, images, reasons of attacks and unpublished systems: for maintainers, or hidden from all."""
     stuck_run()
     built()
     checked(SelfCheckKind.FULL, row(repelled=False))
@@ -306,7 +306,7 @@ def test_nothing_private_is_shown(client: Client) -> None:
     assert SECRET not in client.get("/status.json").content.decode()
 
 
-def test_without_a_database_the_data_say_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_database_is_reported(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone() -> None:
         raise DatabaseError(SECRET)
 

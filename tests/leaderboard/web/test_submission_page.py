@@ -1,4 +1,4 @@
-"""The page of a submission: who sees it, and what it shows while it runs and afterwards."""
+"""The page of a submission: access, and its content while it runs and afterwards."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def media(settings: Settings, tmp_path: Path) -> None:
     settings.MEDIA_ROOT = tmp_path
 
 
-def test_a_published_one_is_open_to_all_and_offers_strangers_nothing(client: Client, alice: User, bob: User) -> None:
+def test_a_published_submission_is_public_and_offers_visitors_no_action(client: Client, alice: User, bob: User) -> None:
     submission = scored(alice, "passed", published=True)
     submission.bundle.save("some.bundle", ContentFile(b"PK\x03\x04"))
     for user in (None, bob):
@@ -48,7 +48,7 @@ def test_a_published_one_is_open_to_all_and_offers_strangers_nothing(client: Cli
         assert client.get(reverse("submission_bundle", args=[submission.pk])).status_code == 404
 
 
-def test_what_was_withdrawn_leaves_its_reason_and_nothing_else(client: Client, alice: User) -> None:
+def test_a_withdrawn_submission_shows_only_the_reason(client: Client, alice: User) -> None:
     submission = scored(alice, "passed", published=True)
     publishing.withdraw(submission=submission, actor=alice, reason="The wrong model answered.")
     response = get(client, submission)
@@ -59,7 +59,7 @@ def test_what_was_withdrawn_leaves_its_reason_and_nothing_else(client: Client, a
     assert "Alpha Solver" not in page
 
 
-def test_every_task_with_its_outcome_and_the_totals(client: Client, alice: User) -> None:
+def test_shows_each_task_s_outcome_and_the_totals(client: Client, alice: User) -> None:
     submission = scored(
         alice, "passed", "wrong_output", "not_attempted", published=True, environment_digest="sha256:" + "ab" * 32
     )
@@ -75,7 +75,7 @@ def test_every_task_with_its_outcome_and_the_totals(client: Client, alice: User)
     assert "self-declared bundle, evaluated here" in text
 
 
-def test_a_held_ones_full_reason_is_for_maintainers_only(client: Client, alice: User, maintainer: User) -> None:
+def test_only_maintainers_see_the_full_reason_of_a_hold(client: Client, alice: User, maintainer: User) -> None:
     submission = scored(alice, "passed", state=SubmissionState.HELD, held_reason="The image is missing.")
     run = TestRunFactory(implementation=with_answers(submission, 1)[0], state=RunState.HELD)
     for number, reason in enumerate(("older: db.internal is down", "no image at registry.internal:5000/box"), start=1):
@@ -94,7 +94,7 @@ def test_a_held_ones_full_reason_is_for_maintainers_only(client: Client, alice: 
             assert "db.internal" not in page
 
 
-def test_an_open_one_is_polled_and_a_closed_one_is_not(client: Client, alice: User) -> None:
+def test_only_an_unfinished_submission_is_polled(client: Client, alice: User) -> None:
     submission = scored(alice, "passed", state=SubmissionState.RUNNING)
     TestRunFactory(implementation=with_answers(submission, 1)[0], running=True)
     page = get(client, submission, alice).content.decode()
@@ -115,15 +115,15 @@ def test_an_open_one_is_polled_and_a_closed_one_is_not(client: Client, alice: Us
     assert "hx-get" not in get(client, submission, alice).content.decode()
 
 
-def test_the_page_follows_until_the_board_has_counted(client: Client, alice: User) -> None:
-    """A worker counts the row just after the last answer was decided: nobody is asked to reload."""
+def test_the_page_is_polled_until_the_board_has_counted(client: Client, alice: User) -> None:
+    """A worker counts the row shortly after the last answer is decided; the page shows it without a reload."""
     submission = scored(alice, "passed")
-    follows = f'hx-get="{reverse("submission_progress", args=[submission.pk])}?seen='
-    assert follows not in get(client, submission, alice).content.decode()
+    polls = f'hx-get="{reverse("submission_progress", args=[submission.pk])}?seen='
+    assert polls not in get(client, submission, alice).content.decode()
     Entry.objects.all().delete()
     page = get(client, submission, alice).content.decode()
     assert "computed and appear here by themselves." in page
-    assert follows in page
+    assert polls in page
     assert re.search(r'<script src="[^"]*htmx[^"]*"', page)
     seen = client.get(reverse("submission_progress", args=[submission.pk])).context["fingerprint"]
     recompute_submission(submission.pk)
@@ -135,7 +135,7 @@ def test_the_page_follows_until_the_board_has_counted(client: Client, alice: Use
 def test_withdrawing_is_offered_as_soon_as_it_is_published(
     client: Client, alice: User, bob: User, maintainer: User
 ) -> None:
-    """Published by itself when it was scored, while its page was open."""
+    """The submission is published automatically when it is scored, while its page is open."""
     submission = scored(alice, "passed", state=SubmissionState.RUNNING)
     form = f'action="/submissions/{submission.pk}/withdraw/#withdraw"'
     assert form not in get(client, submission, alice).content.decode()
@@ -153,10 +153,10 @@ def test_withdrawing_is_offered_as_soon_as_it_is_published(
     assert Program(bob).get(f"/submissions/{submission.pk}")["may"] == []
 
 
-def test_tasks_that_are_still_audited_do_not_hide_what_passed(client: Client, alice: User) -> None:
+def test_passed_answers_are_counted_while_tasks_are_audited(client: Client, alice: User) -> None:
     submission = scored(alice, "passed", "raised", "passed")
     first, _, last = (answer.revision for answer in submission.implementations.all())
-    said = "2 answers pass so far; {} still being audited and not counted yet."
+    sentence = "2 answers pass so far; {} still being audited and not counted yet."
     for revisions, tasks in (([], ""), ([first], "1 task is"), ([last], "2 tasks are")):
         for revision in revisions:
             revision.audit_state = AuditState.UNAUDITED
@@ -164,9 +164,9 @@ def test_tasks_that_are_still_audited_do_not_hide_what_passed(client: Client, al
         recompute_submission(submission.pk)
         text = " ".join(text_of(get(client, submission, alice)).split())
         waiting = 0 if not tasks else int(tasks[0])
-        assert (said.format(tasks) in text) is bool(tasks)
-        told = Program(alice).get(f"/submissions/{submission.pk}")
-        assert (told["audited_later"], told["progress"]["passed"]) == (waiting, 2)
+        assert (sentence.format(tasks) in text) is bool(tasks)
+        shown = Program(alice).get(f"/submissions/{submission.pk}")
+        assert (shown["audited_later"], shown["progress"]["passed"]) == (waiting, 2)
         found = summary(submission)
         assert (found["audited_later"], found["answers_passed"]) == (waiting, 2)
 
@@ -174,9 +174,7 @@ def test_tasks_that_are_still_audited_do_not_hide_what_passed(client: Client, al
 @pytest.mark.parametrize(
     ("start", "ending"), [(b"PK\x03\x04", "zip"), (b"\x1f\x8b\x08", "tar.gz"), (b'{"instance_id"', "jsonl")]
 )
-def test_the_bundle_is_downloaded_never_shown(
-    client: Client, alice: User, maintainer: User, start: bytes, ending: str
-) -> None:
+def test_the_bundle_is_a_download(client: Client, alice: User, maintainer: User, start: bytes, ending: str) -> None:
     submission = scored(alice)
     submission.bundle.save("some.bundle", ContentFile(start))
     for user in (alice, maintainer):
@@ -196,10 +194,10 @@ def test_the_owner_publishes_corrects_and_withdraws(client: Client, alice: User)
         submission.refresh_from_db()
         return text_of(response)  # type: ignore[arg-type]
 
-    what = "It then stands on the board, with every answer, its log and its code open to everybody"
-    assert f"{what}." in text_of(get(client, submission))
+    effect = "It then stands on the board, with every answer, its log and its code open to everybody"
+    assert f"{effect}." in text_of(get(client, submission))
     Submission.objects.update(source=Source.ENDPOINT)
-    assert f"{what}, and with every prompt and reply." in text_of(get(client, submission))
+    assert f"{effect}, and with every prompt and reply." in text_of(get(client, submission))
     Submission.objects.update(source=Source.BUNDLE)
     assert "Published: it is on the board now." in act("publish", consent="on", licence="MIT")
     assert submission.visibility == Visibility.PUBLISHED
@@ -240,7 +238,7 @@ def test_the_public_trace_names_no_address(client: Client, alice: User, maintain
     assert "mail.example" not in response.content.decode()
 
 
-def test_edits_that_were_set_aside_are_named_to_those_who_see_the_code(client: Client, alice: User) -> None:
+def test_edits_set_aside_are_shown_to_viewers_of_the_code(client: Client, alice: User) -> None:
     submission = scored(alice, "passed", "passed")
     answer = submission.implementations.order_by("pk")[0]
     answer.set_aside = [{"message": "Not applied: it is a test.", "file": "tests/test_a.py", "diff": ""}]

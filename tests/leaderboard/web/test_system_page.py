@@ -1,4 +1,4 @@
-"""The page of a system: how its runs went with time, and which rows stand beside its best one."""
+"""The page of a system: the history of its runs, and the rows next to its best one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def row(
 
 
 class TestHistory:
-    def test_points_stand_at_their_day_and_percentage_oldest_first(self) -> None:
+    def test_points_are_at_their_day_and_percentage_oldest_first(self) -> None:
         history = history_of([row(11, 75, bounds=(50, 100)), row(1, 25), row(6, 50)])
         assert history is not None
         (series,) = history.series
@@ -68,13 +68,13 @@ class TestHistory:
         words = {each: row(1, 0, inputs=each).inputs_word for each in ("full", "paper_only")}
         assert drawn == {words["full"]: [50, 684], words["paper_only"]: [367, 684]}
 
-    def test_one_day_stands_in_the_middle_and_no_interval_is_a_point(self) -> None:
+    def test_one_day_is_in_the_middle_and_a_missing_interval_has_no_length(self) -> None:
         history = history_of([row(3, 50, bounds=(None, None))])
         assert history is not None
         assert history.series[0].points == (Point(367, 72, 72, 72, "2026-05-03: 50.0 % [50.0, 50.0]"),)
         assert history.one_day
 
-    def test_what_has_no_date_or_no_tests_is_not_drawn(self) -> None:
+    def test_rows_without_date_or_tests_are_not_drawn(self) -> None:
         assert history_of([row(None, 50), row(3, None)]) is None
         history = history_of([row(None, 50), row(3, None), row(4, 0)])
         assert history is not None
@@ -94,13 +94,13 @@ def version() -> SuiteVersion:
 
 
 def of(version: SuiteVersion, name: str | System, passed: float | None, **facts: Any) -> Entry:
-    """A row of a system with so many of 28 tasks passed."""
+    """A row of a system that passed ``passed`` of 28 tasks."""
     system = SystemFactory(name=name) if isinstance(name, str) else name
     return measured(version, system=system, metric={"tests_passed": passed}, **facts)
 
 
 def neighbours(client: Client) -> list[list[tuple[str, str, str]]]:
-    """By suite version: the word, the neighbour's system, the rows that the comparison with the best one names."""
+    """Per suite version: each neighbour's position, its system, and the rows in the link to the comparison."""
     groups = client.get("/systems/solver/").context["groups"]
     return [
         [
@@ -113,7 +113,7 @@ def neighbours(client: Client) -> list[list[tuple[str, str, str]]]:
 
 @pytest.mark.django_db
 class TestNeighbours:
-    def test_the_nearest_above_and_below_the_best_row(
+    def test_neighbours_are_nearest_above_and_below_the_best_row(
         self, client: Client, version: SuiteVersion, solver: System
     ) -> None:
         best = of(version, solver, 11)
@@ -134,22 +134,22 @@ class TestNeighbours:
         page = client.get("/systems/solver/").content.decode()
         assert f'href="/compare/small/?version=1&amp;{own}&amp;row=s{first["Above"].submission_id}"' in page
 
-    def test_one_that_was_withdrawn_a_moment_ago_is_none(
-        self, client: Client, version: SuiteVersion, solver: System
-    ) -> None:
+    def test_a_just_withdrawn_row_is_no_neighbour(self, client: Client, version: SuiteVersion, solver: System) -> None:
         of(version, solver, 11)
         gone = of(version, "Secretive", 12)
         of(version, "Above", 13)
         Submission.objects.filter(entry=gone).update(visibility=Visibility.WITHDRAWN)
         assert [(word, name) for word, name, _ in neighbours(client)[0]] == [("next above", "Above")]
 
-    def test_one_that_is_level_says_so(self, client: Client, version: SuiteVersion, solver: System) -> None:
+    def test_a_neighbour_with_the_same_result_is_level(
+        self, client: Client, version: SuiteVersion, solver: System
+    ) -> None:
         of(version, solver, 11)
         of(version, "Same", 11)
         of(version, "Above", 12)
         assert [(word, name) for word, name, _ in neighbours(client)[0]] == [("level with it", "Same")]
 
-    def test_each_suite_has_its_own_and_samples_none(
+    def test_each_suite_has_its_own_neighbours_and_samples_have_none(
         self, client: Client, version: SuiteVersion, solver: System
     ) -> None:
         other: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(title="Zweite"), tasks=1)
@@ -162,7 +162,9 @@ class TestNeighbours:
         found = sorted([(word, name) for word, name, _ in group] for group in neighbours(client))
         assert found == [[], [("next below", "Beside 0")], [("next below", "Beside 1")]]
 
-    def test_a_reported_row_is_one_and_has_some(self, client: Client, version: SuiteVersion, solver: System) -> None:
+    def test_reported_rows_are_neighbours_and_have_neighbours(
+        self, client: Client, version: SuiteVersion, solver: System
+    ) -> None:
         reported(version, system=solver, slug="own", metric={"tests_passed": 11.0})
         reported(version, system=SystemFactory(name="Told"), slug="told", metric={"tests_passed": 12.0})
         assert neighbours(client) == [[("next above", "Told", "row=r-own&row=r-told")]]

@@ -91,7 +91,7 @@ AUDIT: dict[str, Any] = {
 }
 
 
-def test_shows_everything_that_the_audit_found(client: Client, django_user_model: Any) -> None:
+def test_shows_all_results_of_the_audit(client: Client, django_user_model: Any) -> None:
     one_task(audit_state=AuditState.PASSED, audit=AUDIT)
     client.force_login(django_user_model.objects.create_user("m", password="x", is_staff=True))
     page = client.get(ADDRESS).content.decode()
@@ -108,7 +108,7 @@ def test_shows_everything_that_the_audit_found(client: Client, django_user_model
     assert "outdated" not in page
 
 
-def test_what_quotes_the_reference_is_for_maintainers_unless_it_is_shipped(client: Client) -> None:
+def test_only_maintainers_see_quotes_of_an_unpublished_reference(client: Client) -> None:
     one_task(audit_state=AuditState.PASSED, audit=AUDIT)
     page = client.get(ADDRESS).content.decode()
     assert "The test misses 1 seeded bug. They quote the reference, so only maintainers see them." in page
@@ -130,7 +130,7 @@ def test_an_audit_by_another_evaluator_or_in_another_environment_is_outdated(cli
     assert "measured in another environment since" in client.get(ADDRESS).content.decode()
 
 
-def test_who_solves_it(client: Client) -> None:
+def test_lists_the_systems_that_answer_the_task(client: Client) -> None:
     version = one_task()
     golden = measured(version, system=SystemFactory(name="Golden"), kind=Kind.CALIBRATION)
     solver = measured(version, system=SystemFactory(name="Solver"))
@@ -147,14 +147,14 @@ def test_who_solves_it(client: Client) -> None:
     assert "Never ran." in page
 
 
-def test_without_results_it_says_so_and_never_the_private_seeds(client: Client) -> None:
+def test_without_results_a_note_is_shown_and_private_seeds_are_hidden(client: Client) -> None:
     version = one_task(check_settings={"public_seeds": [1], "private_seeds": 3})
     page = client.get(ADDRESS).content.decode()
     assert "No published result on this task yet" in page
     assert version.seed_epoch.key not in page
 
 
-def test_the_paper_opens_in_place(client: Client, tmp_path: Path, settings: Settings) -> None:
+def test_the_paper_is_shown_in_the_browser(client: Client, tmp_path: Path, settings: Settings) -> None:
     settings.DATA_DIR = tmp_path / "data"
     import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
     assert "/suites/small/tasks/alpha/1/paper/" in client.get("/suites/small/tasks/alpha/1/").content.decode()
@@ -201,7 +201,7 @@ class TestBoard:
         (other,) = rows_of(version.suite.versions.get(number=2))
         assert other.flagged == ()
 
-    def test_the_page_says_so_above_and_in_the_row(self, client: Client, version: SuiteVersion) -> None:
+    def test_the_board_shows_the_doubt_above_and_in_the_row(self, client: Client, version: SuiteVersion) -> None:
         measured(version)
         flag = flagged(task_of(version, 0))
         slug, case = flag.revision.task.slug, flag.decision.case
@@ -212,7 +212,7 @@ class TestBoard:
         assert "counts 1 task in doubt" in page
 
 
-def test_the_tasks_page_says_why_since_when_and_where_it_was_found(client: Client, version: SuiteVersion) -> None:
+def test_the_task_s_page_gives_the_flag_s_reason_date_and_case(client: Client, version: SuiteVersion) -> None:
     flag = flagged(task_of(version, 0), "bad_golden")
     page = client.get(flag.revision.task.get_absolute_url()).content.decode()
     assert "In doubt: bad golden function." in words(page)
@@ -223,7 +223,7 @@ def test_the_tasks_page_says_why_since_when_and_where_it_was_found(client: Clien
 
 
 @pytest.mark.parametrize("ended", ["void", "withdrawn"])
-def test_maintainers_lift_it_on_the_tasks_page_whatever_became_of_the_case(
+def test_maintainers_can_lift_a_flag_also_of_a_void_or_withdrawn_case(
     client: Client, version: SuiteVersion, ended: str
 ) -> None:
     flag, maintainer = flagged(task_of(version, 0)), UserFactory(is_staff=True)
@@ -244,7 +244,7 @@ def test_maintainers_lift_it_on_the_tasks_page_whatever_became_of_the_case(
     assert ("The flag is lifted" in response.content.decode(), "In doubt" in response.content.decode()) == (True, False)
 
 
-def test_a_weak_test_says_so_and_why(client: Client) -> None:
+def test_a_weak_test_is_shown_with_the_reason(client: Client) -> None:
     weakness = "weak test: it caught only 1 of 2 seeded bugs (50 %), 80 % are wanted"
     one_task(audit_state=AuditState.WEAK, audit={**AUDIT, "weakness": weakness})
     page = client.get(ADDRESS).content.decode()
@@ -252,17 +252,17 @@ def test_a_weak_test_says_so_and_why(client: Client) -> None:
     assert "left out of the board’s numbers" in page
 
 
-def test_a_task_outside_the_version_says_so(client: Client) -> None:
+def test_a_task_outside_the_version_is_marked(client: Client) -> None:
     old = one_task()
     SuiteVersionFactory(suite=old.suite, number=2, seed_epoch=old.seed_epoch, tasks=1)
     assert "not part of the shown suite version" in client.get(ADDRESS).content.decode()
     assert "not part of the shown suite version" not in client.get(f"{ADDRESS}?version=1").content.decode()
 
 
-def test_answers_are_sorted_by_what_a_rater_says_and_difficulty_counts_ranked_rows(client: Client) -> None:
+def test_answers_are_sorted_by_a_rater_s_results_and_difficulty_counts_ranked_rows(client: Client) -> None:
     version = one_task()
-    said = {"Best": (1.0, "LC"), "Half": (0.5, "CC"), "Unknown": (None, ""), "None": (0.0, "LI")}
-    for name, (share, label) in said.items():
+    marks = {"Best": (1.0, "LC"), "Half": (0.5, "CC"), "Unknown": (None, ""), "None": (0.0, "LI")}
+    for name, (share, label) in marks.items():
         entry = measured(version, system=SystemFactory(name=name))
         entry.marks = {"tests": [share], "judge": [label]}
         entry.save()
@@ -294,7 +294,7 @@ OVERLAY: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("reasons", "audit", "said"),
+    ("reasons", "audit", "sentence"),
     [
         ([], {}, "Whether unit_test/unit_test_1.py can run here is found out when the task is audited."),
         (["It needs a GPU."], {}, "It cannot run here: It needs a GPU."),
@@ -307,8 +307,8 @@ OVERLAY: dict[str, Any] = {
         ),
     ],
 )
-def test_an_overlay_says_what_it_tests_and_what_becomes_of_upstreams_test(
-    client: Client, reasons: list[str], audit: dict[str, Any], said: str
+def test_an_overlay_s_task_describes_its_test_and_upstream_s(
+    client: Client, reasons: list[str], audit: dict[str, Any], sentence: str
 ) -> None:
     one_task(
         protocol="sealed",
@@ -319,7 +319,7 @@ def test_an_overlay_says_what_it_tests_and_what_becomes_of_upstreams_test(
     text = client.get(ADDRESS).content.decode()
     assert "Sums of <code>total</code> &amp; differences." in text
     shown = re.sub(r" ([.,:;])", r"\1", words(text))
-    assert said in shown
+    assert sentence in shown
     assert "category: evaluation-metrics instead of nothing. Table 4." in shown
     assert "src/copy.py. It is the <golden> file." in shown
     assert "It is the &lt;golden&gt; file." in text
@@ -328,20 +328,22 @@ def test_an_overlay_says_what_it_tests_and_what_becomes_of_upstreams_test(
     assert (link in text) is bool(audit.get("upstream", {}).get("runs"))
 
 
-def test_packages_of_the_repository_that_upstreams_test_has_installed(client: Client) -> None:
+def test_the_packages_that_upstream_s_test_imports_are_named(client: Client) -> None:
     overlay = {**OVERLAY, "upstream_path": ["loralib", "extra"]}
     audit = {"upstream": {"runs": True, "why": ""}, "mode": "remote"}
     one_task(protocol="sealed", unit_test_file="unit_test/unit_test_1.py", overlay=overlay, audit=audit)
-    said = "runs on every answer, with the packages in loralib/ , extra/ as if installed, in-process: beside the answer"
-    assert said in words(client.get(ADDRESS).content.decode())
+    sentence = (
+        "runs on every answer, with the packages in loralib/ , extra/ as if installed, in-process: beside the answer"
+    )
+    assert sentence in words(client.get(ADDRESS).content.decode())
 
 
-def test_a_sealed_task_of_its_authors_has_no_other_test(client: Client) -> None:
+def test_a_sealed_task_has_no_upstream_test(client: Client) -> None:
     one_task(protocol="sealed")
     assert "upstream’s own unit test" not in client.get(ADDRESS).content.decode()
 
 
-def test_a_paper_that_models_cannot_read_is_said(client: Client, tmp_path: Path) -> None:
+def test_an_unreadable_paper_is_reported(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "paper.pdf"
     file.write_bytes(pdf_without_readable_text())
     revision = one_task(paper_hash=put_file(file)).revisions.get()

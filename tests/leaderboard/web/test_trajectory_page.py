@@ -48,7 +48,7 @@ def shown(client: Client, answer: Implementation, query: str = "") -> Any:
     return response
 
 
-def test_steps_are_in_order_with_their_numbers_whatever_is_filtered(client: Client) -> None:
+def test_steps_keep_their_order_and_numbers_under_a_filter(client: Client) -> None:
     answer = answer_with(Action.READ, Action.RUN, Action.EDIT, Action.RUN, Action.FINISH)
     page = shown(client, answer)
     assert [number for number, _ in page.context["steps"]] == [1, 2, 3, 4, 5]
@@ -67,7 +67,7 @@ def test_foreign_text_is_escaped(client: Client) -> None:
     assert bad not in page
 
 
-def test_without_a_licence_it_is_for_its_owner_and_maintainers(client: Client) -> None:
+def test_without_a_licence_the_steps_are_hidden_from_others(client: Client) -> None:
     answer = answer_with(Action.RUN, observation="secret observation", submission={"code_licence": ""})
     for user, shown in ((None, False), (UserFactory(), False), (answer.submission.owner, True)):
         if user:
@@ -79,7 +79,7 @@ def test_without_a_licence_it_is_for_its_owner_and_maintainers(client: Client) -
     assert f"<code>/api/v1{operation_of(answer)}</code> with your token" in page
 
 
-def test_the_api_has_what_is_stored(client: Client) -> None:
+def test_the_api_returns_the_stored_steps(client: Client) -> None:
     answer = answer_with(Action.READ, Action.FINISH)
     page = client.get(address_of(answer, "trajectory")).content.decode()
     assert f'<a href="/api/v1{operation_of(answer)}" download>JSON</a>' in page
@@ -95,7 +95,7 @@ def test_the_api_has_what_is_stored(client: Client) -> None:
     }
 
 
-def test_the_file_as_it_was_sent_is_linked_for_those_who_see_the_code(client: Client) -> None:
+def test_viewers_of_the_code_can_download_the_uploaded_file(client: Client) -> None:
     answer = answer_with(Action.RUN, submission={"code_licence": ""})
     address, page = address_of(answer, "trajectory_file"), address_of(answer, "trajectory")
     client.force_login(answer.submission.owner)
@@ -134,7 +134,7 @@ def worked(version: SuiteVersion, name: str, *outcomes: str, **facts: object) ->
     return submission
 
 
-def test_shares_are_of_all_actions_of_a_submission() -> None:
+def test_shares_count_all_actions_of_a_submission() -> None:
     (bar,) = actions.of_submission(worked(version_of(), "Alpha", "passed", "raised")).shares
     assert (bar.name, bar.answers, bar.total) == ("Alpha", 2, 5)
     assert bar.numbers == pytest.approx([20.0, 40.0, 20.0, 0.0, 20.0, 0.0])
@@ -149,7 +149,7 @@ def test_outcomes_are_means_on_one_scale() -> None:
     assert sum(width for _, _, width in failed.parts) == pytest.approx(25)
 
 
-def test_a_board_has_a_bar_for_each_published_system_and_links_there(client: Client) -> None:
+def test_a_board_has_a_bar_for_each_published_system_and_a_link_to_the_charts(client: Client) -> None:
     version = version_of()
     worked(version, "Beta", "passed", "passed")
     worked(version, "Alpha", "raised", "raised")
@@ -168,7 +168,7 @@ def test_a_board_has_a_bar_for_each_published_system_and_links_there(client: Cli
     )
 
 
-def test_steps_that_are_not_known_are_no_zero_anywhere(client: Client) -> None:
+def test_unknown_steps_are_not_counted_as_zero(client: Client) -> None:
     version = version_of()
     submission = worked(version, "Alpha", "passed", "raised")
     stored = Trajectory.objects.order_by("implementation__revision_id").last()
@@ -185,7 +185,7 @@ def test_steps_that_are_not_known_are_no_zero_anywhere(client: Client) -> None:
     assert "No step was taken" not in page
     numbers = client.get(reverse("submission_actions", args=[submission.pk])).content.decode()
     assert "Not counted, since the steps are not known: 1 trajectory of SWE-agent. The page of each" in numbers
-    told = Program().get(operation_of(stored.implementation))["trajectory"]
-    assert (told["steps"], told["unread"], told["remarks"]) == (None, unread.unread, list(unread.remarks))
+    returned = Program().get(operation_of(stored.implementation))["trajectory"]
+    assert (returned["steps"], returned["unread"], returned["remarks"]) == (None, unread.unread, list(unread.remarks))
     Trajectory.objects.exclude(pk=stored.pk).delete()
     assert not actions.has_trajectories(version)
