@@ -52,12 +52,13 @@ class Instance(WholeInstance):
         return target.getvalue()
 
 
-# What xdist runs beside all other files. A judge is asked while test_models runs, and its verdicts make notices.
+# Files that xdist runs beside the others, in one group: a judge is active while test_models runs, and its verdicts
+# make notices.
 BESIDE = ("test_label_keys", "test_models", "test_notices", "test_reviewing")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """The files of each group run one after the other, as they do without xdist."""
+    """Let the files of each group run one after the other, as without xdist."""
     item.add_marker(pytest.mark.xdist_group("reviewing" if item.path.stem in BESIDE else "visiting"))
 
 
@@ -65,7 +66,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def instance(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Instance]:
     """``manage.py serve --setup``, as ``make run`` calls it, until the last browser test is done.
 
-    The first process of xdist that comes starts it, and stops it once all others have let go of it.
+    The first process of xdist starts it, and stops it once the others no longer use it.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "instance"
@@ -89,7 +90,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterat
             yield made
         finally:
             if made.process:
-                # Whoever comes now would start another.
+                # Without this lock, a process that starts now would start another instance.
                 fcntl.flock(starting, fcntl.LOCK_EX)
                 fcntl.flock(using, fcntl.LOCK_EX)
                 port.unlink(missing_ok=True)
@@ -102,19 +103,19 @@ def _instance(folder: Path) -> Instance:
         WEB_WORKERS="2",
         LEASE_SECONDS="20",
         REVIEW_LEASE_SECONDS=str(REVIEW_LEASE_SECONDS),
-        # Which answers are reviewed is then decided by what tests and judges say, and not by chance.
+        # No answers are sampled for review: only disputes between tests and judges are.
         REVIEW_AUDIT_SHARE="0",
         REVIEW_GAP_SHARE="0",
         REVIEW_REPEAT_SHARE="0",
         ENDPOINT_NETWORKS="127.0.0.0/8",
-        # The whole audit is a test of its own; here it would only delay the first test.
+        # Another test covers the whole audit; here it would only delay the first test.
         AUDIT_MUTANTS="3",
     )
 
 
 @pytest.fixture(scope="session")
 def audited(instance: Instance) -> None:
-    """Boards count only tasks that workers have audited, which takes a minute in which pages answer already."""
+    """Wait until workers have audited the tasks: boards count audited tasks only, and pages respond before."""
     wait_until(lambda: "tasks are audited" not in instance.get("/suites/lmr-mini/")[1], "the audits", seconds=600)
 
 
@@ -136,7 +137,7 @@ def signed_up(browser: Browser, browser_context_args: dict[str, Any]) -> Any:
 
 @pytest.fixture
 def owner(browser: Browser, browser_context_args: dict[str, Any], signed_up: Any) -> Iterator[BrowserContext]:
-    """A browser in which that account is signed in."""
+    """A browser in which the account of ``signed_up`` is signed in."""
     context = browser.new_context(**browser_context_args, storage_state=signed_up)
     yield context
     context.close()
@@ -158,7 +159,7 @@ def submit_bundle(page: Page, content: bytes, name: str = "answers.zip") -> None
     page.get_by_label("File").set_input_files({"name": name, "mimeType": "application/zip", "buffer": content})
     page.get_by_role("button", name="Check").click()
     page.wait_for_url("**/submit/*/")
-    # A worker checks the file; the page follows by itself.
+    # A worker checks the file; the page polls for the result.
     expect(page.get_by_role("heading", name="Check of")).to_be_visible(timeout=60_000)
     page.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url("**/submissions/*/")

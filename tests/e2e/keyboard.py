@@ -1,4 +1,4 @@
-"""Reviewing by keyboard, for the browser tests: people who never touch the mouse, and how a maintainer invites them."""
+"""Reviewing by keyboard, for the browser tests: users without a mouse, and a maintainer who invites them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEXT = "form[action='/reviews/next/'] button"
 
 
 class Person:
-    """Somebody with a browser and a keyboard. The mouse is never used, and fields are reached by Tab."""
+    """A user with a browser and a keyboard but no mouse, who reaches fields by Tab."""
 
     def __init__(self, page: Page, name: str) -> None:
         self.page = page
@@ -76,7 +76,7 @@ class Person:
         expect(self.page.locator("main")).to_contain_text("You have seen all of them")
 
     def take(self) -> None:
-        """The next item, unless locking the one before has brought it already."""
+        """Take the next item, unless locking the previous one has opened it already."""
         if "/label/" not in self.page.url:
             self.page.goto("/reviews/")
             self.follow(NEXT)
@@ -109,21 +109,21 @@ class Person:
         self.press("Space")
 
     def find(self, typed: str) -> None:
-        """A finding on the first line of the candidate."""
+        """Add a finding on the first line of the candidate."""
         self.reach("button.line")
         self.press("Enter")
         self.page.keyboard.type(typed)
 
 
 class Maintainer(Person):
-    """Somebody with an account that an operator has made a maintainer's."""
+    """A user whom an operator has made a maintainer."""
 
     def __init__(self, page: Page, name: str, instance: Instance) -> None:
         super().__init__(page, name)
         instance.printed("shell", "-c", MAKE_MAINTAINER.format(name=name))
 
     def invite(self, role: str) -> str:
-        """Make an invitation with one role; its link."""
+        """Make an invitation with one role and return its link."""
         self.page.goto("/reviews/people/")
         for name in ("annotator", "adjudicator"):
             box = self.page.locator(f"[name={name}]")

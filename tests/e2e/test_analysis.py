@@ -20,26 +20,26 @@ pytestmark = pytest.mark.e2e
 
 ANALYSIS = "/analysis/lmr-bench/"
 DRAWN = 9
-"""Of the shipped results: nothing is known of their cost, dates and agents' steps."""
+"""Charts of the shipped results, whose cost, dates and agents' steps are unknown."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _computed(instance: Instance) -> None:
-    """A worker does it by itself."""
+    """Wait until a worker has computed the analysis."""
     wait_until(lambda: "A worker computes this" not in instance.get(ANALYSIS)[1], "the analysis", seconds=600)
 
 
 @pytest.fixture
 def complaints(page: Page) -> list[str]:
-    """What the browser's console says: errors, warnings, and what the policy stopped."""
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text) if message.type in {"error", "warning"} else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
-    return said
+    """Messages of the browser's console: errors, warnings, and violations of the policy."""
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text) if message.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    return messages
 
 
 def drawn(page: Page) -> None:
-    """Come by every chart, and wait until all are drawn."""
+    """Scroll to every chart, and wait until all are drawn."""
     for chart in page.locator("figure.chart").all():
         chart.scroll_into_view_if_needed()
         expect(chart.locator("svg.main-svg").first).to_be_visible()
@@ -47,7 +47,7 @@ def drawn(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_chart_is_drawn_without_a_word_in_the_console(page: Page, complaints: list[str], scheme: Any) -> None:
+def test_every_chart_is_drawn_without_console_messages(page: Page, complaints: list[str], scheme: Any) -> None:
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.goto(ANALYSIS)
     expect(page.locator("figure.chart")).to_have_count(DRAWN)
@@ -59,18 +59,18 @@ def test_every_chart_is_drawn_without_a_word_in_the_console(page: Page, complain
     assert complaints == []
 
 
-def test_the_library_comes_after_the_page_and_only_where_a_chart_is(page: Page) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+def test_the_library_is_loaded_after_the_page_and_only_for_charts(page: Page) -> None:
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     page.goto("/board/lmr-bench/")
-    assert not [url for url in asked if "plotly" in url]
-    # The page itself names it for its own script alone, which asks for it when a chart comes into view.
+    assert not [url for url in requests if "plotly" in url]
+    # Only the page's own script has its address, and requests it when a chart comes into view.
     assert 'src="/static/vendor/plotly' not in page.request.get(ANALYSIS).text()
     page.goto(ANALYSIS)
     expect(page.locator("#scores svg.main-svg").first).to_be_visible()
-    assert len([url for url in asked if "plotly-basic" in url]) == 1
-    # Charts below the fold are not asked for yet.
-    assert not [url for url in asked if "figure=errors" in url]
+    assert len([url for url in requests if "plotly-basic" in url]) == 1
+    # Charts below the fold are not requested yet.
+    assert not [url for url in requests if "figure=errors" in url]
 
 
 def test_switching_colours_redraws(page: Page, complaints: list[str]) -> None:
@@ -85,7 +85,7 @@ def test_switching_colours_redraws(page: Page, complaints: list[str]) -> None:
     assert complaints == []
 
 
-def test_the_keyboard_reads_every_point(page: Page) -> None:
+def test_every_point_can_be_read_by_keyboard(page: Page) -> None:
     page.goto(ANALYSIS)
     box, status = page.locator("#scores .chart-box"), page.locator("#scores [role=status]")
     expect(box).to_have_attribute("role", "application")
@@ -97,12 +97,12 @@ def test_the_keyboard_reads_every_point(page: Page) -> None:
     expect(status).to_contain_text("OpenHands (GPT-4o)")
     page.keyboard.press("Escape")
     expect(status).to_be_empty()
-    # The chart is no trap: what comes after it is reached.
+    # The chart does not trap the focus: Tab leads on.
     page.keyboard.press("Tab")
     expect(page.locator("#scores summary")).to_be_focused()
 
 
-def test_taking_a_figure_away(page: Page, complaints: list[str], tmp_path: Path) -> None:
+def test_a_figure_can_be_downloaded(page: Page, complaints: list[str], tmp_path: Path) -> None:
     page.emulate_media(color_scheme="dark")
     page.goto(ANALYSIS)
     with page.expect_download() as begun:
@@ -111,7 +111,7 @@ def test_taking_a_figure_away(page: Page, complaints: list[str], tmp_path: Path)
     begun.value.save_as(tmp_path / "scores.svg")
     drawing = (tmp_path / "scores.svg").read_text(encoding="utf-8")
     assert "OpenHands (Claude 3.7)" in drawing
-    # On white, whatever the page's colours: it goes into papers.
+    # The background is white in any colour scheme, for use in papers.
     assert "rgb(255, 255, 255)" in drawing
     with page.expect_download() as begun:
         page.locator("#scores").get_by_role("link", name="CSV").click()
@@ -119,7 +119,7 @@ def test_taking_a_figure_away(page: Page, complaints: list[str], tmp_path: Path)
     assert complaints == []
 
 
-def test_without_javascript_the_tables_hold_everything(browser: Browser, browser_context_args: dict[str, Any]) -> None:
+def test_without_javascript_the_tables_have_all_values(browser: Browser, browser_context_args: dict[str, Any]) -> None:
     context = browser.new_context(**browser_context_args, java_script_enabled=False)
     page = context.new_page()
     page.goto(ANALYSIS)

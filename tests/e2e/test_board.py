@@ -1,4 +1,4 @@
-"""The board in a real browser: land, filter, open a mark, compare two, take the data away."""
+"""The board in a real browser: landing, filtering, opening a mark, comparing two rows, downloading the data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture
 def board(page: Page, instance: Instance) -> Page:
-    """The landing page at the width of a laptop, with what the browser complains of as failures."""
+    """The landing page at the width of a laptop; errors in the console fail the test."""
     page.set_viewport_size({"width": 1440, "height": 900})
     page.on("console", lambda message: pytest.fail(message.text) if message.type == "error" else None)
     page.goto("/")
@@ -42,7 +42,7 @@ def test_ten_rows_are_visible_without_scrolling(board: Page) -> None:
     assert len({round(header.nth(place).bounding_box()["y"] / 40) for place in range(header.count())}) == 1  # type: ignore[index]
 
 
-def test_filters_apply_at_once_and_stand_in_the_address(board: Page) -> None:
+def test_filters_apply_at_once_and_are_in_the_address(board: Page) -> None:
     everything = systems(board)
     assert len(everything) == 13
     board.get_by_label("Inputs given").select_option("paper_only")
@@ -60,7 +60,7 @@ def test_filters_apply_at_once_and_stand_in_the_address(board: Page) -> None:
 
 
 def test_a_link_pressed_after_typing_is_followed(board: Page) -> None:
-    """Leaving the search asked again, and what came put another link in the place of the one under the finger."""
+    """Leaving the search once sent a request whose response moved another link under the pointer."""
     board.get_by_label("Search").press_sequentially("claude")
     expect(board).to_have_url(re.compile(r"\?q=claude$"))
     expect(board.locator("#board .system-name")).to_have_count(1)
@@ -94,7 +94,7 @@ def test_columns_are_chosen_without_a_new_page(board: Page) -> None:
     assert board.evaluate("window.neverReloaded") is True
 
 
-def test_marks_are_reached_by_the_arrow_keys_and_say_what_they_show(board: Page) -> None:
+def test_marks_are_reached_by_the_arrow_keys_and_show_their_title(board: Page) -> None:
     row = board.locator("table.board tbody tr", has_text="GPT-4.1").filter(has=board.locator(".marks")).first
     marks = row.locator("a.m")
     marks.first.focus()
@@ -103,8 +103,8 @@ def test_marks_are_reached_by_the_arrow_keys_and_say_what_they_show(board: Page)
     expect(marks.nth(2)).to_be_focused()
     words = marks.nth(2).get_attribute("title") or ""
     assert re.fullmatch(r"[a-z/0-9-]+: tests (passed|failed), judge (CC|LC|LI), annotators (CC|LC|LI)", words)
-    told = marks.nth(2).evaluate("mark => getComputedStyle(mark, '::after').content")
-    assert told == f'"{words}"'
+    label = marks.nth(2).evaluate("mark => getComputedStyle(mark, '::after').content")
+    assert label == f'"{words}"'
     board.keyboard.press("Enter")
     board.wait_for_url("**/cases/reported/**")
     expect(board.locator("main")).to_contain_text(words.partition(":")[0])
@@ -145,7 +145,7 @@ def test_a_phone_shows_cards_and_keeps_the_filters_in_a_drawer(board: Page) -> N
         rows = board.locator("table.board tbody tr")
         boxes = [rows.nth(place).bounding_box() for place in range(rows.count())]
         assert [box for box in boxes if box is None or box["x"] + box["width"] > width] == []
-        # Whatever columns are chosen, a card begins with who it is.
+        # A card begins with the system's name, whatever columns are chosen.
         board.goto("/?columns=backbone&columns=cost&columns=tests")
         corners = [cell.bounding_box() for cell in board.locator("table.board tbody tr").first.locator("th, td").all()]
         shown = [(box["y"], box["x"]) for box in corners if box]

@@ -53,14 +53,14 @@ def test_from_a_mark_to_the_answer_the_system_and_the_task(
 
 
 def to_board(page: Page) -> None:
-    """To the board of the suite that takes answers, as from any page."""
+    """Go to the board of the suite that takes answers by the navigation, which every page has."""
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Board").click()
     page.get_by_role("navigation", name="Suites").get_by_role("link", name="LMR-Mini").click()
     expect(page.locator("h1")).to_have_text("LMR-Mini board")
 
 
 def narrow(page: Page) -> None:
-    """Nothing of the task's page or of the cases is wider than a phone, and the list of cases is short."""
+    """Check that the task's page and the cases fit a phone, and that the list of cases is short."""
     page.set_viewport_size({"width": 390, "height": 844})
     for path in (page.url, "/cases/"):
         page.goto(path)

@@ -1,4 +1,4 @@
-"""Each shortcut of the labelling page in a real browser: what it does, and what it says if it cannot."""
+"""Each shortcut of the labelling page in a real browser: its effect, and its message where it cannot act."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 FIRST_CHANGE = "#label-diff .changes button.line[data-side=candidate] >> nth=0"
-SAID = "#key-said"
+MESSAGE = "#key-said"
 SAVED_SECONDS = 30
 ALL_SAVED = "!Object.keys(localStorage).some((key) => key.startsWith('lmr-board-label-'))"
 LAST_TEXT = ".finding:last-child textarea"
@@ -29,7 +29,7 @@ LAST_TEXT = ".finding:last-child textarea"
 
 @pytest.fixture(scope="module")
 def annotator(instance: Instance, browser: Browser, browser_context_args: dict[str, Any]) -> Iterator[Person]:
-    """Somebody who has joined and holds the first practice item."""
+    """An annotator who has joined and holds the first practice item."""
     instance.printed("sample_disputes", "--count", "1")
     contexts = [browser.new_context(**browser_context_args) for _ in range(2)]
     link = Maintainer(contexts[0].new_page(), "stoat", instance).invite("annotator")
@@ -43,7 +43,7 @@ def annotator(instance: Instance, browser: Browser, browser_context_args: dict[s
 
 @pytest.fixture
 def page(annotator: Person) -> Page:
-    """The item, loaded anew. What earlier tests typed is still there: each compares before with after."""
+    """The reloaded item. It has the text of earlier tests, so each test compares before with after."""
     load_again(annotator.page)
     return annotator.page
 
@@ -56,7 +56,7 @@ def load_again(page: Page) -> None:
 
 
 def await_saved(page: Page) -> None:
-    """Until what was typed is saved, the browser keeps a copy. The site's policy forbids a wait in the page."""
+    """Wait until the browser's copy of unsaved text is gone. The site's policy forbids a wait inside the page."""
     deadline = time.monotonic() + SAVED_SECONDS
     while not page.evaluate(ALL_SAVED):
         assert time.monotonic() < deadline, page.locator("#banners").inner_text()
@@ -74,7 +74,7 @@ def chooses(page: Page, action: str, label: str) -> None:
 
 
 def turns(page: Page, action: str, button: str) -> None:
-    """The key turns on what ``button`` says is on, and off again."""
+    """The key toggles the state that ``button`` shows, twice."""
     shown = page.locator(f'#label-diff [data-act="{button}"]')
     before = shown.get_attribute("aria-pressed")
     press(page, action)
@@ -97,7 +97,7 @@ def shows(page: Page, action: str, pane: str) -> None:
 
 
 def focuses(page: Page, action: str, field: str) -> None:
-    """The key leads to a field, in which no letter is a shortcut."""
+    """The key moves the focus to a field, in which keys are no shortcuts."""
     press(page, action)
     expect(page.locator(field)).to_be_focused()
     before = page.locator(field).input_value()
@@ -106,7 +106,7 @@ def focuses(page: Page, action: str, field: str) -> None:
 
 
 def adds(page: Page, action: str, start: str) -> None:
-    """The key adds a finding, on line ``start``, and what is typed next is its text: no letter of it is a shortcut."""
+    """The key adds a finding on line ``start``, and text typed next goes into it: its keys are no shortcuts."""
     before = page.locator(".finding").count()
     label = page.locator("[name=label]:checked").get_attribute("value", timeout=1000) if before else None
     press(page, action)
@@ -119,7 +119,7 @@ def adds(page: Page, action: str, start: str) -> None:
 
 
 def moves(page: Page, action: str, place: int) -> None:
-    """From no finding in use the key goes to the first or last one, and at the end it says that there is no other."""
+    """Without a focused finding the key goes to the first or last one; after the end a message is shown."""
     for text in ("one", "the other"):
         press(page, "add_finding")
         page.keyboard.type(text)
@@ -129,13 +129,13 @@ def moves(page: Page, action: str, place: int) -> None:
     expect(page.locator(".finding").nth(place)).to_be_focused()
     for _ in range(page.locator(".finding").count()):
         press(page, action)
-    says(page, action, "there is no further finding.")
+    explains(page, action, "there is no further finding.")
 
 
-def says(page: Page, action: str, why: str) -> None:
-    """The key cannot act, and says why."""
+def explains(page: Page, action: str, why: str) -> None:
+    """The key cannot act, and the page gives the reason."""
     press(page, action)
-    expect(page.locator(SAID)).to_have_text(f"{KEYS[action].key}: {why}")
+    expect(page.locator(MESSAGE)).to_have_text(f"{KEYS[action].key}: {why}")
 
 
 def undoes(page: Page, action: str, label: str) -> None:
@@ -153,7 +153,7 @@ def cycles(page: Page, action: str, name: str) -> None:
 
 def unfolds(page: Page, action: str, button: str) -> None:
     if not page.locator("#label-diff tbody.fold-button").count():
-        says(page, action, "no unchanged lines are folded here.")
+        explains(page, action, "no unchanged lines are folded here.")
         return
     press(page, action)
     expect(page.locator(f'#label-diff [data-act="{button}"]')).to_have_attribute("aria-pressed", "true")
@@ -164,13 +164,13 @@ def posts(page: Page, action: str, method: str) -> None:
         press(page, action)
 
 
-def refuses(page: Page, action: str, said: str) -> None:
-    """Nothing is locked while something is missing, and the page says what."""
+def refuses(page: Page, action: str, message: str) -> None:
+    """An incomplete label is not locked, and the page names the missing part."""
     press(page, "label_li")
     while page.locator(".finding").count():
         page.locator('[data-act="remove-finding"]').first.click()
     press(page, action)
-    expect(page.locator("#banners")).to_contain_text(said)
+    expect(page.locator("#banners")).to_contain_text(message)
 
 
 CHECKS: dict[str, tuple[Callable[[Page, str, Any], None], Any]] = {
@@ -195,14 +195,14 @@ CHECKS: dict[str, tuple[Callable[[Page, str, Any], None], Any]] = {
     "pane_task": (shows, "pane-task"),
     "pane_paper": (shows, "pane-paper"),
     "pane_code": (shows, "pane-code"),
-    "pane_changes": (says, "the answer changes nothing else."),
+    "pane_changes": (explains, "the answer changes nothing else."),
     "search_paper": (focuses, '[data-paper="query"]'),
     "save": (posts, "POST"),
 }
 
 
 @pytest.mark.parametrize("action", [action for action in KEYS if action != "find"])
-def test_each_shortcut_acts_from_where_the_page_puts_the_focus(page: Page, action: str) -> None:
+def test_each_shortcut_acts_from_the_initial_focus(page: Page, action: str) -> None:
     check, subject = CHECKS[action]
     check(page, action, subject)
 
@@ -213,8 +213,8 @@ def test_a_finding_on_the_first_change_takes_one_key(page: Page) -> None:
     adds(page, "find", line.get_attribute("data-line") or "")
 
 
-def test_a_list_without_findings_says_how_to_add_one(page: Page) -> None:
-    """As templates write it, with a line feed inside."""
+def test_a_list_without_findings_explains_how_to_add_one(page: Page) -> None:
+    """The empty list contains a line feed, as in templates."""
     hint = "list => (list.replaceChildren('\\n'), getComputedStyle(list, '::before').content)"
     assert "press f" in page.locator("#label-findings").evaluate(hint)
     page.reload()
@@ -232,17 +232,17 @@ def test_arrows_move_over_the_lines_from_the_start_and_after_a_field(page: Page)
     expect(page.locator("#label-diff button.line[aria-current=true]")).to_have_attribute("data-line", str(first + 1))
 
 
-def test_a_key_that_cannot_act_says_why(page: Page) -> None:
-    says(page, "undo", "there is nothing to undo.")
+def test_a_key_that_cannot_act_gives_the_reason(page: Page) -> None:
+    explains(page, "undo", "there is nothing to undo.")
     press(page, "help", "label_li")
     expect(page.locator("#keys-help")).to_contain_text("3: Close this first, with Esc.")
     page.keyboard.press("Escape")
     press(page, "label_li")
-    expect(page.locator(SAID)).to_have_text("")
+    expect(page.locator(MESSAGE)).to_have_text("")
 
 
-def test_words_meant_for_a_field_that_is_not_there_do_nothing(page: Page) -> None:
-    """Without a line to choose, as where code was taken away, ``f`` says so, and what is typed next is no shortcut."""
+def test_text_for_a_missing_field_triggers_no_shortcut(page: Page) -> None:
+    """Without a line to choose, as with removed code, ``f`` shows a message, and keys typed next are no shortcuts."""
     press(page, "label_li")
     await_saved(page)
 
@@ -255,7 +255,7 @@ def test_words_meant_for_a_field_that_is_not_there_do_nothing(page: Page) -> Non
     page.reload()
     expect(page.locator("html.has-js")).to_have_count(1)
     page.keyboard.type("f2 or 3 lines are wrong")
-    expect(page.locator(SAID)).to_have_text("f: there is no line to choose.")
+    expect(page.locator(MESSAGE)).to_have_text("f: there is no line to choose.")
     expect(page.locator("[name=label][value=LI]")).to_be_checked()
     expect(page.locator("dialog[open]")).to_have_count(0)
     page.unroute(page.url)

@@ -24,7 +24,7 @@ SCORED_MS = 180_000
 
 
 def outcomes_shown(page: Page) -> dict[str, str]:
-    """Task to outcome, as the submission's table says."""
+    """Outcome by task, from the submission's table."""
     rows = page.locator("table.answers tbody tr").all()
     return {row.locator("th").inner_text(): row.locator(".outcome").inner_text() for row in rows}
 
@@ -44,10 +44,10 @@ def test_from_sign_up_to_the_board(page: Page, instance: Instance) -> None:
     assert not [name for name in names if "golden" in name]
 
     submit_bundle(page, instance.bundle(system=SYSTEM))
-    # Whatever changes from here on must change without a reload.
+    # From here on the page must update without a reload.
     page.evaluate("window.neverReloaded = true")
-    # What a visitor resizes, or an extension marks, has a style, which htmx copied onto what came after: against the
-    # policy, so the browser complained at each update.
+    # An element that a visitor resizes, or an extension marks, has a style attribute. htmx once copied it to updated
+    # elements, which violates the policy, so that the browser logged an error at each update.
     page.evaluate("document.addEventListener('securitypolicyviolation', (event) => console.error(event.sample))")
     page.evaluate("document.querySelector('#live #progress').style.outline = '1px solid'")
     expect(page.locator("#live .state")).to_have_text("scored", timeout=SCORED_MS)
@@ -72,7 +72,7 @@ def test_from_sign_up_to_the_board(page: Page, instance: Instance) -> None:
     expect(removed.filter(has_text="raise NotImplementedError")).to_have_count(1)
     assert complaints == []
 
-    # A visitor who is nobody sees the same answer, and nothing to manage.
+    # An anonymous visitor sees the same answer, without actions.
     page.context.clear_cookies()
     page.reload()
     expect(page.locator("pre.log")).to_contain_text(PRINTED)

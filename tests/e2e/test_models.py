@@ -1,4 +1,4 @@
-"""Models in a real browser: an endpoint is registered and tested, runs with and without an agent, and a judge."""
+"""Models in a real browser: registering and testing an endpoint, runs with and without an agent, and a judge."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def provider() -> Iterator[ProviderServer]:
         yield server
 
 
-# Otherwise all that is submitted later would be asked of a server that is gone.
+# Otherwise later submissions would be sent to a judge whose server is gone.
 RETIRE_JUDGE = """
 from submissions.domain.operators import local_operator
 from evaluator.judging.configs import retire
@@ -50,10 +50,10 @@ retire(config=JudgeConfig.objects.get(slug="judge-honest"), actor=local_operator
 
 @pytest.fixture(scope="module")
 def judge(instance: Instance, provider: ProviderServer) -> Iterator[None]:
-    """A judge with one vote, as an operator makes it."""
+    """A judge with one vote, made by an operator."""
     instance.printed("shell", "-c", MAKE_JUDGE.format(url=provider.url))
-    said = instance.printed("add_judge", "--endpoint", "Judge's", "--votes", "1", "--votes-when-split", "1")
-    assert said.startswith("judge-honest: judge-honest, 1 votes, 1 when they differ.")
+    output = instance.printed("add_judge", "--endpoint", "Judge's", "--votes", "1", "--votes-when-split", "1")
+    assert output.startswith("judge-honest: judge-honest, 1 votes, 1 when they differ.")
     yield
     instance.printed("shell", "-c", RETIRE_JUDGE)
 
@@ -72,7 +72,7 @@ def register(page: Page, provider: ProviderServer, name: str, model: str) -> Non
 
 
 def start_run(page: Page) -> None:
-    """From the filled form by way of the estimate to the submission's page."""
+    """Estimate and start the run of the filled form; ends on the submission's page once it is scored."""
     page.get_by_role("button", name="Show the estimate").click()
     expect(page.locator("#estimate .big")).to_contain_text("US $")
     page.get_by_role("button", name="Start", exact=True).click()
@@ -80,8 +80,8 @@ def start_run(page: Page) -> None:
     expect(page.locator("#live .state")).to_have_text("scored", timeout=SCORED_MS)
 
 
-def asked_for(provider: ProviderServer, model: str) -> Counter[str]:
-    """How often each prompt was sent to ``model``."""
+def prompts_sent(provider: ProviderServer, model: str) -> Counter[str]:
+    """Count how often each prompt was sent to ``model``."""
     return Counter(received.prompt for received in provider.asked if received.model == model)
 
 
@@ -97,11 +97,11 @@ def test_all_tasks_by_standard_prompting(page: Page, instance: Instance, provide
     expect(page.locator("#asking")).to_contain_text("9 of 9 answered")
     expect(page.locator("table.answers .outcome.passed")).to_have_count(9)
     # The test of the connection, and each task once.
-    assert sorted(asked_for(provider, "right").values()) == [1] * 10
+    assert sorted(prompts_sent(provider, "right").values()) == [1] * 10
 
     page.get_by_role("link", name="dpo/1", exact=True).last.click()
     deadline = time.monotonic() + JUDGED_SECONDS
-    # Before the judgement is planned there is no section at all, then one that says "not judged yet".
+    # The section is missing until the judgement is planned, and then shows "not judged yet" first.
     verdict = page.locator("#judges ~ section.verdict", has_text="completely correct")
     while not verdict.count() and time.monotonic() < deadline:
         page.wait_for_timeout(1000)
@@ -132,7 +132,7 @@ def test_three_tasks_by_an_agent(page: Page, instance: Instance, provider: Provi
     page.locator("[name=system]").fill("Ibis Agent")
     start_run(page)
     expect(page.locator("table.answers .outcome.passed")).to_have_count(3)
-    sent = asked_for(provider, "agent-solves")
+    sent = prompts_sent(provider, "agent-solves")
     assert set(sent.values()) == {1}
     page.locator("table.answers").get_by_role("link", name="simcse/1", exact=True).click()
     page.get_by_role("link", name="What the agent did, step by step").click()

@@ -1,4 +1,4 @@
-"""The bell in a real browser: it rings for a scored submission, stays where it is, and falls silent when read."""
+"""The bell in a real browser: it shows an unread notice of a scored submission without moving, until it is read."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ NAME = "somebody-with-a-name-that-is-rather-long"
 
 
 def header(page: Page) -> list[Any]:
-    """Where everything in the header is."""
+    """The positions of the header's links and buttons."""
     parts = page.locator(".site-header a, .site-header button")
     return [parts.nth(place).bounding_box() for place in range(parts.count())]
 
 
-def test_the_bell_rings_and_falls_silent(
+def test_the_bell_shows_unread_notices_until_they_are_read(
     browser: Browser, browser_context_args: dict[str, Any], instance: Instance
 ) -> None:
     context = browser.new_context(**browser_context_args)
@@ -54,7 +54,7 @@ def test_the_bell_rings_and_falls_silent(
         page.set_viewport_size(size)
         page.goto("/docs/")
         expect(ringing).to_be_visible()
-        assert header(page) == quiet[name], "nothing moves for the number"
+        assert header(page) == quiet[name], "the number moves no part of the header"
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
     for scheme in SCHEMES:

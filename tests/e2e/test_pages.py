@@ -1,4 +1,4 @@
-"""What holds on every page: accessibility, phone width, both colour schemes, and that it works without JavaScript."""
+"""Checks of every page: accessibility, phone width, both colour schemes, and use without JavaScript."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def submission(browser: Browser, browser_context_args: dict[str, Any], signed_up
 
 @pytest.fixture
 def paths(submission: str) -> tuple[str, ...]:
-    """Every kind of page that a submitter meets."""
+    """Every kind of page that a submitter uses."""
     answers = [f"{submission}answers/{task}/1/" for task in ("dpo/1", "bertscore/1", "neuralcrf/1", "eda/1")]
     return (*PUBLIC, *OWN, submission, *answers)
 
@@ -67,7 +67,7 @@ def visits(owner: BrowserContext) -> Iterator[Page]:
 
 
 def violations(page: Page) -> list[str]:
-    """What axe finds on the page, with where it is."""
+    """The violations that axe finds on the page, with their elements."""
     page.wait_for_load_state()
     return [
         f"{page.url}: {found['id']} at {', '.join(str(node['target']) for node in found['nodes'])}"
@@ -76,7 +76,7 @@ def violations(page: Page) -> list[str]:
 
 
 def violations_in_both_schemes(page: Page) -> list[str]:
-    """What axe finds on the page in light and in dark colours. Colours do not fade: axe would see them half-way."""
+    """Axe's violations in light and in dark colours, without transitions, so that axe measures final colours."""
     found: list[str] = []
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")

@@ -1,4 +1,4 @@
-"""A program acts for somebody: the token from the page, the client from kit to results, the API's viewer."""
+"""Programs that act for a user: making a token, the client from kit to results, and the API's viewer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Instance
 
 OF_THE_VIEWER = {
-    "button-name",  # what copies a request or an answer is a picture without words
-    "heading-order",  # from the title to the groups of operations it leaves out a level
-    "nested-interactive",  # a link and a button are within what opens an operation
-    "scrollable-region-focusable",  # a long answer scrolls, and has nothing to focus
+    "button-name",  # the buttons that copy requests and responses are icons without text
+    "heading-order",  # a level is missing between the title and the groups of operations
+    "nested-interactive",  # the element that opens an operation contains a link and a button
+    "scrollable-region-focusable",  # a long response scrolls, and cannot be focused
 }
-"""What axe finds in the elements that Swagger UI makes, once an operation was tried: not ours to name or to nest.
+"""Violations that axe finds in Swagger UI's own elements once an operation was tried; we cannot change these.
 
-Its colours are mended in css/site.css. Without JavaScript the page is a plain table of the operations.
+Its colours are corrected in css/site.css. Without JavaScript the page is a plain table of the operations.
 """
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("audited")]
@@ -85,8 +85,8 @@ def test_from_a_token_to_results(instance: Instance, owner: BrowserContext, tmp_
 
 def test_the_viewer_draws_every_operation_under_the_strict_policy(owner: BrowserContext) -> None:
     page = owner.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text) if message.type in {"error", "warning"} else None)
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text) if message.type in {"error", "warning"} else None)
     page.goto("/api/v1/docs/")
     paths = page.request.get("/api/v1/openapi.json").json()["paths"]
     expect(page.locator(".opblock")).to_have_count(sum(map(len, paths.values())))
@@ -94,7 +94,7 @@ def test_the_viewer_draws_every_operation_under_the_strict_policy(owner: Browser
     page.get_by_role("button", name="Try it out").click()
     page.get_by_role("button", name="Execute").click()
     expect(page.locator(".live-responses-table tbody .response-col_status").first).to_contain_text("200")
-    assert said == []
+    assert messages == []
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         assert {found.split(": ")[1].split(" at ")[0] for found in violations(page)} == OF_THE_VIEWER

@@ -41,12 +41,12 @@ AGAIN = "button[name=act][value=resume]"
 @pytest.fixture(scope="module")
 def links(instance: Instance, browser: Browser, browser_context_args: dict[str, Any]) -> Iterator[list[str]]:
     """Samples to review, and invitations of two annotators and an adjudicator, made by a maintainer."""
-    said = instance.printed("sample_disputes", "--count", str(CASES))
-    assert f"Sample cases: {CASES} (" in said
+    output = instance.printed("sample_disputes", "--count", str(CASES))
+    assert f"Sample cases: {CASES} (" in output
     context = browser.new_context(**browser_context_args)
     maintainer = Maintainer(context.new_page(), "marten", instance)
     made = [maintainer.invite(role) for role in ("annotator", "annotator", "adjudicator")]
-    # Whether labels contradict the unit tests is known once these ran.
+    # Labels are compared with the unit tests once these have run.
     instance.printed("shell", "-c", MEASURED)
     yield made
     context.close()
@@ -61,16 +61,16 @@ def test_disputes_from_the_queue_to_their_decisions(
     )
     first.join(links[0])
     item = _begin_with_a_draft(first)
-    closed = time.monotonic()
+    left_at = time.monotonic()
     for person, link in zip((second, third), links[1:], strict=True):
         person.join(link)
-    # Its lease has run out meanwhile.
-    time.sleep(max(0, closed + REVIEW_LEASE_SECONDS + 1 - time.monotonic()))
-    _go_on_with_the_draft(first, item)
+    # Wait until the draft's lease has expired.
+    time.sleep(max(0, left_at + REVIEW_LEASE_SECONDS + 1 - time.monotonic()))
+    _finish_the_draft(first, item)
     for _ in range(CASES - 1):
         first.take()
         first.label("CC")
-    # Nothing else is there to label: nothing is drawn by chance on this instance.
+    # There is nothing else to label: this instance samples no answers at random.
     expect(first.page).to_have_url(re.compile("/reviews/$"))
 
     for number in range(CASES):
@@ -86,7 +86,7 @@ def test_disputes_from_the_queue_to_their_decisions(
     page.locator("main table tbody a[href^='/cases/']").first.click()
     expect(page.locator("main")).to_contain_text(re.compile("judge.s error", re.IGNORECASE))
     page.goto("/board/lmr-mini/")
-    # A row counts tasks.
+    # A row counts tasks; each task has three trials.
     tasks = f"{decided / 3:.1f}".removesuffix(".0")
     expect(page.locator("main")).to_contain_text(f"{tasks} decided")
     page.goto(SAMPLES)
@@ -98,14 +98,14 @@ def test_disputes_from_the_queue_to_their_decisions(
 
 
 def _begin_with_a_draft(person: Person) -> str:
-    """The draft is there after a reload. Then the page is closed; its address."""
+    """Save a draft, check it after a reload, leave the page, and return its address."""
     page = person.page
     person.take()
     item = page.url
     person.choose("LC")
     person.find(TYPED)
     person.press("Escape", "n")
-    # A form encodes the spaces between its words.
+    # Wait for the last word: forms encode the spaces between words.
     with page.expect_response(lambda answer: NOTE.split()[-1] in (answer.request.post_data or "")):
         page.keyboard.type(NOTE)
     expect(page.locator("#save-state")).to_have_text(re.compile("^Saved"))
@@ -115,12 +115,12 @@ def _begin_with_a_draft(person: Person) -> str:
     return item
 
 
-def _go_on_with_the_draft(person: Person, item: str) -> None:
-    """It is still there after the lease ran out."""
+def _finish_the_draft(person: Person, item: str) -> None:
+    """Lock the draft, which is kept after its lease has expired."""
     page = person.page
     page.goto("/reviews/")
     page.goto(item)
-    # The sweep may or may not have come by: what expired is taken up again with its draft.
+    # If the sweep has run, the item has expired and is resumed with its draft.
     if page.locator(AGAIN).count():
         person.follow(AGAIN)
     _expect_draft(page)
@@ -137,7 +137,7 @@ def _expect_draft(page: Page) -> None:
 
 
 def _decide_all(person: Person) -> int:
-    """Label each dispute blind, then decide it; say how many there were."""
+    """Label each dispute blind, then decide it; return their number."""
     for number in range(CASES + 1):
         person.take()
         if "/label/" not in person.page.url:

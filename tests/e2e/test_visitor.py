@@ -1,4 +1,4 @@
-"""A visitor's walk from the landing page on, by clicks alone; then what can be done, by keyboard alone."""
+"""A visitor's path from the landing page by clicks alone, and a maintainer's tasks by keyboard alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture(autouse=True)
 def _complaints(page: Page, instance: Instance) -> None:
-    """What the browser complains of is a failure; there are rank bands."""
+    """Fail on errors in the console, and wait for rank bands."""
     page.set_viewport_size({"width": 1440, "height": 900})
     page.on("console", lambda message: pytest.fail(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: pytest.fail(str(error)))
@@ -30,7 +30,7 @@ def _complaints(page: Page, instance: Instance) -> None:
 
 
 def arrived(page: Page, address: str, heading: str) -> None:
-    """The page is there, and axe finds nothing on it."""
+    """Check the page's address and heading, and that axe finds no violation."""
     expect(page).to_have_url(re.compile(address))
     expect(page.locator("h1")).to_contain_text(heading)
     assert violations(page) == []
@@ -39,9 +39,9 @@ def arrived(page: Page, address: str, heading: str) -> None:
 def test_from_the_landing_page_by_clicks_alone(page: Page) -> None:
     page.goto("/")
     arrived(page, "/$", "LMR-BENCH board")
-    _understands(page)
-    _opens_a_cell(page)
-    _compares(page)
+    _find_the_suite_and_the_legend(page)
+    _open_a_cell(page)
+    _compare(page)
     header = page.get_by_role("navigation", name="Main")
     for name, address in (("Analysis", "/analysis/"), ("Cases", "/cases/"), ("Docs", "/docs/"), ("Board", "/$")):
         header.get_by_role("link", name=name, exact=True).click()
@@ -49,8 +49,8 @@ def test_from_the_landing_page_by_clicks_alone(page: Page) -> None:
         assert violations(page) == []
 
 
-def _understands(page: Page) -> None:
-    """What is asked, which suite takes answers, where its tasks are, and what the marks mean."""
+def _find_the_suite_and_the_legend(page: Page) -> None:
+    """Find the research question, the suite that takes answers, its tasks, and the meaning of the marks."""
     expect(page.locator(".lead")).to_contain_text("Can language models re-implement research?")
     expect(page.locator(".landing-note")).to_contain_text("LMR-BENCH takes no answers here")
     page.get_by_role("button", name="Submit to LMR-Mini").click()
@@ -67,7 +67,7 @@ def _understands(page: Page) -> None:
     page.go_back()
 
 
-def _opens_a_cell(page: Page) -> None:
+def _open_a_cell(page: Page) -> None:
     page.get_by_label("Search").fill("claude")
     expect(page.locator("#board .system-name")).to_have_count(1)
     page.locator("#board").get_by_role("link", name="Matrix").click()
@@ -80,8 +80,8 @@ def _opens_a_cell(page: Page) -> None:
     page.get_by_role("link", name="LMR-Board").first.click()
 
 
-def _compares(page: Page) -> None:
-    """A system from its row on the board, with the row next to it, as a file too."""
+def _compare(page: Page) -> None:
+    """Compare a system of the board with its neighbour, and download the table."""
     page.locator("#board .system-name", has_text="OpenHands (o4-mini)").first.click()
     arrived(page, "/systems/", "OpenHands (o4-mini)")
     page.locator("p", has_text="Compare it with").get_by_role("link").first.click()
@@ -101,7 +101,7 @@ def test_filtering_comparing_freezing_and_a_token_by_keyboard_alone(page: Page, 
     plover.write("[name=q]", "openhands")
     expect(page).to_have_url(re.compile(r"\?q=openhands$"))
     plover.reach("select[name=inputs]")
-    # Typing the beginning of an option's words chooses it.
+    # Typing the beginning of an option's text selects it.
     page.keyboard.type(page.locator("select[name=inputs] option[value=paper_only]").inner_text()[:12])
     expect(page.locator("#board .system-name")).to_have_count(3)
     for place in (1, 2):

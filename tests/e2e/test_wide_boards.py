@@ -1,4 +1,4 @@
-"""Boards of few and many tasks in a real browser: no column lies outside the window, no page scrolls sideways."""
+"""Boards of few and many tasks in a real browser: no column is outside the window, no page scrolls sideways."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ LABELS = ("CC", "LC", "LI")
 
 
 def board_of(tasks: int, *, rich: bool = False) -> SuiteVersion:
-    """A board with a reported row and one that was measured here; a ``rich`` one has every usual column in use."""
+    """A board with a reported and a measured row; ``rich``: with values in every usual column."""
     version: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug=f"of-{tasks}{'-rich' * rich}"))
     categories = [CategoryFactory(slug=each.slug) for each in CATEGORIES]
     for number in range(tasks):
         paper = PaperFactory(suite=version.suite, slug=f"paper-{number}", folder_name=f"paper-{number}")
         task = TaskFactory(suite=version.suite, paper=paper, index=1, slug=f"paper-{number}/1")
         version.revisions.add(TaskRevisionFactory(task=task, category=categories[number * 9 // tasks]))
-    # As wide as numbers get.
-    said = label_counts(tasks, 0, 0, tasks=tasks) | {"percent": dict.fromkeys(LABELS, 100.0)}
-    labels = {"judge": said, "human": said, **({"final": said | {"sources": {"decision": 3}}} if rich else {})}
+    # The widest possible numbers.
+    counts = label_counts(tasks, 0, 0, tasks=tasks) | {"percent": dict.fromkeys(LABELS, 100.0)}
+    labels = {"judge": counts, "human": counts, **({"final": counts | {"sources": {"decision": 3}}} if rich else {})}
     metric = {"tasks": tasks, "labels": labels, "tests_passed": float(tasks), "rank_from": 10, "rank_to": 12}
     name = "Otter Coder 2 (open weights) with Scaffold"
     rows = [
@@ -64,7 +64,7 @@ def board_of(tasks: int, *, rich: bool = False) -> SuiteVersion:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page on no instance: these boards are on the test's own server."""
+    """A page without the instance's address: these boards are on the test's own server."""
     made = browser.new_page()
     yield made
     made.close()
@@ -89,7 +89,7 @@ def test_a_board_of_any_number_of_tasks_fits_a_laptop(live_server: LiveServer, p
         cells = page.locator("table.board tr").nth(1).locator("th, td")
         boxes = [cell.bounding_box() for cell in cells.all()]
         assert [box for box in boxes if box is None or box["x"] < 0 or box["x"] + box["width"] > width] == []
-        # One line for a row, each mark beside the one before, and none so narrow that it cannot be seen.
+        # A row's marks are on one line, and each is wide enough to be seen.
         marks = [mark.bounding_box() for mark in page.locator("table.board tr").nth(1).locator("a.m").all()]
         assert len(marks) == tasks
         assert len({box["y"] for box in marks if box}) == 1
@@ -97,7 +97,7 @@ def test_a_board_of_any_number_of_tasks_fits_a_laptop(live_server: LiveServer, p
         assert max(box["width"] for box in marks if box) <= 10
 
 
-def test_every_column_at_once_fits_a_laptop(live_server: LiveServer, page: Page) -> None:
+def test_all_columns_together_fit_a_laptop(live_server: LiveServer, page: Page) -> None:
     version = board_of(35, rich=True)
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(f"{live_server.url}/board/{version.suite.slug}/")
@@ -105,7 +105,7 @@ def test_every_column_at_once_fits_a_laptop(live_server: LiveServer, page: Page)
     assert overflow(page) == (0, 0)
 
 
-def test_what_is_wider_scrolls_in_its_own_box_with_a_shade_at_its_edge(live_server: LiveServer, page: Page) -> None:
+def test_a_wider_table_scrolls_in_its_own_box_with_a_shade_at_its_edge(live_server: LiveServer, page: Page) -> None:
     version = board_of(60, rich=True)
     page.set_viewport_size({"width": 1280, "height": 900})
     for address in ("", "matrix/"):
@@ -114,7 +114,7 @@ def test_what_is_wider_scrolls_in_its_own_box_with_a_shade_at_its_edge(live_serv
         assert (beyond_window, beyond_box > 0) == (0, True)
         box = page.locator("#board .scroll")
         assert box.evaluate("box => getComputedStyle(box).backgroundAttachment") == "local, local, scroll, scroll"
-        # Cells let the shade through.
+        # Cells are transparent, so that the shade is visible.
         last = page.locator("#board .scroll tbody td").last
         assert last.evaluate("cell => getComputedStyle(cell).backgroundColor") == "rgba(0, 0, 0, 0)"
 

@@ -1,11 +1,11 @@
-"""What a board of many rows costs: ``python -m tests.perf.benchmark_board [--sizes 13,1000]``, and no test.
+"""Measure requests of a board with many rows: ``python -m tests.perf.benchmark_board [--sizes 13,1000]``. Not a test.
 
 Fills the LMR-BENCH board of an instance of its own (a new data folder with SQLite, or the database that DATABASE_URL
-names, which must be empty) to each size in turn and asks two web processes for it, two requests at a time: for the same
-bytes from a bare view, for the board whose version is kept, and for the board after its data changed. (Before the
-first two, another board's data change: the database writes as often.) Prints milliseconds (median and 95th percentile),
-the ratio of the 95th percentiles to the bare view's, and how many bytes it has. On a machine that does other
-things the figures mean little: its load is printed too.
+names, which must be empty) to each size in turn. Then requests it from two web processes, two requests at a time: the
+same bytes from a bare view, the cached board (kept), and the board after its data changed. Before each of the first two
+requests another board's data change, so that the database writes as often. Prints milliseconds (median and 95th
+percentile), the ratio of the 95th percentiles to the bare view's, and the page's size in bytes. The load is printed as
+well: on a busy machine the figures mean little.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _wait_for_server() -> None:
 
 
 def fill(rows: int) -> None:
-    """Add published submissions until the board has so many rows, with results of every task from three raters."""
+    """Add published submissions until the board has ``rows`` rows, with three raters' results of every task."""
     from django.utils import timezone
 
     from benchmark_tasks.models import SuiteVersion
@@ -132,9 +132,10 @@ def _metric(entry: Entry, marks: Marks) -> EntryMetric:
 
     passed = sum(share == 1.0 for share in marks["tests"])
     low, high = wilson(passed, 28)
-    said = {"judge": marks["judge"], "human": marks["human"]}
+    labels_by_rater = {"judge": marks["judge"], "human": marks["human"]}
     counts = {
-        rater: {label: float(labels.count(label)) for label in ("CC", "LC", "LI")} for rater, labels in said.items()
+        rater: {label: float(labels.count(label)) for label in ("CC", "LC", "LI")}
+        for rater, labels in labels_by_rater.items()
     }
     return EntryMetric(
         entry=entry, suite_version_id=entry.suite_version_id, listed=entry.listed, name=entry.system.name.lower(),
@@ -144,7 +145,7 @@ def _metric(entry: Entry, marks: Marks) -> EntryMetric:
 
 
 def change(suite: str = SUITE, *, results: bool = False) -> None:
-    """Raise the version of a board's data, as any change does."""
+    """Increase the version of a board's data, as any change does."""
     from benchmark_tasks.models import SuiteVersion
     from leaderboard.board.states import note_change
 
@@ -152,12 +153,12 @@ def change(suite: str = SUITE, *, results: bool = False) -> None:
 
 
 def change_another() -> None:
-    """The same work, of which the board that is asked for knows nothing."""
+    """Do the same work as :func:`change` without changing the measured board."""
     change(ANOTHER)
 
 
 def get(path: str, **headers: str) -> bytes:
-    """The body of an answer with status 200."""
+    """The body of a response with status 200."""
     connection = HTTPConnection("127.0.0.1", PORT, timeout=60)
     connection.request("GET", path, headers=headers)
     response = connection.getresponse()
@@ -169,7 +170,7 @@ def get(path: str, **headers: str) -> bytes:
 
 
 def milliseconds(path: str, requests: int, before: Callable[[], None]) -> list[float]:
-    """How long each of so many requests took, after some that are not counted; ``before`` is done before each."""
+    """Milliseconds of each of ``requests`` requests, after a warm-up; calls ``before`` before each request."""
 
     def timed(_: int) -> float:
         before()
@@ -187,22 +188,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="13,1000,10000,100000", help="rows, ascending; default: %(default)s")
     parser.add_argument("--requests", type=int, default=300, help="of each kind; default: %(default)s")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with instance() as folder:
-        said = ", ".join(f"{name} at most {most} x" for name, most in TARGETS.items())
+        targets = ", ".join(f"{name} at most {most} x" for name, most in TARGETS.items())
         sys.stdout.write(
-            f"load {os.getloadavg()[0]:.1f}; milliseconds, median / p95; targets, of the bare p95: {said}\n"
+            f"load {os.getloadavg()[0]:.1f}; milliseconds, median / p95; targets, of the bare p95: {targets}\n"
         )
         sys.stdout.write("| rows | bare | kept | changed | kept / bare | changed / bare | bytes | compressed |\n")
         sys.stdout.write("|---|---|---|---|---|---|---|---|\n")
-        for rows in map(int, asked.sizes.split(",")):
+        for rows in map(int, options.sizes.split(",")):
             fill(rows)
             content = get(BOARD)
             (folder / f"{rows}.html").write_bytes(content)
             took = {
-                "bare": milliseconds(f"/bare/{rows}.html", asked.requests, change_another),
-                "kept": milliseconds(BOARD, asked.requests, change_another),
-                "changed": milliseconds(BOARD, asked.requests, change),
+                "bare": milliseconds(f"/bare/{rows}.html", options.requests, change_another),
+                "kept": milliseconds(BOARD, options.requests, change_another),
+                "changed": milliseconds(BOARD, options.requests, change),
             }
             p95 = {name: statistics.quantiles(values, n=20)[-1] for name, values in took.items()}
             cells = [f"{statistics.median(took[name]):.1f} / {p95[name]:.1f}" for name in took]

@@ -1,10 +1,10 @@
-"""What a box costs: ``python -m tests.perf.benchmark_boxes [--runs 20]``, a script and no test.
+"""Measure a box's overhead: ``python -m tests.perf.benchmark_boxes [--runs 20]``. Not a test.
 
 Imports NumPy bare, in boxes of bubblewrap, started and forked, and in boxes of Docker, in turn, so that a busy machine
-slows all alike. Prints median and least milliseconds, the ratio to bare, what is added to it, and the target beside.
+slows all alike. Prints median and least milliseconds, the ratio to bare, the difference from bare, and the target.
 
 Bare is the interpreter and packages of the bubblewrap box, with a box's options and variables. A sandbox that does not
-work here is named and left out. On a machine that does other things the figures mean little: its load is printed too.
+work here is named and left out. The load is printed as well: on a busy machine the figures mean little.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ SPEC = BoxSpec(label="benchmark", argv=("python", "-c", PROGRAM), mounts=())
 FORKED = replace(SPEC, may_fork=True)
 
 TARGETS: dict[str, tuple[float, float]] = {"bubblewrap": (1.5, 0.030), "docker": (1.0, 0.250)}
-"""At most so many times bare plus so many seconds."""
+"""Upper limit by sandbox: a multiple of bare, plus seconds."""
 
 
 def run_bare(packages: Path) -> None:
-    """The program with the box's packages, but without a box."""
+    """Run the program with the box's packages, but without a box."""
     code = f"import sys; sys.path.append({str(packages)!r}); {PROGRAM}"
     subprocess.run([str(PYTHON), *INTERPRETER_OPTIONS, "-c", code], env=BOX_VARIABLES, check=True)
 
 
 def run_boxed(sandbox: Sandbox, spec: BoxSpec = SPEC) -> None:
-    """The program in a box."""
+    """Run the program in a box."""
     result = sandbox.run(spec)
     if (result.ending, result.exit_code) != (Ending.EXITED, 0):
         sys.exit(f"{sandbox.name}: the program ended with {result}")
@@ -58,7 +58,7 @@ def await_server(sandbox: BubblewrapSandbox) -> None:
 
 
 def measure(ways: dict[str, Callable[[], None]], *, runs: int) -> dict[str, list[float]]:
-    """Seconds of ``runs`` runs of each way, taken in turn after some that are not counted."""
+    """Seconds of ``runs`` runs of each way, in turn, after a warm-up."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(WARM_UPS + runs):
         for name, way in ways.items():
@@ -70,7 +70,7 @@ def measure(ways: dict[str, Callable[[], None]], *, runs: int) -> dict[str, list
 
 
 def usable(sandbox: Sandbox) -> bool:
-    """Whether it passes its check; says why not."""
+    """Return whether the sandbox passes its check; print the reason if not."""
     try:
         sandbox.check()
     except SandboxError as error:

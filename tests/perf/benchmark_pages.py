@@ -1,8 +1,8 @@
-"""What pages about many answers cost: ``python -m tests.perf.benchmark_pages [--submissions 3000]``, and no test.
+"""Measure pages about many answers: ``python -m tests.perf.benchmark_pages [--submissions 3000]``. Not a test.
 
-Fills LMR-Mini of an instance of its own with submissions whose every answer was tested, and labelled by the judge that
-the board shows, and asks two web processes for pages about them, each time after the data changed. Prints milliseconds
-(median and 95th percentile, one request at a time, after some that are not counted).
+Fills LMR-Mini of an instance of its own with submissions whose answers are all tested, and labelled by the judge that
+the board shows. Then requests pages about them from two web processes, each time after a change of the data. Prints
+milliseconds (median and 95th percentile, one request at a time, after a warm-up).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _measure(submissions: Sequence[Submission], revisions: Sequence[TaskRevision
 
 
 def change() -> None:
-    """Raise the version of the board's data, as any change does."""
+    """Increase the version of the board's data, as any change does."""
     from benchmark_tasks.models import SuiteVersion
     from leaderboard.board.states import note_change
 
@@ -111,17 +111,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--submissions", type=int, default=3_000, help="default: %(default)s")
     parser.add_argument("--requests", type=int, default=40, help="of each page; default: %(default)s")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with instance():
-        task = fill(asked.submissions)
+        task = fill(options.submissions)
         subprocess.run([*MANAGE, "analyse", "--suite", SUITE], cwd=PROJECT_ROOT, check=True, stdout=subprocess.DEVNULL)
         sys.stdout.write(
-            f"load {os.getloadavg()[0]:.1f}; {asked.submissions:,} submissions to {SUITE}; milliseconds; "
+            f"load {os.getloadavg()[0]:.1f}; {options.submissions:,} submissions to {SUITE}; milliseconds; "
             f"target of every 95th percentile: {MOST:.0f}\n| page | median | p95 |\n|---|---|---|\n"
         )
         for name, path in PAGES.items():
             address, took = path.format(task=task), []
-            for _ in range(WARMED + asked.requests):
+            for _ in range(WARMED + options.requests):
                 change()
                 started = time.perf_counter()
                 get(address)

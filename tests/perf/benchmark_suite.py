@@ -1,9 +1,9 @@
-"""What a second worker brings: ``python -m tests.perf.benchmark_suite [--runs 3] [--sandbox docker]``, and no test.
+"""Measure a second worker's gain: ``python -m tests.perf.benchmark_suite [--runs 3] [--sandbox docker]``. Not a test.
 
-Measures the golden sample of ``lmr-mini`` on an instance of its own (a new data folder with SQLite and Redis) with one
-real worker process and with two, in turn, and prints the median seconds from the plan to the last verdict, and the
-ratio to its target. Workers are started, warm and idle before the clock is; golden outputs are there already, as after
-an audit. On a machine that does other things the figures mean little: its load is printed too.
+Evaluates the golden sample of ``lmr-mini`` on an instance of its own (a new data folder with SQLite and Redis) with one
+real worker process and with two, in turn. Prints the median seconds from the plan to the last verdict, their ratio and
+its target. Workers are started and idle before the clock starts; golden outputs exist already, as after an audit. The
+load is printed as well: on a busy machine the figures mean little.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 SUITE = "lmr-mini"
 TARGET = 0.65
-PATIENCE_SECONDS = 300.0
+TIMEOUT_SECONDS = 300.0
 MANAGE = (sys.executable, "manage.py")
 
 
@@ -41,12 +41,12 @@ def instance(sandbox: str) -> Iterator[None]:
         import django
 
         django.setup()
-        _take_as_audited()
+        _mark_as_audited()
         stack.enter_context(redis_server())
         yield
 
 
-def _take_as_audited() -> None:
+def _mark_as_audited() -> None:
     from benchmark_tasks.enums import AuditState
     from benchmark_tasks.models import TaskRevision
 
@@ -75,7 +75,7 @@ def redis_server() -> Iterator[None]:
 
 @contextmanager
 def workers(count: int) -> Iterator[None]:
-    """So many worker processes, all waiting for work."""
+    """Run ``count`` worker processes, all waiting for work."""
     from rq import Worker
 
     from evaluator.queue.pushing import opened
@@ -86,7 +86,7 @@ def workers(count: int) -> Iterator[None]:
     ]
     try:
         with opened() as queue:
-            deadline = time.monotonic() + PATIENCE_SECONDS
+            deadline = time.monotonic() + TIMEOUT_SECONDS
             while sum(worker.get_state() == "idle" for worker in Worker.all(queue.connection)) < count:
                 if time.monotonic() > deadline or any(process.poll() is not None for process in processes):
                     sys.exit("the workers did not start")
@@ -111,22 +111,22 @@ def evaluate(bundle: Path) -> float:
 
     submission = submit(owner=local_operator(), path=bundle).submission
     mine = Submission.objects.filter(pk=submission.pk)
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not mine.filter(state=SubmissionState.SCORED).exists():
         if time.monotonic() > deadline:
-            sys.exit(f"the sample was not scored in {PATIENCE_SECONDS:g} s: is the sandbox all right?")
+            sys.exit(f"the sample was not scored in {TIMEOUT_SECONDS:g} s: is the sandbox all right?")
         time.sleep(0.05)
     runs = TestRun.objects.filter(implementation__submission=submission)
     if runs.exclude(outcome="passed").exists():
         sys.exit(f"the golden sample did not pass: {list(runs.values_list('outcome', 'reason'))}")
     ends = runs.aggregate(begun=Min("created"), ended=Max("finished"))
-    # A cancelled submission is no obstacle to the same bundle's being submitted again.
+    # Once the submission is cancelled, the same bundle can be submitted again.
     mine.update(state=SubmissionState.CANCELLED)
     return float((ends["ended"] - ends["begun"]).total_seconds())
 
 
 def measure(bundle: Path, *, runs: int) -> dict[int, list[float]]:
-    """Seconds of ``runs`` evaluations with one worker and with two, in turn, after one that is not counted."""
+    """Seconds of ``runs`` evaluations with one worker and with two, in turn, after a warm-up."""
     seconds: dict[int, list[float]] = {1: [], 2: []}
     with workers(1):
         evaluate(bundle)

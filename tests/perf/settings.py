@@ -1,4 +1,4 @@
-"""The site's settings with one address more, for ``benchmark_board``."""
+"""The site's settings with an additional address, for ``benchmark_board``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Record an instance for :mod:`tests.upgrade.test_upgrade`: its database, its snapshots and what it shows everybody.
+"""Record an instance for :mod:`tests.upgrade.test_upgrade`: its database, its snapshots and its public responses.
 
-Run it with the code that made the instance, and with its settings; README.md beside this file has the commands.
+Run it with the code that made the instance, and with its settings; README.md in this folder has the commands.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ADDRESSES = (
 
 
 def answers(client: Any) -> dict[str, Any]:
-    """What anybody gets at each address: JSON as data, since PostgreSQL keeps no order of an object's keys."""
+    """Status and public content by address; JSON as data, since PostgreSQL keeps no order of an object's keys."""
     found = {}
     for address in ADDRESSES:
         response = client.get(address)
@@ -54,7 +54,7 @@ def answers(client: Any) -> dict[str, Any]:
 
 
 def dump() -> tuple[str, str]:
-    """The database as SQL, and for which one."""
+    """The database's vendor, and its content as SQL."""
     from django.db import connection
 
     name = str(connection.settings_dict["NAME"])
@@ -65,12 +65,12 @@ def dump() -> tuple[str, str]:
     command = ["pg_dump", "--inserts", "--no-owner", "--no-privileges", "--host", host]
     command += ["--username", str(connection.settings_dict["USER"]), name]
     dumped = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    # Commands of psql, which no server knows.
+    # Remove commands of psql, which a server does not accept.
     return "postgresql", re.sub(r"^\\(un)?restrict .*\n", "", dumped, flags=re.MULTILINE)
 
 
 def record(folder: Path) -> None:
-    """Write into ``folder`` what the test reads."""
+    """Write the test's files into ``folder``."""
     import django
 
     django.setup()
@@ -85,7 +85,7 @@ def record(folder: Path) -> None:
     for snapshot in Snapshot.objects.all():
         (stored,) = (settings.DATA_DIR / "content").rglob(snapshot.archive)
         shutil.copyfile(stored, folder / f"{snapshot.archive}.zip")
-    # SQL's averages differ in the last digit between the databases.
+    # Each database has its own responses: averages in SQL differ in the last digit.
     file = folder / "shown.json.xz"
     shown = json.loads(lzma.decompress(file.read_bytes())) if file.exists() else {}
     shown[vendor] = answers(Client(headers={"host": "localhost"}))

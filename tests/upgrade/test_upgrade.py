@@ -65,7 +65,7 @@ def another_database(folder: Path) -> Iterator[None]:
 
 
 def schema() -> dict[str, Any]:
-    """Tables with their columns and constraints, whichever came first: Django numbers those without a name."""
+    """Tables with columns and constraints; unnamed constraints without the numbers that Django gives them."""
     found: dict[str, Any] = {}
     read: Any = connection.introspection
     with connection.cursor() as cursor:
@@ -102,14 +102,14 @@ def upgraded(empty: None, settings: Settings, tmp_path: Path) -> None:
     else:
         with connection.cursor() as cursor:
             cursor.execute(sql)
-        connection.close()  # The dump sets what holds for the whole session.
+        connection.close()  # The dump sets options of the whole session.
     for archive in RECORDED.glob("*.zip"):
         assert put_file(archive.read_bytes()) == archive.stem
     call_command("migrate", interactive=False, verbosity=0)
 
 
 def shown() -> dict[str, Any]:
-    """What anybody gets at the recorded addresses."""
+    """The public responses at the recorded addresses."""
     caches["pages"].clear()
     return answers(Client(headers={"host": "localhost"}))
 
@@ -118,19 +118,21 @@ def recorded() -> Any:
     return json.loads(unpacked("shown.json.xz"))[connection.vendor]
 
 
-def test_everything_is_applied_and_the_schema_is_that_of_a_new_instance(expected_schema: Any, upgraded: None) -> None:
+def test_all_migrations_are_applied_and_the_schema_is_that_of_a_new_instance(
+    expected_schema: Any, upgraded: None
+) -> None:
     executor = MigrationExecutor(connection)
     assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
     call_command("makemigrations", check_changes=True, dry_run=True, verbosity=0)
     assert {table: each for table, each in schema().items() if table in expected_schema} == expected_schema
 
 
-def test_boards_and_the_api_show_the_same_to_the_digit(upgraded: None) -> None:
+def test_boards_and_the_api_return_the_same_to_the_digit(upgraded: None) -> None:
     assert shown() == recorded()
     rows = Entry.objects.order_by("pk").values_list("pk", flat=True)
     before = list(rows)
     assert len(before) == 21
-    # As the sweep does when the way of counting has changed.
+    # The sweep does this when the counting rules have changed.
     Entry.objects.update(counting=0)
     assert catch_up() == len(before)
     for version in set(Entry.objects.values_list("suite_version", flat=True)):
@@ -140,7 +142,7 @@ def test_boards_and_the_api_show_the_same_to_the_digit(upgraded: None) -> None:
     assert shown() == recorded()
 
 
-def test_snapshots_stay_byte_for_byte_and_open(upgraded: None) -> None:
+def test_snapshots_stay_identical_and_open(upgraded: None) -> None:
     client = Client(headers={"host": "localhost"})
     archives = {}
     for snapshot in Snapshot.objects.select_related("suite"):
