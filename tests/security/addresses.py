@@ -1,4 +1,4 @@
-"""Every address of the site, and who gets what there. A new address has to be entered here, or a test fails."""
+"""Every address of the site, with the status for each role. A test fails until a new address is entered here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_THERE, SIGN_IN, ELSEWHERE, SHOWN = 404, 302, 302, 200
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Status codes of a GET: for nobody in particular, somebody else, the owner of the private thing, a maintainer."""
+    """Status codes of a GET: for a visitor, another user, the owner of the private object, and a maintainer."""
 
     anonymous: int
     stranger: int
@@ -31,12 +31,12 @@ class Address:
 
 
 def everybody(**arguments: Any) -> Address:
-    """A page that all may read."""
+    """A public page."""
     return Address(SHOWN, SHOWN, SHOWN, SHOWN, arguments)
 
 
 def private(**arguments: Any) -> Address:
-    """Something of Alice's: for others it does not exist."""
+    """Something of Alice's that others get 404 for, except maintainers."""
     return Address(NOT_THERE, NOT_THERE, SHOWN, SHOWN, arguments)
 
 
@@ -45,28 +45,28 @@ def nowhere(arguments: dict[str, Any]) -> Address:
 
 
 def signed_in(**arguments: Any) -> Address:
-    """A page for whoever has an account."""
+    """A page for every user with an account."""
     return Address(SIGN_IN, SHOWN, SHOWN, SHOWN, arguments)
 
 
 def maintaining(**arguments: Any) -> Address:
-    """A page that only maintainers know of."""
+    """A page for maintainers; 404 for other users."""
     return Address(SIGN_IN, NOT_THERE, NOT_THERE, SHOWN, arguments)
 
 
 def owned(**arguments: Any) -> Address:
-    """Something of Alice's that is not even a maintainer's business."""
+    """Something of Alice's that others get 404 for, also maintainers."""
     return Address(SIGN_IN, NOT_THERE, SHOWN, NOT_THERE, arguments)
 
 
 def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Notice) -> dict[str, Address]:
-    """What is expected of every named address; ``submission``, ``upload``, ``call`` and ``notice`` are Alice's."""
+    """The expected status of every named address; ``submission``, ``upload``, ``call`` and ``notice`` are Alice's."""
     one, task = {"pk": submission.pk}, {"suite": "small", "paper": "alpha", "index": 1}
     answer = {**one, "paper": "alpha", "index": 1, "trial": 1}
     case = submission.implementations.get().cases.get()
     assert call.answer_request is not None
     assert call.answer_request.generation.endpoint is not None
-    asked = call.answer_request.implementation
+    answered = call.answer_request.implementation
     endpoint = {"pk": call.answer_request.generation.endpoint.pk}
     return {
         "board_default": everybody(),
@@ -107,14 +107,14 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "endpoint_change": owned(**endpoint),
         "run_new": owned(**endpoint),
         "endpoint_progress": Address(NOT_THERE, NOT_THERE, SHOWN, NOT_THERE, endpoint),
-        "generation_progress": private(pk=asked.submission_id),
+        "generation_progress": private(pk=answered.submission_id),
         "answer_calls": private(
-            pk=asked.submission_id,
-            paper=asked.revision.task.paper.slug,
-            index=asked.revision.task.index,
-            trial=asked.trial,
+            pk=answered.submission_id,
+            paper=answered.revision.task.paper.slug,
+            index=answered.revision.task.index,
+            trial=answered.trial,
         ),
-        "model_call": private(pk=asked.submission_id, number=call.pk),
+        "model_call": private(pk=answered.submission_id, number=call.pk),
         "board_actions": everybody(suite="small"),
         "matrix": everybody(suite="small"),
         "compare": everybody(suite="small"),
@@ -155,8 +155,8 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
 
 
 def _of_reviewing(case: Case) -> dict[str, Address]:
-    """Nobody of these four is a reviewer, so what is a reviewer's own does not exist for them."""
-    nobodys = Address(SIGN_IN, NOT_THERE, NOT_THERE, NOT_THERE, {"pk": 1})
+    """None of the four roles is a reviewer, so they get 404 for a reviewer's own pages."""
+    reviewers_own = Address(SIGN_IN, NOT_THERE, NOT_THERE, NOT_THERE, {"pk": 1})
     return {
         "reviews": everybody(),
         "review_guidelines": everybody(),
@@ -168,16 +168,16 @@ def _of_reviewing(case: Case) -> dict[str, Address]:
         "review_person": maintaining(pk=case.decision.adjudicator_id),
         "review_dashboard": maintaining(),
         "labels_export": Address(SIGN_IN, NOT_THERE, NOT_THERE, SHOWN, {}, "?format=csv"),
-        "label": nobodys,
-        "label_paper": nobodys,
-        "adjudicate": nobodys,
-        "practice_answer": nobodys,
+        "label": reviewers_own,
+        "label_paper": reviewers_own,
+        "adjudicate": reviewers_own,
+        "practice_answer": reviewers_own,
     }
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A POST that changes something: who ``may`` send it, and what is ``typed``; ``facts`` make it possible now."""
+    """A POST that changes something: roles that ``may`` send it, its ``typed`` fields, and ``facts`` that set it up."""
 
     may: frozenset[str]
     arguments: dict[str, Any]
@@ -187,9 +187,9 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What maintainers act on, and a ``token`` of Alice's; ``plan`` is the fingerprint of measuring hers again.
+    """Objects that maintainers act on, and a ``token`` of Alice's.
 
-    ``board`` is how often the board changed.
+    ``plan`` is the fingerprint of her submission's re-evaluation; ``board`` is how often the board changed.
     """
 
     endpoint: Endpoint
@@ -205,12 +205,12 @@ OWNER, MAINTAINER = frozenset({"owner"}), frozenset({"maintainer"})
 
 
 def acting(submission: Submission, upload: Upload, call: ModelCall, others: Others) -> dict[str, Act]:
-    """Every named address that acts, but for reviewers' own."""
+    """Every named address that changes something, except reviewers' own."""
     one, because = {"pk": submission.pk}, {"reason": "because it must"}
     assert call.answer_request is not None
     run = call.answer_request.generation
     assert run.endpoint is not None
-    endpoint, asked, judge = {"pk": run.endpoint.pk}, {"pk": run.submission_id}, {"slug": others.judge.slug}
+    endpoint, of_run, judge = {"pk": run.endpoint.pk}, {"pk": run.submission_id}, {"slug": others.judge.slug}
     named, held = {"submission": submission.pk, **because}, {"pk": others.reevaluation.pk}
     made = {"endpoint": others.endpoint.pk, "name": "New", "vendor": "v", "votes": 1, "votes_when_split": 1}
     answer = {**one, "paper": "alpha", "index": 1, "trial": 1}
@@ -220,7 +220,7 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
     def where(**facts: str) -> Callable[[], object]:
         return lambda: type(submission).objects.filter(pk=submission.pk).update(**facts)
 
-    def asking(state: str) -> Callable[[], object]:
+    def set_run_state(state: str) -> Callable[[], object]:
         return lambda: type(run).objects.filter(pk=run.pk).update(state=state)
 
     both = OWNER | MAINTAINER
@@ -234,9 +234,9 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
         "appeal": Act(both, answer, evidence, where(visibility="published", code_licence="MIT")),
         "endpoint_check": Act(OWNER, endpoint),
         "endpoint_forget": Act(OWNER, endpoint),
-        "endpoint_delete": Act(OWNER, endpoint, {}, asking("done")),
-        "generation_pause": Act(both, asked),
-        "generation_resume": Act(both, asked, {"run_seconds": 3600}, asking("paused")),
+        "endpoint_delete": Act(OWNER, endpoint, {}, set_run_state("done")),
+        "generation_pause": Act(both, of_run),
+        "generation_resume": Act(both, of_run, {"run_seconds": 3600}, set_run_state("paused")),
         "judge_add": Act(MAINTAINER, {}, made),
         "judge_retire": Act(MAINTAINER, judge),
         "judge_plan": Act(MAINTAINER, judge, {"suite": "small"}),
@@ -259,19 +259,19 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
 
 
 ELSEWHERE_TESTED: Final = {
-    "tests/leaderboard/notices/test_pages.py": "notices_read",  # whoever is signed in sends it, each for their own
+    "tests/leaderboard/notices/test_pages.py": "notices_read",  # every user may send it, for their own notices
     "tests/leaderboard/web/test_status_page.py": "readyz",  # its answer depends on the queue
     "tests/reviews": "adjudicate_decide adjudicate_beat case_void review_claim review_conflict_add "
     "review_conflict_remove review_guidelines_read review_invite review_invitation_revoke",
 }
-"""Addresses that stand in no table, by where they are tested."""
+"""Addresses in no table here, by the tests that cover them."""
 
 PUBLISHED: Final = {
     *("board_default", "board", "matrix", "compare", "board_actions", "agreement", "system", "task"),
     *("snapshot", "case", "cases", "judge_differences", "analysis_default", "analysis"),
     *("submission", "submission_progress", "submission_actions", "implementation", "trajectory", "trajectory_file"),
 }
-"""Where everybody reads of the submission, once it is published."""
+"""Addresses that show the submission to everyone once it is published."""
 
 ALLAUTH: Final = "account_"
 API: Final = "api"

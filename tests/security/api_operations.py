@@ -1,4 +1,4 @@
-"""Every operation of the API, and who gets what there. A new operation has to be entered here, or a test fails."""
+"""Every operation of the API, with the status for each role. A test fails until a new operation is entered here."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Status codes: without a token, for somebody else's, for the owner's of the private thing, for a maintainer's.
+    """Status codes: without a token, and with one of another user, the private object's owner, or a maintainer.
 
-    What is ``published`` is read here by everybody. ``facts`` make an act possible now; what ``acts`` changes a row.
+    ``published``: shows the submission to everyone once it is published. ``facts`` set up an action; ``acts``: it
+    changes a row.
     """
 
     method: str
@@ -44,7 +45,7 @@ class Operation:
         return self.template.format(**self.arguments)
 
     def send(self, program: Program) -> Any:
-        """The response to an act."""
+        """Send the action and return the response."""
         if not isinstance(self.data, bytes):
             return program.send(self.method, self.path, self.data)
         file = SimpleUploadedFile("answers.zip", self.data)
@@ -52,27 +53,27 @@ class Operation:
 
 
 def leads_to(method: str, template: str) -> tuple[str, str]:
-    """What an operation is addressed by, whatever its arguments are called."""
+    """An operation's method and address, without the names of its arguments."""
     return method, re.sub(r"{[^}]*}", "{}", template)
 
 
 def everybody(template: str, *, published: bool = False, **arguments: Any) -> Operation:
-    """What all may read."""
+    """A public operation."""
     return Operation("GET", template, 200, 200, 200, 200, arguments, published=published)
 
 
 def private(template: str, *, published: bool = True, **arguments: Any) -> Operation:
-    """Something of Alice's: for others it does not exist."""
+    """Something of Alice's that others get 404 for, except maintainers."""
     return Operation("GET", template, 404, 404, 200, 200, arguments, published=published)
 
 
 def own(template: str, **arguments: Any) -> Operation:
-    """What whoever has a token reads of their own."""
+    """Something that every user with a token reads for themselves."""
     return Operation("GET", template, 401, 200, 200, 200, arguments)
 
 
 def entered_operations(submission: Submission, upload: Upload, call: ModelCall, notice: Notice) -> dict[str, Operation]:
-    """What is expected of every operation; ``submission``, ``upload``, ``call`` and ``notice`` are Alice's."""
+    """The expected status of every operation; ``submission``, ``upload``, ``call`` and ``notice`` are Alice's."""
     suite: dict[str, Any] = {"suite": "small"}
     task = {**suite, "paper": "alpha", "index": 1}
     one: dict[str, Any] = {"pk": submission.pk}
@@ -82,17 +83,17 @@ def entered_operations(submission: Submission, upload: Upload, call: ModelCall, 
     assert call.answer_request is not None
     run = call.answer_request.generation
     assert run.endpoint is not None
-    endpoint, asked = {"pk": run.endpoint.pk}, {"pk": run.submission_id}
+    endpoint, of_run = {"pk": run.endpoint.pk}, {"pk": run.submission_id}
     answered = call.answer_request.implementation
     paper = answered.revision.task.paper.slug
-    called = {**asked, "paper": paper, "index": answered.revision.task.index, "trial": answered.trial}
+    called = {**of_run, "paper": paper, "index": answered.revision.task.index, "trial": answered.trial}
     order = {"suite": "small", "inputs": "paper_only"}
     of_task = "/suites/{suite}/tasks/{paper}/{index}"
 
     def where(**facts: str) -> Callable[[], object]:
         return lambda: type(submission).objects.filter(pk=submission.pk).update(**facts)
 
-    def asking(state: str) -> Callable[[], object]:
+    def set_run_state(state: str) -> Callable[[], object]:
         return lambda: type(run).objects.filter(pk=run.pk).update(state=state)
 
     return {
@@ -145,13 +146,13 @@ def entered_operations(submission: Submission, upload: Upload, call: ModelCall, 
         "start_run": Operation(
             "POST", "/endpoints/{pk}/runs", 401, 404, 409, 404, endpoint, {**order, "estimate": "none"}
         ),
-        "get_run": private("/submissions/{pk}/run", published=False, **asked),
-        "pause_run": Operation("POST", "/submissions/{pk}/run/pause", 401, 404, 200, 200, asked),
+        "get_run": private("/submissions/{pk}/run", published=False, **of_run),
+        "pause_run": Operation("POST", "/submissions/{pk}/run/pause", 401, 404, 200, 200, of_run),
         "resume_run": Operation(
-            "POST", "/submissions/{pk}/run/resume", 401, 404, 200, 200, asked, {}, facts=asking("paused")
+            "POST", "/submissions/{pk}/run/resume", 401, 404, 200, 200, of_run, {}, facts=set_run_state("paused")
         ),
         "list_calls": private("/submissions/{pk}/answers/{paper}/{index}/{trial}/calls", published=False, **called),
-        "get_call": private("/submissions/{pk}/calls/{number}", published=False, **asked, number=call.pk),
+        "get_call": private("/submissions/{pk}/calls/{number}", published=False, **of_run, number=call.pk),
         "list_reevaluations": private("/submissions/{pk}/reevaluations", published=False, **one),
         "list_all_judges": everybody("/judges"),
         "get_judge": everybody("/judges/{slug}", slug="other"),
@@ -161,33 +162,33 @@ def entered_operations(submission: Submission, upload: Upload, call: ModelCall, 
         **_of_annotators(),
         "list_notices": own("/notices"),
         "read_notice": Operation("POST", "/notices/{pk}/read", 401, 404, 200, 404, {"pk": notice.pk}),
-        "read_notices": Operation("POST", "/notices/read", 401, 200, 200, 200, facts=lambda: _told_all(notice)),
+        "read_notices": Operation("POST", "/notices/read", 401, 200, 200, 200, facts=lambda: _notify_all(notice)),
         "list_cases": everybody("/cases", published=True),
         "get_case": Operation("GET", "/cases/{pk}", 404, 404, 404, 404, {"pk": case.pk}, published=True),
         "list_reported_cases": everybody("/reported-cases"),
     }
 
 
-def _told_all(notice: Notice) -> None:
-    """Everybody has a notice."""
+def _notify_all(notice: Notice) -> None:
+    """Give every user a notice."""
     for person in type(notice.recipient).objects.all():
         type(notice).objects.create(recipient=person, kind="scored", key="another", made=notice.made)
 
 
 def _of_annotators() -> dict[str, Operation]:
-    """Nobody of these four is a reviewer, so what is a reviewer's own does not exist for them."""
+    """None of the four roles is a reviewer, so they get 404 for a reviewer's own items."""
     item = {"pk": 1}
 
-    def nobodys(method: str, template: str, data: Any = None, **arguments: Any) -> Operation:
+    def reviewers_own(method: str, template: str, data: Any = None, **arguments: Any) -> Operation:
         return Operation(method, template, 401, 404, 404, 404, arguments, data)
 
     return {
         "take_item": Operation("POST", "/labels/next", 401, 403, 403, 403),
-        "get_item": nobodys("GET", "/labels/{pk}", **item),
-        "get_item_paper": nobodys("GET", "/labels/{pk}/paper", **item),
-        "save_draft": nobodys("PUT", "/labels/{pk}/draft", {"version": 0}, **item),
-        "lock_label": nobodys("POST", "/labels/{pk}/lock", {"label": "CC", "confidence": 3}, **item),
-        "return_item": nobodys("POST", "/labels/{pk}/return", **item),
-        "resume_item": nobodys("POST", "/labels/{pk}/resume", **item),
-        "skip_item": nobodys("POST", "/labels/{pk}/skip", {"reason": "because it must"}, **item),
+        "get_item": reviewers_own("GET", "/labels/{pk}", **item),
+        "get_item_paper": reviewers_own("GET", "/labels/{pk}/paper", **item),
+        "save_draft": reviewers_own("PUT", "/labels/{pk}/draft", {"version": 0}, **item),
+        "lock_label": reviewers_own("POST", "/labels/{pk}/lock", {"label": "CC", "confidence": 3}, **item),
+        "return_item": reviewers_own("POST", "/labels/{pk}/return", **item),
+        "resume_item": reviewers_own("POST", "/labels/{pk}/resume", **item),
+        "skip_item": reviewers_own("POST", "/labels/{pk}/skip", {"reason": "because it must"}, **item),
     }

@@ -1,4 +1,4 @@
-"""Something private of Alice's, with a sentinel in everything that could be shown, and the people who look for it."""
+"""Private objects of Alice's, with a sentinel in every text that could be shown, and the expected access to them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SENTINEL = "S3CRET-of-Alice"
 
 @pytest.fixture
 def secret_submission(small: SuiteVersion, alice: User) -> Submission:
-    """A scored submission that is not published, with a row, labels of two judges, and a closed case."""
+    """A scored, unpublished submission with a row, labels of two judges, and a closed case."""
     system = SystemFactory(owner=alice, slug="alices", name=SENTINEL, backbone=SENTINEL, organisation=SENTINEL)
     submission: Submission = SubmissionFactory(owner=alice, system=system, suite_version=small, notes=SENTINEL)
     submission.bundle.save("x.bundle", ContentFile(SENTINEL.encode()))
@@ -72,7 +72,7 @@ def secret_submission(small: SuiteVersion, alice: User) -> Submission:
     case_facts = {"state": "final", "label": "LI", "source": "decision", "closed": timezone.now()}
     decided(case_of(answer, **case_facts), ReviewerFactory(adjudicator=True), "LI", note=SENTINEL)
     recompute_submission(submission.pk)
-    # The submission's own visibility must hide it nevertheless.
+    # The submission's own visibility must hide it all the same.
     Entry.objects.update(published=True)
     EntryMetric.objects.update(listed=Kind.RANKED)
     _frozen(submission)
@@ -80,7 +80,7 @@ def secret_submission(small: SuiteVersion, alice: User) -> Submission:
 
 
 def _frozen(submission: Submission) -> None:
-    """Freeze the board as if the submission had been published then."""
+    """Freeze the board while the submission is published."""
     sent, version = Submission.objects.filter(pk=submission.pk), submission.suite_version
     sent.update(visibility="published")
     note_change(version.pk, results=True)
@@ -97,13 +97,13 @@ def secret_call(alice: User) -> ModelCall:
     Endpoint.objects.filter(pk=generation.endpoint.pk).update(name=SENTINEL, model=SENTINEL, check_message=SENTINEL)
     AnswerRequest.objects.update(note=SENTINEL)
     request = generation.requests.get()
-    said = {"role": "user", "content": SENTINEL}
-    return called(request, request={"model": SENTINEL, "messages": [said]}, model=SENTINEL, message=SENTINEL)
+    turn = {"role": "user", "content": SENTINEL}
+    return called(request, request={"model": SENTINEL, "messages": [turn]}, model=SENTINEL, message=SENTINEL)
 
 
 @pytest.fixture
 def secret_notice(secret_submission: Submission) -> Notice:
-    """Alice was told of her submission."""
+    """A notice to Alice about her submission."""
     note_scored(secret_submission)
     return Notice.objects.get()
 
@@ -112,7 +112,7 @@ def secret_notice(secret_submission: Submission) -> Notice:
 def addresses(
     secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall, secret_notice: Notice
 ) -> dict[str, Address]:
-    """Every named address, and who gets what there."""
+    """Every named address, with the status for each role."""
     return entered(secret_submission, secret_upload, secret_call, secret_notice)
 
 
@@ -124,7 +124,7 @@ def actions(
     secret_notice: Notice,
     maintainer: User,
 ) -> dict[str, Act]:
-    """Every named address that acts, and who may do it."""
+    """Every named address that changes something, with the roles that may."""
     assert secret_call.answer_request is not None
     Endpoint.objects.filter(generations=secret_call.answer_request.generation_id).update(sealed_key="sealed")
     disputed = case_of(state="final", label="CC", source="decision", closed=timezone.now())

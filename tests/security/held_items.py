@@ -1,4 +1,4 @@
-"""A board on which an annotator holds an item, and all that she can ask of the site, for ``test_held_items.py``."""
+"""A board with an item that an annotator holds, and every request that she can make, for ``test_held_items.py``."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ if TYPE_CHECKING:
 
 NOW: Final = datetime(2026, 11, 25, 9, 0, tzinfo=UTC)
 CHANGING: Final = re.compile(r'name="csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": ?"\w+"|data-csrf="\w+"')
-"""What differs between any two answers: the token of each page."""
+"""The tokens of forms, which differ between any two responses."""
 _HEADERS: Final = ("Location", "ETag", "Content-Disposition", "Content-Length", "X-Total-Count", "Link")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What tests, judges and annotators say of each held answer, and what it cost: what the holder must not learn."""
+class Results:
+    """The results and the cost of each held answer, which must be hidden from its holder."""
 
     outcome: str
     label: str
     cost: float
 
 
-GOOD, BAD = Said("passed", "CC", 0.25), Said("wrong_output", "LI", 7.75)
+GOOD, BAD = Results("passed", "CC", 0.25), Results("wrong_output", "LI", 7.75)
 
 
 def answer_of(submission: Submission, task: str, outcome: str, label: str) -> Implementation:
@@ -77,7 +77,7 @@ def answer_of(submission: Submission, task: str, outcome: str, label: str) -> Im
 
 
 def older_paper(version: SuiteVersion) -> None:
-    """Let another task be of an older paper, so that boards of later papers count those of the held one."""
+    """Add a task of an older paper, which boards of later papers leave out."""
     Paper.objects.update(year=2025)
     paper = PaperFactory(suite=version.suite, slug="beta", folder_name="02-Beta", year=2024)
     task = TaskFactory(suite=version.suite, paper=paper, index=1, slug="beta/1")
@@ -85,7 +85,7 @@ def older_paper(version: SuiteVersion) -> None:
 
 
 def others_on(version: SuiteVersion) -> dict[str, int]:
-    """Two published rows beside the held one, better and worse than it in one of its variants, by their names."""
+    """Publish two more rows, one better and one worse than a variant of the held row; primary keys by name."""
     made = {}
     for name, outcomes in (("Better", ("passed", "passed")), ("Worse", ("wrong_output", "wrong_output"))):
         system = SystemFactory(name=name, slug=name.lower())
@@ -99,23 +99,30 @@ def others_on(version: SuiteVersion) -> dict[str, int]:
     return made
 
 
-def say(said: Said, held: Iterable[Implementation]) -> None:
-    """Let tests, judges and annotators say this of the answers, and compute everything that follows from it.
+def store_results(results: Results, held: Iterable[Implementation]) -> None:
+    """Store these results of the held answers, and recompute everything derived from them.
 
-    What is append-only is changed below its guard.
+    A plain QuerySet bypasses the guard of append-only models.
     """
     answers = [each.pk for each in held]
-    case = {"seed": 1, "index": 0, "public": True, "outcome": said.outcome, "difference": said.outcome, "error": ""}
+    case = {
+        "seed": 1,
+        "index": 0,
+        "public": True,
+        "outcome": results.outcome,
+        "difference": results.outcome,
+        "error": "",
+    }
     TestRun.objects.filter(implementation__in=answers).update(
-        outcome=said.outcome, reason=f"because {said.outcome}", log=said.outcome, cases=[case]
+        outcome=results.outcome, reason=f"because {results.outcome}", log=results.outcome, cases=[case]
     )
-    Judgement.objects.filter(implementation__in=answers).update(label=said.label)
-    JudgeVote.objects.filter(judgement__implementation__in=answers).update(label=said.label)
-    Case.objects.filter(implementation__in=answers).exclude(label="").update(label=said.label)
-    QuerySet(Decision).filter(case__implementation__in=answers).update(label=said.label)
-    QuerySet(Review).filter(case__implementation__in=answers).update(label=said.label)
+    Judgement.objects.filter(implementation__in=answers).update(label=results.label)
+    JudgeVote.objects.filter(judgement__implementation__in=answers).update(label=results.label)
+    Case.objects.filter(implementation__in=answers).exclude(label="").update(label=results.label)
+    QuerySet(Decision).filter(case__implementation__in=answers).update(label=results.label)
+    QuerySet(Review).filter(case__implementation__in=answers).update(label=results.label)
     Implementation.objects.filter(pk__in=answers).update(
-        usage={"cost_usd": said.cost, "input_tokens": 9, "output_tokens": 9}
+        usage={"cost_usd": results.cost, "input_tokens": 9, "output_tokens": 9}
     )
     submissions = Submission.objects.filter(implementations__in=answers).distinct()
     for submission in submissions:
@@ -138,26 +145,26 @@ def forget_pages() -> None:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The ``held`` answers, every address and operation, and what is asked of each besides its own page (``more``)."""
+    """The ``held`` answers, every address and operation, and further queries of each (``more``)."""
 
     held: list[Implementation]
     addresses: dict[str, Address]
     operations: dict[str, Operation]
     more: dict[str, tuple[str, ...]]
 
-    def seen_by(self, person: User | None, asked: str) -> list[dict[str, str]]:
-        """All ``pages`` or ``operations`` as ``person`` reads them where the held answers are good, and where bad."""
+    def seen_by(self, person: User | None, kind: str) -> list[dict[str, str]]:
+        """Read all ``pages`` or ``operations`` as ``person``, once with good and once with bad held answers."""
         found = []
-        # A token is made with a number, so both times by the same client.
+        # Tokens are numbered, so one client reads both variants.
         program = (
-            Program(person, "read", "label", "notices", "endpoints") if asked == "operations" and person else Program()
+            Program(person, "read", "label", "notices", "endpoints") if kind == "operations" and person else Program()
         )
         with time_machine.travel(NOW, tick=False):
-            for said in (GOOD, BAD):
+            for results in (GOOD, BAD):
                 with transaction.atomic():
-                    say(said, self.held)
+                    store_results(results, self.held)
                     forget_pages()
-                    found.append(self._pages(person) if asked == "pages" else self._operations(program))
+                    found.append(self._pages(person) if kind == "pages" else self._operations(program))
                     transaction.set_rollback(True)
         forget_pages()
         return found
@@ -167,24 +174,24 @@ class World:
         for name, address in self.addresses.items():
             path = path_of(name, address)
             for query in ("", *self.more.get(name, ())):
-                found[f"{name} {path}{query}"] = _written(client.get(path + query))
+                found[f"{name} {path}{query}"] = _as_text(client.get(path + query))
         return found
 
     def _operations(self, program: Program) -> dict[str, str]:
         found = {}
         for name, operation in self.operations.items():
             for query in ("", *self.more.get(name, ())) if operation.method == "GET" else ():
-                found[f"{name} {operation.path}{query}"] = _written(program.send("GET", operation.path + query))
+                found[f"{name} {operation.path}{query}"] = _as_text(program.send("GET", operation.path + query))
         return found
 
 
-def _written(response: Any) -> str:
+def _as_text(response: Any) -> str:
     """Status, headers and body."""
     headers = {name: response.headers[name] for name in _HEADERS if name in response.headers}
     return f"{response.status_code} {headers} {CHANGING.sub('', body(response))}"
 
 
 def difference(one: str, other: str) -> str:
-    """Where two answers differ."""
+    """The differing lines of two responses."""
     before, after = one.replace(">", ">\n").splitlines(), other.replace(">", ">\n").splitlines()
     return "\n".join(unified_diff(before, after, n=1, lineterm=""))[:2000]

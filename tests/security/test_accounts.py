@@ -1,4 +1,4 @@
-"""Accounts: signing up and in, letters, and limits on guessing."""
+"""Accounts: signing up and in, e-mails, and limits on guessing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SIGN_UP = {
 }
 
 
-def test_sign_up_sign_out_sign_in_without_any_letter(client: Client) -> None:
+def test_sign_up_sign_out_sign_in_without_any_e_mail(client: Client) -> None:
     response = client.post("/accounts/signup/", SIGN_UP)
     assert (response.status_code, response["Location"]) == (302, "/my/")
     assert User.objects.get().username == "newcomer"
@@ -62,23 +62,23 @@ def test_password_reset_without_a_mail_server_names_the_operator(client: Client,
     assert mail.outbox == []
 
 
-def test_password_reset_with_a_mail_server_sends_a_letter(client: Client, settings: Settings) -> None:
+def test_password_reset_with_a_mail_server_sends_an_e_mail(client: Client, settings: Settings) -> None:
     settings.EMAIL_CONFIGURED = True
     UserFactory(email="a@mail.example")
     assert "<form" in client.get("/accounts/password/reset/").content.decode()
     response = client.post("/accounts/password/reset/", {"email": "a@mail.example"})
     assert response["Location"] == "/accounts/password/reset/done/"
-    assert [letter.to for letter in mail.outbox] == [["a@mail.example"]]
+    assert [message.to for message in mail.outbox] == [["a@mail.example"]]
 
 
-def test_closed_sign_up_says_so(client: Client, settings: Settings) -> None:
+def test_closed_sign_up_refuses_accounts(client: Client, settings: Settings) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, sign_up_open=False)
     assert "Sign-up is closed" in client.get("/accounts/signup/").content.decode()
     client.post("/accounts/signup/", SIGN_UP)
     assert not User.objects.exists()
 
 
-def test_the_address_page_offers_letters_only_where_they_are_sent(client: Client, settings: Settings) -> None:
+def test_the_address_page_offers_e_mails_only_with_a_mail_server(client: Client, settings: Settings) -> None:
     person = UserFactory()
     client.force_login(person)
     client.post("/accounts/email/", {"action_add": "", "email": "other@mail.example"})
@@ -103,12 +103,12 @@ def _empty_cache() -> Iterator[None]:
 
 
 def sign_in(login: str, password: str, **headers: str) -> Any:
-    """One try in a browser of its own."""
+    """Sign in from a browser without cookies."""
     return Client(headers=headers).post("/accounts/login/", {"login": login, "password": password})
 
 
-def test_a_counter_goes_when_its_time_is_over_and_never_for_want_of_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Django's database cache deletes a third of what is alive when there are more than 300, whatever it counts."""
+def test_counters_expire_but_are_never_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Django's database cache deletes a third of the live entries, also counters, when it has more than 300."""
     counters = caches["default"]
     monkeypatch.setattr(counters, "_max_entries", 20)
     with time_machine.travel(datetime.now(UTC) - timedelta(hours=2)):
@@ -122,7 +122,7 @@ def test_a_counter_goes_when_its_time_is_over_and_never_for_want_of_room(monkeyp
     assert counters.get_many(alive) == alive
 
 
-def test_five_wrong_passwords_slow_guessing_down_and_lock_nobody_out(settings: Settings) -> None:
+def test_five_wrong_passwords_block_the_guesser_but_not_the_owner(settings: Settings) -> None:
     settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
     guesser, owner = {"x-forwarded-for": "192.0.2.1"}, {"x-forwarded-for": "192.0.2.2"}
     UserFactory(username="alice")
@@ -144,38 +144,38 @@ def test_addresses_of_one_ipv6_network_count_together(settings: Settings) -> Non
     assert sign_in("alice", PASSWORD, **{"x-forwarded-for": "2001:db8:1::1"}).status_code == 302
 
 
-def test_ten_wrong_names_in_a_minute_close_an_address(settings: Settings) -> None:
+def test_ten_wrong_names_in_a_minute_block_an_address(settings: Settings) -> None:
     settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
     UserFactory(username="alice")
     one, other = {"x-forwarded-for": "192.0.2.1"}, {"x-forwarded-for": "192.0.2.2"}
     for number in range(10):
         sign_in(f"nobody-{number}", "wrong", **one)
     assert TOO_MANY in sign_in("alice", PASSWORD, **one).content.decode()
-    # What a client puts in front of what the proxy adds is not believed.
+    # Addresses that a client puts before the proxy's own are ignored.
     forged = {"x-forwarded-for": "203.0.113.9, 192.0.2.1"}
     assert TOO_MANY in sign_in("alice", PASSWORD, **forged).content.decode()
     assert sign_in("alice", PASSWORD, **other).status_code == 302
 
 
 @pytest.mark.parametrize(("trusted", "count"), [("true", "1"), ("false", "0")])
-def test_the_header_is_believed_only_where_a_proxy_is_trusted(trusted: str, count: str, tmp_path: Path) -> None:
-    ask = "from django.conf import settings; print(settings.ALLAUTH_TRUSTED_PROXY_COUNT)"
+def test_the_header_is_used_only_where_a_proxy_is_trusted(trusted: str, count: str, tmp_path: Path) -> None:
+    code = "from django.conf import settings; print(settings.ALLAUTH_TRUSTED_PROXY_COUNT)"
     values = {"TRUST_PROXY": trusted, "DATA_DIR": str(tmp_path), "ENV_FILE": os.devnull, "PATH": os.environ["PATH"]}
     values["DJANGO_SETTINGS_MODULE"] = "leaderboard.settings"
     done = subprocess.run(
-        [sys.executable, "-c", ask], cwd=PROJECT_ROOT, env=values, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], cwd=PROJECT_ROOT, env=values, capture_output=True, text=True, check=True
     )
     assert done.stdout == f"{count}\n"
 
 
-def test_without_a_proxy_the_header_means_nothing() -> None:
+def test_without_a_proxy_the_header_is_ignored() -> None:
     UserFactory(username="alice")
     for number in range(10):
         sign_in(f"nobody-{number}", "wrong", **{"x-forwarded-for": f"192.0.2.{number}"})
     assert TOO_MANY in sign_in("alice", PASSWORD, **{"x-forwarded-for": "192.0.2.77"}).content.decode()
 
 
-def test_signing_up_tells_of_no_address_whether_it_is_taken() -> None:
+def test_signing_up_does_not_reveal_whether_an_address_is_taken() -> None:
     UserFactory(username="alice", email="alice@mail.example")
     answers = []
     for name, address in (("one", "alice@mail.example"), ("two", "nobody@mail.example")):

@@ -1,4 +1,4 @@
-"""Every operation of the API: who gets what with which token; nothing is read or done that is not one's own."""
+"""Every operation of the API: with each token, only permitted data are returned and only permitted changes made."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def test_every_operation_is_entered(operations: dict[str, Operation]) -> None:
 
 
 @pytest.mark.parametrize("visibility", ["private", "hidden", "withdrawn"])
-def test_nobody_reads_what_is_not_theirs(
+def test_private_objects_are_returned_to_permitted_roles_only(
     operations: dict[str, Operation], alice: User, bob: User, maintainer: User, visibility: str
 ) -> None:
     Submission.objects.update(visibility=visibility)
-    asking = programs(alice, bob, maintainer)
+    by_role = programs(alice, bob, maintainer)
     leaks, wrong, seen = [], [], set()
     for name, operation in operations.items():
-        for role, program in asking.items() if operation.method == "GET" else ():
+        for role, program in by_role.items() if operation.method == "GET" else ():
             response = program.send("GET", operation.path)
             text = body(response)
             if response.status_code != getattr(operation, role):
@@ -68,33 +68,35 @@ def test_nobody_reads_what_is_not_theirs(
     assert (wrong, leaks, seen) == ([], [], {"owner", "maintainer"})
 
 
-def test_what_is_published_is_read_by_all(operations: dict[str, Operation], secret_submission: Submission) -> None:
-    """Hence what is above hides something."""
+def test_a_published_submission_is_returned_to_everyone(
+    operations: dict[str, Operation], secret_submission: Submission
+) -> None:
+    """Proves that the test above looks for data that would be shown."""
     Submission.objects.filter(pk=secret_submission.pk).update(visibility="published", code_licence="MIT")
-    nobody = Program()
+    visitor = Program()
     reading = {name: each for name, each in operations.items() if each.method == "GET"}
-    texts = {name: body(nobody.send("GET", each.path)) for name, each in reading.items()}
+    texts = {name: body(visitor.send("GET", each.path)) for name, each in reading.items()}
     assert {name for name, text in texts.items() if SENTINEL in text} == {
         name for name, each in reading.items() if each.published
     }
 
 
-def test_nobody_does_what_is_not_theirs(
+def test_actions_are_limited_to_permitted_roles(
     operations: dict[str, Operation], alice: User, bob: User, maintainer: User
 ) -> None:
-    """Nor with a session, nor with a token that lacks the scope. The same request does something for whoever may."""
-    asking = programs(alice, bob, maintainer)
+    """Also with a session, or a token without the scope. With a permitted token the same request has an effect."""
+    by_role = programs(alice, bob, maintainer)
     lacking = Program(alice, "read")
     signed_in = Program()
     signed_in.client.force_login(alice)
     User.objects.update(last_login=None)
-    # What is noted of a token's use is noted already.
+    # Set here, so that the requests below do not set it.
     ApiToken.objects.update(last_used=timezone.now())
     wrong = []
     for name, operation in operations.items():
         if operation.method == "GET":
             continue
-        for role, program in {**asking, "session": signed_in, "lacking": lacking}.items():
+        for role, program in {**by_role, "session": signed_in, "lacking": lacking}.items():
             with transaction.atomic():
                 if operation.facts:
                     operation.facts()

@@ -1,4 +1,4 @@
-"""Who labels an answer learns nothing else of it: no page, file, draft or address tells until the label is locked."""
+"""Labelling is blind: no page, file, draft or address reveals results or authors until the label is locked."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 
-# What was said of the answer: closed everywhere. Who made it: closed wherever one labels.
-SAID = "What-was-S4ID"
-MAKER = "Who-M4DE-it"
+# Results of the answer are hidden everywhere; its author is hidden on the pages for labelling.
+RESULT = "What-was-S4ID"
+AUTHOR = "Who-M4DE-it"
 NUMBER = 7_310_457
-"""Of the submission and its answer, so that addresses that name them can be found."""
+"""Primary key of the submission and of its answer, to find addresses that contain it."""
 
 NOW = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 ADDRESS = re.compile(r"""(?:href|src|action|hx-get|data-[a-z-]+)=["']([/?][^"']*)["']""")
 MOST_FILTERS = 12
-"""Addresses of one page that differ after the question mark only: each combination of filters would take an hour."""
-# The token of each page, and the address of static files, are of no answer.
+"""Limit of followed query strings per page: all combinations of filters would take an hour."""
+# The token of each page does not depend on the answer.
 CHANGING = re.compile(r'name="csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": ?"\w+"|data-csrf="\w+"')
 
 
@@ -57,31 +57,31 @@ def annotator() -> Reviewer:
 
 @pytest.fixture
 def answer(small: SuiteVersion) -> Implementation:
-    """A published answer that the tests passed and a judge calls LI, with a mark in whatever they said."""
-    owner = UserFactory(username=MAKER)
-    system = SystemFactory(owner=owner, slug=MAKER.lower(), name=MAKER, backbone=MAKER, organisation=MAKER)
+    """A published answer that passed its tests and that a judge labelled LI, with a marker in each text of theirs."""
+    owner = UserFactory(username=AUTHOR)
+    system = SystemFactory(owner=owner, slug=AUTHOR.lower(), name=AUTHOR, backbone=AUTHOR, organisation=AUTHOR)
     facts = {"owner": owner, "system": system, "suite_version": small, "published": True, "code_licence": "CC-BY-4.0"}
-    submission: Submission = SubmissionFactory(pk=NUMBER, notes=MAKER, **facts)
+    submission: Submission = SubmissionFactory(pk=NUMBER, notes=AUTHOR, **facts)
     code = "def double(x):\n    return x + x\n"
     made: Implementation = ImplementationFactory(
         pk=NUMBER, submission=submission, revision=small.revisions.get(task__slug="alpha/1"), goal_source=code
     )
-    case = {"seed": 1, "index": 0, "public": True, "outcome": "passed", "difference": SAID, "error": SAID}
-    TestRunFactory(implementation=made, done="passed", reason=SAID, log=SAID, cases=[case])
+    case = {"seed": 1, "index": 0, "public": True, "outcome": "passed", "difference": RESULT, "error": RESULT}
+    TestRunFactory(implementation=made, done="passed", reason=RESULT, log=RESULT, cases=[case])
     judge = JudgeFactory(name="Stern Judge")
     show(small.suite, judge)
-    finding = {"point": SAID, "severity": "major", "lines": [1]}
-    vote(judged(made, judge, "LI", split=True), 1, "LI", rationale=[SAID], findings=[finding])
+    finding = {"point": RESULT, "severity": "major", "lines": [1]}
+    vote(judged(made, judge, "LI", split=True), 1, "LI", rationale=[RESULT], findings=[finding])
     recompute_submission(submission.pk)
     return made
 
 
 @pytest.fixture
 def case(answer: Implementation) -> Case:
-    """A disputed answer that somebody else has labelled already."""
+    """A disputed answer that another annotator has labelled."""
     made = case_of(answer, severity=Severity.CONFLICT, state="one_label")
-    Trigger.objects.create(case=made, kind=TriggerKind.TESTS_OPPOSE, detail=SAID)
-    reviewed(made, ready(pseudonym=f"{MAKER} Peer"), "LI", note=SAID)
+    Trigger.objects.create(case=made, kind=TriggerKind.TESTS_OPPOSE, detail=RESULT)
+    reviewed(made, ready(pseudonym=f"{AUTHOR} Peer"), "LI", note=RESULT)
     return made
 
 
@@ -119,62 +119,62 @@ def _links(address: str, page: str) -> Iterator[str]:
             yield whole
 
 
-def test_nothing_of_the_flow_tells_what_was_said_or_by_whom(case: Case, annotator: Reviewer) -> None:
+def test_pages_for_labelling_reveal_neither_results_nor_authors(case: Case, annotator: Reviewer) -> None:
     held = assigned(case, annotator)
     client = signed_in(annotator.user)
     pages = crawl(client, [reverse("label", args=[held.pk]), reverse("reviews")])
     flow = {address: text for address, text in pages.items() if address.startswith("/reviews/")}
-    # The profile lists every published system, to name one's conflicts; that tells nothing of the item at hand.
-    assert SAID not in flow.pop("/reviews/profile/")
+    # The profile lists every published system for conflicts of interest, which reveals nothing about the item.
+    assert RESULT not in flow.pop("/reviews/profile/")
     assert reverse("label_paper", args=[held.pk]) in flow
     assert len(flow) > 5
     leaks = [
         (address, mark)
         for address, text in flow.items()
-        for mark in (SAID, MAKER, MAKER.lower(), str(NUMBER), "Stern Judge")
+        for mark in (RESULT, AUTHOR, AUTHOR.lower(), str(NUMBER), "Stern Judge")
         if mark in text
     ]
     assert leaks == []
 
 
-def test_no_page_of_the_site_tells_the_holder_what_was_said(case: Case, annotator: Reviewer) -> None:
+def test_no_page_of_the_site_reveals_the_results_to_the_holder(case: Case, annotator: Reviewer) -> None:
     held = assigned(case, annotator)
     starts = ["/", "/cases/", f"/agreement/small/?cell=LI,LI&case={case.pk}", f"/submissions/{NUMBER}/"]
     starts += [f"/submissions/{NUMBER}/answers/alpha/1/1/", f"/cases/{case.pk}/", reverse("label", args=[held.pk])]
     holder = crawl(signed_in(annotator.user), starts)
-    assert [address for address, text in holder.items() if SAID in text] == []
-    # Somebody else sees it meanwhile, so the crawl does find what is there.
+    assert [address for address, text in holder.items() if RESULT in text] == []
+    # Another user sees the results, which proves that the crawl finds them.
     stranger = crawl(signed_in(UserFactory()), ["/board/small/"])
     assert f"/submissions/{NUMBER}/answers/alpha/1/1/" in [
-        address for address, text in stranger.items() if SAID in text
+        address for address, text in stranger.items() if RESULT in text
     ]
 
 
-def test_it_is_open_again_once_the_label_is_locked(case: Case, annotator: Reviewer) -> None:
+def test_the_answer_is_open_once_the_label_is_locked(case: Case, annotator: Reviewer) -> None:
     held = assigned(case, annotator)
     lock(assignment=held, label="CC", confidence=Confidence.HIGH, findings=[], note="", active_seconds=5)
     page = signed_in(annotator.user).get(f"/submissions/{NUMBER}/answers/alpha/1/1/")
-    assert SAID in body(page)
+    assert RESULT in body(page)
 
 
-def test_answers_to_drafts_tell_nothing(case: Case, annotator: Reviewer) -> None:
+def test_responses_to_drafts_reveal_nothing(case: Case, annotator: Reviewer) -> None:
     held = assigned(case, annotator)
     client = signed_in(annotator.user)
     for version in ("0", "0", "none"):
         sent = form_of(version=version, label="CC", note="reads well")
         response = client.post(reverse("label", args=[held.pk]), sent, headers=HTMX)
         text = f"{dict(response.headers)}{body(response)}"
-        assert not {mark for mark in (SAID, MAKER, str(NUMBER), "Stern Judge") if mark in text}
+        assert not {mark for mark in (RESULT, AUTHOR, str(NUMBER), "Stern Judge") if mark in text}
 
 
-def test_the_page_is_the_same_whatever_is_hidden(case: Case, annotator: Reviewer) -> None:
-    """The strongest form: with every hidden fact turned round, not one character of the page changes."""
+def test_the_page_does_not_depend_on_hidden_facts(case: Case, annotator: Reviewer) -> None:
+    """With every hidden fact changed, the page stays the same to the character."""
     held = assigned(case, annotator)
     with time_machine.travel(NOW, tick=False):
         before = _page(held, annotator)
-        _turn_round(case)
+        _change_hidden_facts(case)
         assert _page(held, annotator) == before
-        # The page does show what it should: another candidate gives another page.
+        # The page does show the code: another candidate gives another page.
         Implementation.objects.filter(pk=NUMBER).update(goal_source="def double(x):\n    return 3 * x\n")
         assert _page(held, annotator) != before
 
@@ -185,8 +185,8 @@ def _page(held: Assignment, annotator: Reviewer) -> str:
     return CHANGING.sub("", body(response))
 
 
-def _turn_round(case: Case) -> None:
-    """Other tests, judge, peer, maker and reasons. What is append-only is changed below its guard."""
+def _change_hidden_facts(case: Case) -> None:
+    """Change results, labels, author and reasons. A plain QuerySet bypasses the guard of append-only models."""
     TestRun.objects.update(outcome="wrong_output", cases=[], log="")
     Judgement.objects.update(label="CC", split=False)
     JudgeVote.objects.update(label="CC", rationale=[], findings=[])
@@ -194,4 +194,4 @@ def _turn_round(case: Case) -> None:
     QuerySet(Trigger).update(kind=TriggerKind.AUDIT, detail="", inclusion_probability=0.1)
     Case.objects.filter(pk=case.pk).update(severity=Severity.AUDIT)
     System.objects.update(name="Another", backbone="other", organisation="Elsewhere")
-    User.objects.filter(username=MAKER).update(username="somebody-else")
+    User.objects.filter(username=AUTHOR).update(username="somebody-else")

@@ -1,4 +1,4 @@
-"""Every address of the site: nobody reads what is not theirs, and every page carries the same policy."""
+"""Every address of the site: access for each role, and the same security headers on every page."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TABLES = [
 
 
 class Inline(HTMLParser):
-    """Collects what a page brings with it that the policy forbids, or that should not be there at all."""
+    """Collects inline scripts, styles and handlers of a page, and links to other sites' files."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ def test_every_address_is_entered(addresses: dict[str, Address], actions: dict[s
 
 
 @pytest.mark.parametrize("visibility", ["private", "hidden", "withdrawn"])
-def test_nobody_reads_what_is_not_theirs(
+def test_private_pages_are_shown_to_permitted_roles_only(
     addresses: dict[str, Address], alice: User, bob: User, maintainer: User, visibility: str
 ) -> None:
     Submission.objects.update(visibility=visibility)
@@ -110,15 +110,17 @@ def test_nobody_reads_what_is_not_theirs(
 
 
 @pytest.mark.both_databases
-def test_what_is_published_is_read_by_all(addresses: dict[str, Address], secret_submission: Submission) -> None:
-    """Hence what is above hides something."""
+def test_a_published_submission_is_shown_to_everyone(
+    addresses: dict[str, Address], secret_submission: Submission
+) -> None:
+    """Proves that the test above looks for data that would be shown."""
     Submission.objects.filter(pk=secret_submission.pk).update(visibility="published", code_licence="MIT")
     texts = {name: body(Client().get(path_of(name, address))) for name, address in addresses.items()}
     assert {name for name, text in texts.items() if SENTINEL in text} == PUBLISHED
 
 
 def everything() -> list[object]:
-    """Every row of the database, but for the sessions of whoever looks."""
+    """Every row of the database, except sessions."""
     found: list[object] = []
     with connection.cursor() as cursor:
         for table in TABLES:
@@ -127,8 +129,10 @@ def everything() -> list[object]:
     return found
 
 
-def test_nobody_does_what_is_not_theirs(actions: dict[str, Act], alice: User, bob: User, maintainer: User) -> None:
-    """Nor by a GET, nor without the form's token. The same form does something for whoever may send it."""
+def test_actions_are_limited_to_permitted_roles(
+    actions: dict[str, Act], alice: User, bob: User, maintainer: User
+) -> None:
+    """Also with a GET, or without the form's token. From a permitted role the same form has an effect."""
     people = {"anonymous": None, "stranger": bob, "owner": alice, "maintainer": maintainer}
     wrong = []
     for name, action in actions.items():
@@ -159,7 +163,7 @@ def test_nobody_does_what_is_not_theirs(actions: dict[str, Act], alice: User, bo
 def test_reading_queues_nothing(
     addresses: dict[str, Address], alice: User, bob: User, maintainer: User, redis_url: str
 ) -> None:
-    """What visitors cause never stands before submitters' work. A worker listens, and what commits runs."""
+    """Visitors must not delay submitters' work. A worker is registered, and callbacks on commit run."""
     queued = []
     with opened() as queue:
         worker = Worker([queue], connection=queue.connection, serializer=JSONSerializer)
@@ -195,7 +199,7 @@ def test_every_page_carries_the_policy_and_nothing_inline(
     assert pages > 60
 
 
-def test_private_pages_are_not_kept_by_shared_caches(secret_submission: Submission, alice: User) -> None:
+def test_private_pages_are_not_stored_by_shared_caches(secret_submission: Submission, alice: User) -> None:
     for path in ("/my/", f"/submissions/{secret_submission.pk}/", f"/submissions/{secret_submission.pk}/bundle/"):
         response = browser(alice).get(path)
         body(response)

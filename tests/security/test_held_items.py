@@ -1,4 +1,4 @@
-"""An annotator who holds an item reads nothing about it anywhere: the site looks the same whatever is hidden."""
+"""The site shows nothing about an item to its holder: every response is the same whatever the hidden results are."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ MORE: Final[dict[str, tuple[str, ...]]] = {
     "get_agreement": ("?binary=true", "?samples=true", "?system=alices"),
     "get_agreement_cell": ("?first=tests&second=judge:other&binary=true&cell=CC,CC",),
 }
-"""What is asked of an address besides its own page: orders, filters, files; numbers of submissions in braces."""
-TELLING: Final = {
+"""Further queries of an address: orders, filters, files. Braces are replaced by primary keys of submissions."""
+REVEALING: Final = {
     "pages": {
         *("agreement", "analysis", "analysis_default", "answers_file", "badge", "board", "board_actions"),
         *("board_default", "board_feed", "board_picture", "case", "cases", "compare", "compare_picture"),
@@ -80,7 +80,7 @@ TELLING: Final = {
         *("list_marks", "list_rows", "list_snapshots", "list_submissions", "list_task_results"),
     },
 }
-"""Where everybody sees whether the held answers are good or bad."""
+"""Pages and operations that show everyone whether the held answers are good or bad."""
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def operations(
 
 @pytest.fixture
 def answered() -> int:
-    """How many answers the submission with the sent item has."""
+    """Number of answers of the uploaded submission with a held answer."""
     return 1
 
 
@@ -107,7 +107,7 @@ def world(
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> World:
-    """Two published submissions, one sent and one asked for, with an item each; and two others beside the first."""
+    """Two published submissions with a held answer each, one uploaded and one generated, and two other rows."""
     monkeypatch.setattr("leaderboard.board.ranks.LEAST_TASKS", 1)
     monkeypatch.setattr("leaderboard.web.views.pictures.MOST_DRAWN", 1_000)
     # Workers that other tests leave in the shared Redis end between the two worlds.
@@ -115,8 +115,8 @@ def world(
     most = {"api_token_requests": 10_000, "api_anonymous_requests": 10_000}
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, **most)
     assert secret_call.answer_request is not None
-    asked = secret_call.answer_request.implementation
-    both = [secret_submission.pk, asked.submission_id]
+    generated = secret_call.answer_request.implementation
+    both = [secret_submission.pk, generated.submission_id]
     dates = {"published_at": NOW, "scored_at": NOW}
     Submission.objects.filter(pk__in=both).update(visibility="published", state="scored", code_licence="MIT", **dates)
     sent = Submission.objects.get(pk=secret_submission.pk)
@@ -127,18 +127,18 @@ def world(
     rows = {"held": sent.pk, **others_on(sent.suite_version)}
     run = reported(sent.suite_version).reported_run
     ReportedResultFactory(run=run, task=answer.revision.task)
-    # The first one was frozen before anything was held.
+    # Snapshot 1 was frozen before any answer was held.
     second = {"suite": "small", "number": 2}
     for name in ("snapshot", "snapshot_picture", "snapshot_archive"):
         addresses[name] = replace(addresses[name], arguments=second)
     for name in ("get_snapshot", "get_snapshot_archive"):
         operations[name] = replace(operations[name], arguments=second)
     more = {name: tuple(query.format(**rows) for query in queries) for name, queries in MORE.items()}
-    return World([answer, asked], addresses, operations, more)
+    return World([answer, generated], addresses, operations, more)
 
 
 def holder_of(world: World, *, staff: bool) -> User:
-    """An annotator who labels the held answers, a maintainer or not."""
+    """An annotator who labels the held answers; ``staff``: also a maintainer."""
     person = ready(user=UserFactory(username="holder", is_staff=staff))
     for answer in world.held:
         assigned(case_of(answer, severity=Severity.CONFLICT, state="leased", round=2), person)
@@ -146,18 +146,18 @@ def holder_of(world: World, *, staff: bool) -> User:
     return person.user
 
 
-@pytest.mark.parametrize("asked", ["pages", "operations"])
+@pytest.mark.parametrize("kind", ["pages", "operations"])
 @pytest.mark.parametrize(("answered", "staff"), [(1, False), (2, True)])
-def test_the_site_looks_the_same_whatever_is_hidden(world: World, asked: str, staff: bool) -> None:
-    """Where the held answer is all of its submission, and where there is another that its total could be taken from."""
-    good, bad = world.seen_by(holder_of(world, staff=staff), asked)
+def test_a_holder_gets_the_same_responses_whatever_the_results_are(world: World, kind: str, staff: bool) -> None:
+    """With a submission of the held answer only, and with a second answer, by which a total would reveal it."""
+    good, bad = world.seen_by(holder_of(world, staff=staff), kind)
     assert {key: difference(text, bad[key]) for key, text in good.items() if text != bad[key]} == {}
     assert [key for key, text in good.items() if text.startswith(("429", "5"))] == []
 
 
-@pytest.mark.parametrize("asked", ["pages", "operations"])
-def test_everybody_else_sees_it(world: World, asked: str) -> None:
-    """Hence what is above hides something."""
-    good, bad = world.seen_by(None, asked)
+@pytest.mark.parametrize("kind", ["pages", "operations"])
+def test_visitors_see_the_results(world: World, kind: str) -> None:
+    """Proves that the test above compares results that are shown to others."""
+    good, bad = world.seen_by(None, kind)
     found = {key.split()[0] for key, text in good.items() if text != bad[key]}
-    assert found == TELLING[asked]
+    assert found == REVEALING[kind]

@@ -1,4 +1,4 @@
-"""Whoever can write to Redis must not thereby run code: jobs are JSON, and call our own functions only."""
+"""Write access to Redis must not allow running code: jobs are JSON, and call registered functions only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CALLED: list[object] = []
 
 
 def called_back(*arguments: object) -> None:
-    """What a forged callback would be."""
+    """The function that a forged callback names."""
     CALLED.append(arguments)
 
 

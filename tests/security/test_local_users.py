@@ -1,4 +1,4 @@
-"""What other users of the machine can read of an instance: nothing."""
+"""Other users of the machine cannot read an instance's files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["boxes", "bubblewrap", "state_dir"]
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+AS_OTHER_USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
 LOOK = """
 import os, socket, sys
 for path in sys.stdin.read().splitlines():
@@ -46,7 +46,7 @@ for path in sys.stdin.read().splitlines():
 
 @pytest.fixture
 def open_folder(state_dir: Path) -> Iterator[Path]:
-    """A folder that everybody may enter."""
+    """A folder that all users may enter."""
     folder = state_dir / f"users-{os.getpid()}"
     folder.mkdir()
     folder.chmod(0o755)
@@ -56,7 +56,7 @@ def open_folder(state_dir: Path) -> Iterator[Path]:
 
 def read_by_others(paths: Iterable[Path]) -> list[str]:
     """Those of ``paths`` that another user can read, list or connect to."""
-    command = [*AS_NOBODY, "/usr/bin/python3", "-I", "-c", LOOK]
+    command = [*AS_OTHER_USER, "/usr/bin/python3", "-I", "-c", LOOK]
     listed = "\n".join(map(str, paths))
     return subprocess.run(command, input=listed, capture_output=True, text=True, check=True).stdout.splitlines()
 
@@ -64,7 +64,7 @@ def read_by_others(paths: Iterable[Path]) -> list[str]:
 @AS_ROOT
 @pytest.mark.redis
 @pytest.mark.bubblewrap
-def test_a_running_instance_is_closed_to_them(boxes: None, prepared: Path, open_folder: Path) -> None:
+def test_other_users_cannot_read_a_running_instance(boxes: None, prepared: Path, open_folder: Path) -> None:
     data = open_folder / "var"
     subprocess.run(["cp", "-r", str(prepared), str(data)], check=True)
     for path in (data, data / "db.sqlite3"):  # as older versions left them
@@ -84,7 +84,7 @@ def test_a_running_instance_is_closed_to_them(boxes: None, prepared: Path, open_
 
 @AS_ROOT
 @pytest.mark.bubblewrap
-def test_what_is_copied_for_a_box_is_closed_to_them_while_it_runs(
+def test_other_users_cannot_read_a_running_box_s_copies(
     bubblewrap: BubblewrapSandbox, state_dir: Path, open_folder: Path
 ) -> None:
     golden = open_folder / "golden.py"
@@ -106,7 +106,7 @@ def test_what_is_copied_for_a_box_is_closed_to_them_while_it_runs(
     assert seen == []
 
 
-def test_what_a_process_of_ours_writes_is_for_its_own_user(tmp_path: Path) -> None:
+def test_files_that_the_site_writes_are_private(tmp_path: Path) -> None:
     code = "import django.conf; django.conf.settings.DEBUG; open('made', 'w'); import os; os.mkdir('folder')"
     environment = {"DJANGO_SETTINGS_MODULE": "leaderboard.settings", "DATA_DIR": str(tmp_path), "ENV_FILE": os.devnull}
     environment["PYTHONPATH"] = str(PROJECT_ROOT)
@@ -117,14 +117,14 @@ def test_what_a_process_of_ours_writes_is_for_its_own_user(tmp_path: Path) -> No
     assert modes == {"made": "0o600", "folder": "0o700", "secret_key": "0o600"}
 
 
-def run_by_nobody(code: str, *modules: str, folder: Path) -> str:
+def run_as_other_user(code: str, *modules: str, folder: Path) -> str:
     """Run ``code`` in ``folder``, with copies of our ``modules``: another user may not be able to read the checkout."""
     for module in modules:
         (folder / module).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(PROJECT_ROOT / module, folder / module)
     for path in folder.rglob("*"):
         path.chmod(0o755)
-    command = [*AS_NOBODY, "/usr/bin/python3", "-B", "-c", code]
+    command = [*AS_OTHER_USER, "/usr/bin/python3", "-B", "-c", code]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
@@ -132,5 +132,5 @@ def run_by_nobody(code: str, *modules: str, folder: Path) -> str:
 def test_a_data_folder_of_another_user_gets_a_warning(open_folder: Path) -> None:
     code = "from leaderboard.supervision import data_folder as d; print(d.make_private(d.Path.cwd()))"
     modules = ("leaderboard/supervision/data_folder.py", "leaderboard/supervision/__init__.py")
-    said = run_by_nobody(code, *modules, folder=open_folder)
-    assert said.startswith(f"DATA_DIR is {open_folder}, which belongs to another user.")
+    output = run_as_other_user(code, *modules, folder=open_folder)
+    assert output.startswith(f"DATA_DIR is {open_folder}, which belongs to another user.")
