@@ -1,4 +1,4 @@
-"""What all tests share: the upstream files, a real Redis, a real browser, and an honest account of what was skipped."""
+"""Shared fixtures and hooks: the upstream files, users, a real Redis, a real browser, marks, and reports of skips."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ IN_FULL = os.environ.get("TEST_PROFILE") == "full"
 
 
 def examples(count: int) -> int:
-    """How many of ``count`` examples hypothesis tries: all in ``make test-all``, else a fifth, but at least 5."""
+    """Return the number of examples to try: all of ``count`` in ``make test-all``, else a fifth, but at least 5."""
     return count if IN_FULL else min(count, max(count // 5, 5))
 
 
-# How fast a busy machine makes up and tries examples says nothing about what they are made for. What fixtures that
-# live as long as a test give is not changed by what is tried on it.
+# Generating examples is slow on a busy machine, which is not an error. Fixtures of a test are shared by its examples,
+# and no example changes their values.
 hypothesis.settings.register_profile(
     "any machine",
     deadline=None,
@@ -54,9 +54,9 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
 )
 hypothesis.settings.load_profile("any machine")
-# Where SQLite and PostgreSQL may answer differently: locks, claims and constraints, what is asked of JSON, migrations;
-# and one request to every page. ``make test-all`` runs all tests of these on PostgreSQL, too; ``make test`` those that
-# have the mark ``both_databases``.
+# Tests whose results may differ between SQLite and PostgreSQL: locks, claims and constraints, queries of JSON,
+# migrations, and one request to every page. ``make test-all`` runs all of them on PostgreSQL as well; ``make test``
+# runs those with the mark ``both_databases``.
 BOTH_DATABASES = (
     *("tests/benchmark_tasks/test_importing.py", "tests/security/test_every_address.py"),
     *(
@@ -74,11 +74,11 @@ BOTH_DATABASES = (
     *("tests/leaderboard/sharing/test_answer_files.py", "tests/leaderboard/notices/test_making.py"),
 )
 
-# Fixtures that take half a minute: the tests that use one run in the same process of xdist.
+# Fixtures that take half a minute: all tests that use one run in the same process of xdist.
 MADE_ONCE = ("prepared", "torch_sandbox")
 
-# Started boxes of bubblewrap are those of most sites. What else a test is run in is left to ``make boxes``, unless the
-# test has the mark ``smoke``.
+# Most sites use started boxes of bubblewrap. Only ``make boxes`` runs tests in other boxes, except tests with the mark
+# ``smoke``.
 OTHER_BOXES = (
     *("docker", "docker_is_configured", "forked_bubblewrap"),
     *("DockerSandbox", "ForkedBubblewrap"),
@@ -87,7 +87,7 @@ PYTORCH = ("torch_sandbox", "torch_docker", "torch_packages")
 
 
 def installing_variables() -> dict[str, str]:
-    """What this machine's package index, proxy and certificates are known by, for instances that install packages."""
+    """This machine's variables for package index, proxy and certificates, for instances that install packages."""
     kept = re.compile(
         r"HOME|XDG_\w+|PIP_\w+|UV_\w+|(SSL|REQUESTS|CURL)_\w*(CA|CERT)_\w+|(HTTPS?|ALL|NO)_PROXY", re.IGNORECASE
     )
@@ -95,9 +95,9 @@ def installing_variables() -> dict[str, str]:
 
 
 @pytest.fixture(autouse=True)
-def _no_pages_kept() -> None:
-    """Empty the cache of pages: the versions that it goes by begin anew with each test's rows."""
-    # Here, since it reads the settings: pytest-django names those of tests after this file is read.
+def _no_cached_pages() -> None:
+    """Empty the cache of pages, whose keys contain versions that restart with each test's rows."""
+    # Imported here because it reads the settings, which pytest-django configures after it has loaded this file.
     from leaderboard.board.caching import ROWS, WRITTEN
 
     caches["pages"].clear()
@@ -106,15 +106,15 @@ def _no_pages_kept() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _flush_makes_nothing() -> None:
-    """Django makes all permissions and content types anew after each flush; nothing here reads them."""
+def _flush_creates_nothing() -> None:
+    """Keep Django from creating all permissions and content types after each flush: no test reads them."""
     post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
     assert post_migrate.disconnect(create_contenttypes)
 
 
 @pytest.fixture(autouse=True)
 def _no_counters_left(request: pytest.FixtureRequest, django_db_blocker: Any) -> Iterator[None]:
-    """Empty the cache's table after real transactions: it belongs to no model, so the flush that follows leaves it."""
+    """Empty the cache's table after real transactions: it has no model, so the flush does not empty it."""
     yield
     mark = request.node.get_closest_marker("django_db")
     if (mark and mark.kwargs.get("transaction")) or {"transactional_db", "live_server"} & set(request.fixturenames):
@@ -123,20 +123,20 @@ def _no_counters_left(request: pytest.FixtureRequest, django_db_blocker: Any) ->
 
 
 def _user(name: str, **facts: bool) -> User:
-    # Not the factory: what runs without Django imports this module, too.
+    # Not the factory: programs without Django import this module as well.
     made: User = get_user_model().objects.create(username=name, email=f"{name}@mail.example", **facts)
     return made
 
 
 @pytest.fixture
 def alice(db: None) -> User:
-    """Somebody who submits."""
+    """A submitter."""
     return _user("alice")
 
 
 @pytest.fixture
 def bob(db: None) -> User:
-    """Somebody else."""
+    """Another user."""
     return _user("bob")
 
 
@@ -162,7 +162,7 @@ def as_maintainer(client: Client, maintainer: User) -> Client:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The upstream benchmark's own files, which are no part of this repository."""
+    """The upstream benchmark's own files, which are not in this repository."""
     if not SHARED.is_dir():
         pytest.skip(NO_SHARED)
     return SHARED
@@ -170,7 +170,7 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[str]:
-    """A real Redis at the address that the settings of this test process name."""
+    """A real Redis at the address in the settings of this test process."""
     environment = settings.ENVIRONMENT
     try:
         binary = embedded_redis.server_binary()
@@ -223,8 +223,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what runs on both databases, by its file, and what shares a fixture."""
-    # Boxes are the same whatever the database.
+    """Mark tests that run on both databases, need other boxes, or share a slow fixture."""
+    # The database makes no difference to boxes.
     boxes = item.get_closest_marker("bubblewrap") or item.get_closest_marker("docker")
     if not boxes and item.nodeid.startswith(BOTH_DATABASES):
         item.add_marker("both_in_full")
@@ -245,9 +245,9 @@ def _runs_in_other_boxes(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let each test have an id, and ``xdist_group`` hold.
+    """Give each test an id of its own, with its ``xdist_group``.
 
-    Schemathesis 4.32 and xdist 3.8 write ids where pytest 9.2 does not read them any more.
+    Schemathesis 4.32 and xdist 3.8 set ids in an attribute that pytest 9.2 no longer reads.
     """
     for item in items:
         if not item.nodeid.endswith(item.name):
@@ -265,7 +265,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Under ``REQUIRE_ALL`` a skip fails the run, but for the one reason that is nobody's fault here."""
+    """Let a skip fail the run under ``REQUIRE_ALL``, unless only the upstream files are missing; write the report."""
     if hasattr(session.config, "workerinput"):
         return
     reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
@@ -281,7 +281,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was skipped under ``REQUIRE_ALL``, and that it fails the run."""
+    """List the skips that fail the run under ``REQUIRE_ALL``."""
     forbidden = [skip for skip in _skips(terminalreporter) if skip[1] != NO_SHARED]
     if os.environ.get("REQUIRE_ALL") and forbidden:
         terminalreporter.section("skipped, which REQUIRE_ALL=1 forbids", red=True, bold=True)

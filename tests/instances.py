@@ -1,4 +1,4 @@
-"""A whole instance in processes of its own, as ``make run`` starts one: its own data folder and port."""
+"""A whole instance in its own processes, as ``make run`` starts it, with its own data folder and port."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Instance:
             self.listen(server.getsockname()[1])
 
     def listen(self, port: int) -> None:
-        """Have the site at this port."""
+        """Serve the site at this port."""
         self.port = port
         self.address = f"http://127.0.0.1:{port}"
         self.environment["PORT"] = str(port)
@@ -55,17 +55,17 @@ class Instance:
         )
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """One of the instance's commands."""
+        """Run one of the instance's commands."""
         return self.python("manage.py", *arguments)
 
     def printed(self, *arguments: str) -> str:
-        """What a command prints that must end well."""
+        """Run a command that must succeed, and return its output."""
         result = self.manage(*arguments)
         assert result.returncode == 0, result.stderr
         return result.stdout
 
     def start(self, *arguments: str) -> int:
-        """``manage.py serve``, once it says its address; the supervisor's process id."""
+        """Start ``manage.py serve``, wait until it prints its address, and return the supervisor's process id."""
         with self.output.open("wb") as output:
             process = self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "serve", *arguments],
@@ -79,7 +79,7 @@ class Instance:
         return process.pid
 
     def said(self) -> str:
-        """What the supervisor has printed."""
+        """The supervisor's output."""
         return self.output.read_text(encoding="utf-8")
 
     def get(self, address: str) -> tuple[int, str]:
@@ -91,7 +91,7 @@ class Instance:
             return answer.status, answer.read().decode()
 
     def worker(self, name: str) -> int | None:
-        """The process that is the worker ``name`` now."""
+        """The process id of the worker ``name``."""
         assert self.process is not None
         for pid in descendants(self.process.pid):
             command = Path(f"/proc/{pid}/cmdline")
@@ -100,14 +100,14 @@ class Instance:
         return None
 
     def takes_jobs(self, name: str) -> bool:
-        """Whether the worker ``name`` has started: only then does it handle SIGTERM, and end what it started."""
+        """Return whether the worker ``name`` handles SIGTERM: once it has started, it ends its own processes on it."""
         pid = self.worker(name)
         status = Path(f"/proc/{pid}/status")
         caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", status.read_text(encoding="ascii"), re.MULTILINE) if pid else None
         return caught is not None and bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
 
     def stop(self, number: int) -> int:
-        """Send the supervisor a signal; its exit code."""
+        """Send the supervisor a signal and return its exit code."""
         assert self.process is not None
         self.process.send_signal(number)
         return self.process.wait(timeout=60)

@@ -1,4 +1,4 @@
-"""Go back to an earlier migration and forward again, also to one that a squashed migration replaces."""
+"""Migrate back and forward again, also to a migration that a squashed one replaces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ReplacedMigrations(MigrationLoader):
     """The graph of the migrations that squashed ones replace, as Django loads it when some of them are applied."""
 
     def build_graph(self) -> None:
-        """Take the squashed migrations out again."""
+        """Remove the squashed migrations from the graph."""
         super().build_graph()
         for key, migration in self.replacements.items():
             self.applied_migrations.pop(key, None)
@@ -26,7 +26,7 @@ class ReplacedMigrations(MigrationLoader):
 
 @contextmanager
 def models_at(app: str, migration: str) -> Iterator[Any]:
-    """Migrate back to ``migration``, yield the apps of then, and upgrade as ``manage.py migrate`` does."""
+    """Migrate back to ``migration``, yield its apps, and migrate forward as ``manage.py migrate`` does."""
     back: Any = MigrationExecutor(connection)
     back.loader = ReplacedMigrations(connection, replace_migrations=False)
     try:
@@ -34,5 +34,5 @@ def models_at(app: str, migration: str) -> Iterator[Any]:
         yield back.loader.project_state([(app, migration)]).apps
     finally:
         forward = MigrationExecutor(connection)
-        # Of all apps: those that depend on this one went back, too.
+        # All apps: those that depend on this one were migrated back as well.
         forward.migrate(forward.loader.graph.leaf_nodes())

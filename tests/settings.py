@@ -1,7 +1,7 @@
-"""The settings of the tests: the site's own, on a data folder that lives as long as the test process.
+"""The settings of the tests: the site's own, with a data folder that is removed with the test process.
 
-pytest-django reads settings before any conftest, so the environment is prepared here. ``DATABASE_URL`` is taken as it
-is: ``make test`` runs the tests once on SQLite and once on PostgreSQL.
+pytest-django reads settings before any conftest, so the environment is prepared here. ``DATABASE_URL`` is not changed:
+``make test`` runs the tests once on SQLite and once on PostgreSQL.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ def _folder(mode: int) -> Path:
 
 
 _data_dir = _folder(0o700)
-# Making a box's environment takes seconds: the first process of a test run makes it, and xdist's workers, which inherit
-# the variable, use it with every other process of the run.
-# It stands for /var/lib/lmr-board: the boxes' user may pass through it.
+# Making a box's environment takes seconds, so the first process of a test run makes it for all: workers of xdist
+# inherit the variable. The folder corresponds to /var/lib/lmr-board: the boxes' user may pass through it.
 _boxes = os.environ.get("TEST_SANDBOX_DIR") or str(_folder(0o711))
 os.environ |= {"TEST_SANDBOX_DIR": _boxes, "DATA_DIR": str(_data_dir), "ENV_FILE": os.devnull, "LOG_LEVEL": "WARNING"}
-# A fork server would outlive the run: tests that want one ask for it, and stop it.
+# A fork server would outlive the run: tests that need one start and stop it.
 os.environ["SANDBOX_IDLE_MINUTES"] = "0"
 (_data_dir / "sandbox").symlink_to(_boxes)
 
@@ -34,7 +33,7 @@ from leaderboard.settings import *  # noqa: E402, F403 - all of them, and after 
 from leaderboard.settings import DATA_DIR, DATABASES  # noqa: E402
 
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
-    # A file, as on a real instance: SQLite in memory knows neither WAL nor waiting for a lock.
+    # A file, as on a real instance: SQLite in memory has neither WAL nor waiting for locks.
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
 
 STORAGES = {

@@ -1,6 +1,6 @@
-"""Commands that README and docs give work as written: each one is run, or named here with the reason why it is not.
+"""Commands in README and docs work as written: each one is run, or listed here with the reason why it is not.
 
-A command of another program (``git``, ``curl``, ``tar``) is its own docs' matter.
+Commands of other programs (``git``, ``curl``, ``tar``) are not checked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 
 BUNDLE = "{bundle}"
 DESCRIBED = ("--suite", "lmr-mini", "--system", "My agent", "--backbone", "m-1", "--scaffold", "OpenHands 0.33")
-# What is run of a command; names in braces are paths, each relative to the folder that it is run from.
+# Arguments that each command is run with; names in braces are paths relative to the folder it is run from.
 RUN: dict[str, tuple[tuple[str, ...], ...]] = {
     "manage.py validate": ((BUNDLE, "--json"), ("{tree}", *DESCRIBED)),
     "manage.py submit": ((BUNDLE, "--json"),),
@@ -67,12 +67,12 @@ STARTED = [name for name, reason in NOT_RUN.items() if reason == _MEASURES]
 
 
 def documented() -> dict[str, str]:
-    """Every command of ours in README and docs, without interpreter, variables and comment, and its name."""
+    """The project's commands in README and docs, without interpreter, variables and comment, with their names."""
     found: dict[str, str] = {}
     for file in (PROJECT_ROOT / "README.md", *sorted((PROJECT_ROOT / "docs").glob("*.md"))):
         text = file.read_text(encoding="utf-8")
         fenced = [match["text"] for match in _FENCE.finditer(text) if match["language"] in _SHELL]
-        # A command goes on after a backslash, and in an indented line of further options.
+        # A command continues after a backslash, and in an indented line of further options.
         lines = re.sub(r" *\\\n *|\n +(?=\[?--)", " ", "\n".join(fenced)).splitlines()
         for line in (*lines, *re.findall(r"`([^`\n]+)`", _FENCE.sub("", text))):
             command = line.split(" #")[0].strip()
@@ -83,14 +83,14 @@ def documented() -> dict[str, str]:
     return found
 
 
-def test_every_command_is_run_or_named_with_a_reason() -> None:
+def test_every_command_is_run_or_listed_with_a_reason() -> None:
     names = {name for name in documented().values() if not name.startswith("make ")}
     assert len(names) > 30
     assert sorted(names - RUN.keys() - NOT_RUN.keys()) == []
     assert sorted((RUN.keys() | NOT_RUN.keys()) - names - {"manage.py serve"}) == []
 
 
-def test_every_option_that_docs_give_a_command_exists() -> None:
+def test_every_documented_option_exists() -> None:
     applications, unknown = get_commands(), []
     for command, name in documented().items():
         if not name.startswith("manage.py ") or not (given := _OPTION.findall(command)):
@@ -103,7 +103,7 @@ def test_every_option_that_docs_give_a_command_exists() -> None:
     assert unknown == []
 
 
-def test_every_target_that_docs_give_exists() -> None:
+def test_every_documented_target_exists() -> None:
     targets = {name.removeprefix("make ") for name in documented().values() if name.startswith("make ")}
     made = subprocess.run(["make", "help"], cwd=PROJECT_ROOT, check=True, capture_output=True, text=True).stdout
     assert targets <= {line.split()[1] for line in made.splitlines()}
@@ -152,12 +152,12 @@ def test_commands_work_from_the_projects_root_and_from_elsewhere(instance: Insta
     folders = (PROJECT_ROOT, elsewhere) if IN_FULL else (elsewhere,)
     tried = [(name, given, folder) for name, each in RUN.items() for given in each for folder in folders]
     with ThreadPoolExecutor(2) as pool:
-        assert [said for said in pool.map(lambda each: run(*each), tried) if said] == []
+        assert [error for error in pool.map(lambda each: run(*each), tried) if error] == []
     assert sorted(path.name for path in (elsewhere / "output").iterdir()) == ["labels.csv", "mixed.zip"]
 
 
 @pytest.mark.parametrize("name", STARTED)
-def test_what_measures_for_minutes_starts(name: str) -> None:
+def test_every_benchmark_starts(name: str) -> None:
     module = name.removeprefix("python -m ")
     assert find_spec(module) is not None
     ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""What contributors and forges read: links of Markdown files, versions, forms of issues, hooks before commits."""
+"""Files for contributors and forges: links of Markdown files, versions, issue forms and pre-commit hooks."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("source", PAGES, ids=lambda source: source.relative_to(PROJECT_ROOT).as_posix())
-def test_links_lead_somewhere(source: Path) -> None:
+def test_links_have_an_existing_target(source: Path) -> None:
     broken = []
     for target in LINK.findall(FENCE.sub("", source.read_text(encoding="utf-8"))):
         path, _, anchor = target.partition("#")
-        # Addresses of the site begin with a slash; other tests open them.
+        # Addresses of the site begin with a slash; other tests request them.
         if ":" in path or path.startswith("/"):
             continue
         file = (source.parent / path).resolve() if path else source
@@ -40,14 +40,14 @@ def test_links_lead_somewhere(source: Path) -> None:
     assert broken == []
 
 
-def test_pages_of_a_folder_are_in_its_list() -> None:
+def test_pages_of_a_folder_are_listed_in_its_readme() -> None:
     for folder in ("design", "decisions"):
         listed = (PROJECT_ROOT / "docs" / folder / "README.md").read_text(encoding="utf-8")
         files = {page.name for page in (PROJECT_ROOT / "docs" / folder).glob("*.md")} - {"README.md"}
         assert {name for name in files if f"({name})" not in listed} == set()
 
 
-def test_the_project_has_the_newest_version_of_the_changelog() -> None:
+def test_the_project_s_version_is_the_newest_of_the_changelog() -> None:
     found = RELEASE.findall((PROJECT_ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
     versions = [tuple(map(int, each[:3])) for each in found]
     dates = [date.fromisoformat(each[3]) for each in found]
@@ -62,7 +62,7 @@ def test_issues_have_four_forms() -> None:
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form.stem != "config"], ids=lambda form: form.stem)
-def test_a_form_is_as_forges_read_it(form: Path) -> None:
+def test_a_form_has_the_structure_that_forges_accept(form: Path) -> None:
     read: dict[str, Any] = yaml.safe_load(form.read_text(encoding="utf-8"))
     assert set(read) == {"name", "description", "labels", "body"}
     fields = [each for each in read["body"] if each["type"] != "markdown"]

@@ -1,4 +1,4 @@
-"""The rooms: which way imports point, what stays free of Django, and how large a module may grow."""
+"""The rooms: the direction of imports, modules without Django, and the length of modules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.conftest import PROJECT_ROOT
 
 ROOMS = ("benchmark_tasks", "submissions", "evaluator", "reviews", "leaderboard")
 FLOORS = {
-    # App: its rooms from the ground up. A room imports from rooms below it, not from those beside it.
+    # App: its rooms, lowest floor first. A room imports from lower floors only, not from its own.
     "benchmark_tasks": (("apps", "enums", "facts", "signals"), ("models",), ("domain",), ("management",)),
     "submissions": (
         ("endpoints", "enums", "exceptions", "signals"),
@@ -69,7 +69,7 @@ FLOORS = {
     ),
 }
 PURE = {
-    # Folder without Django: the modules in it that do use the database.
+    # Folder without Django: the exceptions in it, which use the database.
     "benchmark_tasks/facts": set[str](),
     "submissions/answers": set[str](),
     "submissions/endpoints": set[str](),
@@ -100,14 +100,14 @@ PURE = {
 }
 LONGEST_MODULE = 600
 ONE_FILE = PROJECT_ROOT / "leaderboard" / "sharing" / "client" / "lmr_board.py"
-"""The client is downloaded as it is: what it is made of cannot lie in several modules."""
+"""The client is downloaded as one file, so it cannot be split into modules."""
 WORKERS_LIBRARIES = (
     *("anthropic", "docker", "httpx2", "krippendorff", "numpy", "openai", "pandas", "plotly", "pymupdf"),
     *("rs_bpe", "scipy", "statsmodels"),
 )
-"""What a web process must not load before a page needs it: agreement loads numpy, estimates a tokenizer, ..."""
+"""Libraries that a web process loads only once a page needs them: numpy for agreement, a tokenizer for estimates, …"""
 WORKERS_PACKAGES = {
-    # Package of machinery: the modules of it that pages show something from.
+    # Package of workers: its modules that pages import.
     "evaluator.testing": {"box", "finalising", "planning", "progress", "results", "verdicts", "shown_outcomes"},
     "evaluator.auditing": {"audit_result", "self_checks"},
     "evaluator.sandbox": {"configuration", "environment_list", "box_names", "task_environments", "interface"},
@@ -137,7 +137,7 @@ def modules(folder: str) -> list[Path]:
 
 
 def imported(file: Path) -> set[str]:
-    """Every module that the file imports anywhere in it, relative imports resolved."""
+    """Every module that the file imports, also inside functions, with relative imports resolved."""
     package = file.relative_to(PROJECT_ROOT).with_suffix("").parts[:-1]
     names: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -154,8 +154,8 @@ def dotted(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def test_imports_point_one_way() -> None:
-    """The settings are everybody's: Django hands them to each room, so none imports them."""
+def test_rooms_import_only_from_lower_rooms() -> None:
+    """Settings are available through Django, so no room imports them."""
     wrong = [
         f"{file.relative_to(PROJECT_ROOT)} imports {name}"
         for number, room in enumerate(ROOMS)
@@ -167,8 +167,8 @@ def test_imports_point_one_way() -> None:
 
 
 @pytest.mark.parametrize("app", FLOORS)
-def test_rooms_inside_an_app_import_only_from_the_rooms_below(app: str) -> None:
-    """Nothing lies loose beside the rooms: each module of the app belongs to one of them."""
+def test_rooms_of_an_app_import_only_from_lower_floors(app: str) -> None:
+    """Each module of the app also belongs to a room."""
     floors = {room: number for number, rooms in enumerate(FLOORS[app]) for room in rooms}
     files = [file for file in modules(app) if "overlays" not in file.parts]
     found = {dotted(file): uses(file) for file in files if dotted(file) != app}
@@ -184,8 +184,8 @@ def test_rooms_inside_an_app_import_only_from_the_rooms_below(app: str) -> None:
     assert wrong == []
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
-    """Imports for types and inside functions count: what knows each other in a circle cannot be read one by one."""
+def test_no_imports_are_circular() -> None:
+    """Imports for types and inside functions count: modules in a circle cannot be read one at a time."""
     graph = {dotted(file): uses(file) for room in ROOMS for file in modules(room)}
     assert circles(graph) == {}
 
@@ -200,7 +200,7 @@ def uses(file: Path) -> set[str]:
 
 
 def circles(graph: dict[str, set[str]]) -> dict[str, set[str]]:
-    """What is left of ``graph`` when again and again all go that use, or are used by, nothing of the rest."""
+    """The part of ``graph`` that remains when modules without uses, or without users, are removed repeatedly."""
     left = {name: used & graph.keys() for name, used in graph.items()}
     while ends := {name for name, used in left.items() if not used} | (left.keys() - set().union(*left.values())):
         left = {name: used - ends for name, used in left.items() if name not in ends}
@@ -208,7 +208,7 @@ def circles(graph: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def test_templates_of_a_room_use_no_higher_room_s_tags_and_templates() -> None:
-    """Links between pages are no dependence: one site shows them all. Tags and included templates are."""
+    """Tags and included templates are dependences; links between pages of the site are not."""
     rooms_of_tags = {
         file.stem: number
         for number, room in enumerate(ROOMS)
@@ -232,8 +232,8 @@ def template_uses(file: Path) -> list[str]:
     return [*loaded, *re.findall(r"""{% (?:include|extends) ["']([^"']+)["']""", text)]
 
 
-def test_no_room_makes_addresses_of_a_higher_one() -> None:
-    """But for ``get_absolute_url``, Django's own way for an object to say where it is shown."""
+def test_no_room_reverses_addresses_of_a_higher_one() -> None:
+    """``get_absolute_url``, Django's convention for an object's address, is an exception."""
     wrong = [
         f"{file.relative_to(PROJECT_ROOT)} reverses {name}"
         for number, room in enumerate(ROOMS)
@@ -249,7 +249,7 @@ def addresses_of(room: str) -> list[str]:
 
 
 def reversed_names(file: Path) -> list[str]:
-    """The names of addresses that the file's functions reverse or redirect to, but for ``get_absolute_url``."""
+    """The names of addresses that the file's functions reverse or redirect to, except in ``get_absolute_url``."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     excepted = {
         id(inner)
@@ -266,8 +266,8 @@ def reversed_names(file: Path) -> list[str]:
     ]
 
 
-def test_a_web_process_imports_only_what_it_serves_with(tmp_path: Path) -> None:
-    """In a process of its own, as each of gunicorn's: what is imported there costs memory and start time, each time."""
+def test_a_web_process_does_not_import_workers_modules(tmp_path: Path) -> None:
+    """Checked in a new process, as gunicorn starts them: imports cost each one memory and start time."""
     code = (
         "import sys, django; django.setup()\n"
         "from leaderboard.wsgi import application; assert application\n"
@@ -296,7 +296,7 @@ def test_a_web_process_imports_only_what_it_serves_with(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", PURE)
 def test_pure_modules_import_no_django(folder: str) -> None:
-    """Imported for real, in a process of their own: an import deep inside another module counts too."""
+    """The modules are imported in a new process, so indirect imports count as well."""
     assert {file.stem for file in modules(folder)} >= PURE[folder]
     names = [dotted(file) for file in modules(folder) if file.stem not in PURE[folder]]
     assert names
@@ -309,7 +309,7 @@ def test_pure_modules_import_no_django(folder: str) -> None:
     assert (result.stdout, result.stderr) == ("[]\n", "")
 
 
-def test_no_module_is_longer_than_a_reader_can_hold() -> None:
+def test_no_module_is_too_long() -> None:
     long = {}
     for folder in (*ROOMS, "tests", "scripts"):
         for file in modules(folder):

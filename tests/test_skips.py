@@ -59,7 +59,7 @@ def run(*command: str, require_all: bool) -> subprocess.CompletedProcess[str]:
 
 
 def reported(folder: Path, *options: str, require_all: bool) -> tuple[subprocess.CompletedProcess[str], Any]:
-    """Run the tests of ``folder / "test_it.py"``; pytest's result and its report file."""
+    """Run the tests of ``folder / "test_it.py"``; return pytest's result and its report file."""
     report = folder / "report.json"
     result = run(
         *("-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "--rootdir", str(PROJECT_ROOT)),
@@ -83,7 +83,7 @@ def test_two_tests_with_one_id_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("reason", "require_all", "code"), [("no Redis", True, 1), ("no ../shared here", True, 0)])
-def test_a_skip_fails_under_require_all_but_for_one_reason(
+def test_a_skip_fails_under_require_all_except_for_one_reason(
     tmp_path: Path, reason: str, require_all: bool, code: int
 ) -> None:
     (tmp_path / "test_it.py").write_text(PASSES + SKIPS.format(reason=reason), encoding="utf-8")
@@ -94,7 +94,7 @@ def test_a_skip_fails_under_require_all_but_for_one_reason(
     assert [name.partition("::")[2] for name in found["seconds"]] == ["test_passes", "test_skips"]
 
 
-def test_seconds_of_a_test_are_those_of_setup_call_and_teardown(tmp_path: Path) -> None:
+def test_seconds_of_a_test_include_setup_and_teardown(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(SLOW, encoding="utf-8")
     found = reported(tmp_path, require_all=False)[1]
     (seconds,) = found["seconds"].values()
@@ -110,7 +110,7 @@ def summary(folder: Path, *failed: str, require_all: bool = False, **reports: An
     return result.returncode, result.stdout.splitlines()
 
 
-def test_the_last_line_adds_up_all_runs_as_pytest_writes_it(tmp_path: Path) -> None:
+def test_the_last_line_sums_all_runs_in_pytest_s_format(tmp_path: Path) -> None:
     code, lines = summary(tmp_path, sqlite={"passed": 10}, postgresql={"passed": 5}, browser={"passed": 1})
     assert (code, "Nothing was skipped." in lines) == (0, True)
     assert re.fullmatch(r"=+ 16 passed in 61\.50s =+", lines[-1])
@@ -131,7 +131,7 @@ def test_skips_and_stages_that_did_not_run_are_listed(tmp_path: Path, require_al
     assert (lines[-1].count("1 errors"), "2 skipped" in lines[-1]) == (int(require_all), True)
 
 
-def test_the_missing_upstream_files_alone_are_no_failure(tmp_path: Path) -> None:
+def test_missing_upstream_files_alone_do_not_fail_the_run(tmp_path: Path) -> None:
     skips = [["tests/a.py::test", "no ../shared here"]]
     code, lines = summary(tmp_path, sqlite={"passed": 10, "skips": skips}, require_all=True)
     assert code == 0
@@ -184,8 +184,6 @@ class ForkedBubblewrap:
         (["docker"], {}, False),
     ],
 )
-def test_boxes_beside_started_ones_of_bubblewrap_are_left_to_make_boxes(
-    fixtures: list[str], params: dict[str, Any], left_out: bool
-) -> None:
+def test_only_make_boxes_runs_tests_in_other_boxes(fixtures: list[str], params: dict[str, Any], left_out: bool) -> None:
     item: Any = SimpleNamespace(fixturenames=fixtures, callspec=SimpleNamespace(params=params))
     assert _runs_in_other_boxes(item) is left_out

@@ -1,4 +1,4 @@
-"""The one stylesheet: each colour, text size and width of its scale is written once, and texts have enough contrast."""
+"""The stylesheet defines each colour, text size and width once, and its texts have enough contrast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CSS = (PROJECT_ROOT / "static" / "css" / "site.css").read_text(encoding="utf-8")
 WIDTHS = {"(max-width: 40rem)", "(max-width: 50rem)", "(max-width: 72rem)", "(min-width: 72.01rem)", "print"}
 SIZES = [f"--size-{number}" for number in range(1, 7)]
 PDF_JS = "calc(var(--text-scale-factor) * var(--font-height))"
-"""pdf.js sizes its invisible text by the page that is drawn below it."""
+"""pdf.js scales its invisible text with the page below it."""
 GROUNDS = ("paper", "surface")
 PAIRS = [
     *((text, ground) for text in ("ink", "muted", "accent", "good-text", "bad-text") for ground in GROUNDS),
@@ -20,7 +20,7 @@ PAIRS = [
     ("accent-ink", "accent"),
 ]
 ENOUGH = 4.5
-"""WCAG's contrast of text, level AA."""
+"""WCAG's minimum contrast of text, level AA."""
 
 
 def colours(value: str) -> tuple[str, str]:
@@ -50,7 +50,7 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_there_is_one() -> None:
+def test_there_is_one_stylesheet() -> None:
     assert [path.name for path in (PROJECT_ROOT / "static" / "css").iterdir()] == ["site.css"]
     linked = {
         name
@@ -63,25 +63,25 @@ def test_there_is_one() -> None:
 def test_text_has_six_sizes() -> None:
     assert re.findall(r"^  (--size-\d+):", CSS, re.MULTILINE)[: len(SIZES)] == SIZES
     used = set(re.findall(r"(?:--pico-|[\s;{])font-size: ([^;}]+)", CSS))
-    # A share of the text around it: code and keys. 100 %: the browser's own size, at the root.
+    # Code and keys are relative to the text around them; the root has the browser's own size, 100 %.
     assert used - {f"var({size})" for size in SIZES} == {"0.85em", "100%", "inherit", PDF_JS}
 
 
-def test_three_widths() -> None:
+def test_media_queries_use_the_known_widths() -> None:
     assert set(re.findall(r"@media ([^{]*?) \{", CSS)) == WIDTHS
 
 
-def test_each_colour_is_written_once() -> None:
+def test_each_colour_is_defined_once() -> None:
     assert "prefers-color-scheme" not in CSS
     names = re.findall(r"^  --([\w-]+): light-dark", CSS, re.MULTILINE)
     assert len(names) == len(TOKENS)
-    # What a theme sets for itself: only which of the two colours is taken.
+    # A theme only chooses which of the two colours is used.
     for theme in ("light", "dark"):
         (rule,) = re.findall(rf'^\[data-theme="{theme}"\] \{{ ([^}}]*) \}}$', CSS, re.MULTILINE)
         assert rule == f"color-scheme: {theme};"
 
 
-def test_hidden_but_read_aloud_is_one_class_and_the_heads_of_cards() -> None:
+def test_three_rules_hide_text_for_screen_readers() -> None:
     assert CSS.count("clip-path: inset(50%)") == 3
 
 

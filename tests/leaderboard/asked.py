@@ -32,7 +32,7 @@ CHAT_RESPONSE: dict[str, Any] = {
 
 
 def asked(owner: User, *states: str, state: str = GenerationState.RUNNING, **facts: Any) -> Generation:
-    """A run on an endpoint of ``owner`` with a question for each of ``states``."""
+    """A run on an endpoint of ``owner`` with a request in each of ``states``."""
     endpoint = EndpointFactory(owner=owner, price_input=Decimal(2), price_output=Decimal(8))
     system = SystemFactory(owner=owner)
     submission: Submission = SubmissionFactory(
@@ -49,7 +49,7 @@ def asked(owner: User, *states: str, state: str = GenerationState.RUNNING, **fac
 
 
 def called(request: AnswerRequest, /, *, key: str = "", state: str = CallState.ANSWERED, **facts: Any) -> ModelCall:
-    """A call that was made for ``request``; an answered one used 1200 tokens in and 300 out for 0.0048 dollars."""
+    """A call for ``request``; an answered one used 1200 tokens in and 300 out for 0.0048 dollars."""
     answered = state == CallState.ANSWERED
     used = {"input_tokens": 1200, "output_tokens": 300, "dollars": Decimal("0.0048"), "response": CHAT_RESPONSE}
     return ModelCall.objects.create(

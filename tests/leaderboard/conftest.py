@@ -1,4 +1,4 @@
-"""The people of the pages' tests, and the shipped results."""
+"""The shipped results."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from django.core.management import call_command
 
 @pytest.fixture
 def shipped(db: None) -> None:
-    """The shipped facts about lmr-bench."""
+    """The shipped catalogue and published results of LMR-BENCH."""
     call_command("load_catalogue", stdout=io.StringIO())
     call_command("load_published", stdout=io.StringIO())

@@ -1,4 +1,4 @@
-"""Labels as the database counts them for agreement, in a shape that tests can compare."""
+"""Labels as the database counts them for agreement, as plain values that tests can compare."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
 
 
-def counted(version: SuiteVersion, **asked: Any) -> Labels:
-    """The labels on the answers of a suite that are asked for."""
-    question = Selection(**asked)
-    entries = selected_entries(suite=version.suite, selection=question)
-    return count_labels(entries=entries, category=question.category, raters=raters())
+def counted(version: SuiteVersion, **filters: Any) -> Labels:
+    """The labels on the selected answers of a suite."""
+    selected = Selection(**filters)
+    entries = selected_entries(suite=version.suite, selection=selected)
+    return count_labels(entries=entries, category=selected.category, raters=raters())
 
 
 def said(labels: Labels) -> dict[str, list[str]]:
-    """Rater's slug -> every label that it gave, sorted. Raters that said nothing are missing."""
+    """Rater's slug -> all labels of the rater, sorted. Raters without labels are missing."""
     found: dict[str, list[str]] = {}
     for rater in raters():
         counts = labels.with_both(rater, rater)

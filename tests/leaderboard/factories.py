@@ -1,4 +1,4 @@
-"""Published rows for tests, usable by every room's tests."""
+"""Factories of published rows for the tests of every room."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def label_counts(cc: int, lc: int, li: int, *, tasks: int, abstained: int = 0) -
 
 
 class ReportedRunFactory(factory.django.DjangoModelFactory):
-    """A run that others reported, without results."""
+    """A reported run without results."""
 
     class Meta:
         model = ReportedRun

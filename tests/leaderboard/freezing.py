@@ -1,4 +1,4 @@
-"""A board of two tasks, frozen."""
+"""A board of two tasks, and its snapshots."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def sent(entry: Entry) -> Submission:
 
 
 def frozen(version: SuiteVersion, *, title: str = "camera-ready", **facts: Any) -> Snapshot:
-    """The board as it is now, ranked."""
+    """Rank the board and freeze it."""
     note_change(version.pk, results=True)
     rank_version(version.pk)
     return freeze(suite=version.suite, actor=None, title=title, note="For the paper.", **facts)

@@ -1,4 +1,4 @@
-"""Judges, what they said, and what agents did, for the tests of showing these."""
+"""Judges, judgements and agents' steps, for the tests of pages that show them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def judged(answer: Implementation, config: JudgeConfig, label: str = "", **facts
 
 
 def vote(row: Judgement, sample: int, label: str = "", **facts: Any) -> JudgeVote:
-    """One vote on the code as it was sent; without a label it abstained by a refusal."""
+    """One vote on the unchanged code; without a label it abstained by a refusal."""
     abstention = "" if label else "refused"
     made: JudgeVote = JudgeVote.objects.create(
         judgement=row, sample=sample, label=label, **{"abstention": abstention, **facts}
@@ -60,7 +60,7 @@ def show(suite: Suite, config: JudgeConfig) -> None:
 
 
 def walked(answer: Implementation, *actions: Action, **step: Any) -> Trajectory:
-    """The stored trajectory of an agent that took ``actions``; ``step`` is of each."""
+    """The stored trajectory of an agent that took ``actions``; ``step`` has fields of each step."""
     whole = AgentRun(source="agent", steps=tuple(Step(action, **step) for action in actions), ending="finished")
     stored: Trajectory = Trajectory.objects.create(
         implementation=answer, source=TrajectorySource.AGENT, steps=whole.as_data(), counts=whole.counts()

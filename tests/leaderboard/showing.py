@@ -1,4 +1,4 @@
-"""Scored submissions and their pages, for the tests of showing them and of acting on them."""
+"""Scored submissions and the text of their pages, for tests of pages and actions."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def get(client: Client, submission: Submission, user: User | None = None) -> Htt
 
 
 def text_of(response: HttpResponse) -> str:
-    """The page as text, white space squeezed."""
+    """The page as text, white space collapsed."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", response.content.decode()))
 
 
 def words(page: str) -> str:
-    """What a reader sees of a page, with a space wherever a tag was."""
+    """The visible text of a page, with a space in place of each tag."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 

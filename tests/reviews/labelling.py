@@ -27,7 +27,7 @@ HIDDEN = (
     *("submitter-olga", "olga@mail.example", "cafe" * 16),
     *("hidden-trigger", "hidden-raw", "hidden-error", "hidden-usage"),
 )
-"""What no page, header or file of labelling may say."""
+"""Texts that no page, header or file of labelling may contain."""
 
 
 FINDING = {"side": "candidate", "start": "2", "end": "3", "text": "Twice, not once.", "error_class": "comprehension"}

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_database
 PEOPLE = 10
 CASES = 12
 LATE = 3
-"""So many of the people let their leases run out while they work."""
+"""Number of reviewers whose leases run out while they work."""
 
 
 def at_once(do: Callable[[Any], Any], each: Iterable[Any]) -> list[Any]:
