@@ -325,7 +325,7 @@ def test_an_item_that_can_be_resumed_stays_closed(
     assert page.marker in body(client, page.address, annotator.user)[1]
 
 
-def test_practice_closes_nothing(client: Client, suite_world: World, annotator: Reviewer) -> None:
+def test_a_practice_item_closes_no_page(client: Client, suite_world: World, annotator: Reviewer) -> None:
     suite_world.hold(annotator)
     Case.objects.filter(pk=suite_world.waiting[0].pk).update(kind=CaseKind.PRACTICE, round=1)
     page = suite_world.pages["implementation"]
