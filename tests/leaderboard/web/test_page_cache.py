@@ -12,6 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from leaderboard.board import caching
 from leaderboard.board.caching import PAGES, Kept, build
 from leaderboard.board.states import every_board_changed, note_change
 from submissions.domain.publishing import withdraw
@@ -21,6 +22,7 @@ from tests.leaderboard.factories import measured, reported
 from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     from benchmark_tasks.models import SuiteVersion
@@ -135,10 +137,21 @@ def test_cached_pages_are_compressed_once_and_others_have_random_padding(client:
     assert len({len(page.content) for page in others}) > 1
 
 
-def test_the_build_is_reproducible() -> None:
-    first = build()
+def test_the_build_changes_with_the_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    template = tmp_path / "templates" / "page.html"
+    template.parent.mkdir()
+    monkeypatch.setattr(caching, "PROJECT_ROOT", tmp_path)
+
+    def digest() -> str:
+        build.cache_clear()
+        return build()
+
+    template.write_text("a page")
+    first = digest()
+    assert digest() == first
+    template.write_text("another page")
+    assert digest() != first
     build.cache_clear()
-    assert build() == first
 
 
 def test_the_cache_keeps_the_last_used_values() -> None:
