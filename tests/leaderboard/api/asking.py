@@ -1,4 +1,4 @@
-"""Asking the API as a program does."""
+"""A client of the API for tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """A program with a token of ``person``, or without any. Its answers are their data."""
+    """A client of the API with a token of ``person``, or without a token."""
 
     def __init__(self, person: User | None = None, *scopes: str) -> None:
         self.client = Client(raise_request_exception=False)
@@ -26,7 +26,7 @@ class Program:
             self.headers["Authorization"] = f"Bearer {secret}"
 
     def send(self, method: str, path: str, data: Any = None, **options: Any) -> Any:
-        """The response."""
+        """Send a request and return the response."""
         if data is not None:
             options |= {"data": json.dumps(data), "content_type": "application/json"}
         return self.client.generic(
@@ -34,30 +34,30 @@ class Program:
         )
 
     def get(self, path: str, **options: Any) -> Any:
-        """The data of a good answer."""
+        """Return the data of a response with status 200."""
         response = self.send("GET", path, **options)
         assert response.status_code == 200, response.content
         return response.json()
 
     def post(self, path: str, data: Any = None, *, status: int = 200) -> Any:
-        """The data of an answer with ``status``."""
+        """Return the data of a response with ``status``."""
         response = self.send("POST", path, data)
         assert response.status_code == status, response.content
         return response.json()
 
     def upload(self, content: Any, *, status: int = 201, **fields: Any) -> Any:
-        """The data of the answer to a sent file."""
+        """Upload a file and return the data of the response."""
         response = self.client.post("/api/v1/uploads", {"file": content, **fields}, headers=self.headers)
         assert response.status_code == status, response.content
         return response.json()
 
     def problem(self, method: str, path: str, data: Any = None, **options: Any) -> dict[str, Any]:
-        """A problem's members, once its form was looked at."""
+        """Check that the response is a well-formed problem and return its members."""
         response = self.send(method, path, data, **options)
         assert response.headers["Content-Type"] == "application/problem+json", response.content
-        told: dict[str, Any] = response.json()
-        assert told["status"] == response.status_code
-        assert told["type"].startswith("/docs/api/#")
-        assert told["title"]
-        assert told["detail"]
-        return told
+        problem: dict[str, Any] = response.json()
+        assert problem["status"] == response.status_code
+        assert problem["type"].startswith("/docs/api/#")
+        assert problem["title"]
+        assert problem["detail"]
+        return problem

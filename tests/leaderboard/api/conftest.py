@@ -1,4 +1,4 @@
-"""A small open suite, and data folders of their own."""
+"""A small open suite, and a data folder for each test."""
 
 from __future__ import annotations
 

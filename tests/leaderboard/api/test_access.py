@@ -1,4 +1,4 @@
-"""What all operations share: tokens and scopes, limits, what is held already, problems."""
+"""Behaviour common to all operations: tokens, scopes, rate limits, conditional requests, pages, problems."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ def limited(settings: Settings, *, anonymous: int = 60, token: int = 300) -> Non
 
 
 class TestTokens:
-    def test_what_is_public_needs_none(self) -> None:
+    def test_public_operations_need_no_token(self) -> None:
         SuiteFactory(slug="small")
         assert Program().get("/suites")["total"] == 1
 
-    def test_what_is_one_s_own_does(self) -> None:
+    def test_a_users_own_data_needs_a_token(self) -> None:
         response = Program().send("GET", "/me")
         assert response.headers["WWW-Authenticate"] == 'Bearer realm="LMR-Board", scope="read"'
         assert (response.status_code, response.json()["type"]) == (401, "/docs/api/#no-token")
 
-    def test_a_session_is_no_token(self, as_alice: Client, alice: User) -> None:
+    def test_a_session_is_not_a_token(self, as_alice: Client, alice: User) -> None:
         private = SubmissionFactory(owner=alice)
         assert as_alice.get("/api/v1/me").status_code == 401
         assert as_alice.get("/api/v1/submissions").json()["total"] == 0
         assert as_alice.get(f"/api/v1/submissions/{private.pk}").status_code == 404
         assert Program(alice).get("/submissions")["total"] == 1
 
-    def test_who_it_is(self, alice: User) -> None:
-        told = Program(alice, "read", "label").get("/me")
-        assert told.pop("expires").endswith("Z")
-        assert told == {
+    def test_me_describes_the_user_and_the_token(self, alice: User) -> None:
+        me = Program(alice, "read", "label").get("/me")
+        assert me.pop("expires").endswith("Z")
+        assert me == {
             "username": "alice",
             "token": "test-0",
             "scopes": ["read", "label"],
@@ -65,7 +65,7 @@ class TestTokens:
         }
 
     @pytest.mark.parametrize("how", ["unknown", "ended", "closed", "revoked"])
-    def test_one_that_does_not_hold_is_refused_even_where_none_is_needed(self, alice: User, how: str) -> None:
+    def test_an_invalid_token_is_refused_even_where_none_is_needed(self, alice: User, how: str) -> None:
         program = Program(alice)
         if how == "unknown":
             program.headers["Authorization"] += "x"
@@ -80,16 +80,16 @@ class TestTokens:
         assert 'error="invalid_token"' in response.headers["WWW-Authenticate"]
 
     @pytest.mark.parametrize("header", ["Basic YWxpY2U6cHc=", "Bearer", "Bearer ", "lmr_x", "bearer \u00e4"])
-    def test_other_headers_are_no_token(self, header: str) -> None:
+    def test_other_authorization_headers_are_refused(self, header: str) -> None:
         assert Client().get("/api/v1/suites", headers={"Authorization": header}).status_code == 401
 
-    def test_one_without_the_scope_may_not(self, alice: User) -> None:
+    def test_a_token_without_the_scope_is_refused(self, alice: User) -> None:
         response = Program(alice, "read").send("POST", "/uploads/1/submit", {})
         assert response.status_code == 403
         assert 'error="insufficient_scope", scope="submit"' in response.headers["WWW-Authenticate"]
         assert Program(alice, "submit").send("GET", "/suites").status_code == 403
 
-    def test_no_answer_to_a_token_is_kept(self, alice: User) -> None:
+    def test_responses_to_a_token_are_not_cached(self, alice: User) -> None:
         headers = Program(alice).send("GET", "/suites").headers
         assert "no-store" in headers["Cache-Control"]
         assert "Authorization" in headers["Vary"]
@@ -97,29 +97,31 @@ class TestTokens:
 
 
 class TestLimits:
-    def test_every_answer_says_how_many_are_left(self, settings: Settings, time_machine: TimeMachineFixture) -> None:
+    def test_responses_have_the_headers_of_the_limit(
+        self, settings: Settings, time_machine: TimeMachineFixture
+    ) -> None:
         limited(settings, anonymous=2)
         time_machine.move_to("2026-11-01T12:00:10Z", tick=False)
-        nobody = Program()
-        found = [nobody.send("GET", path) for path in ("/suites", "/nowhere", "/suites/none", "/suites")]
+        anonymous = Program()
+        found = [anonymous.send("GET", path) for path in ("/suites", "/nowhere", "/suites/none", "/suites")]
         shown = [
             tuple(each.headers.get(f"RateLimit-{name}") for name in ("Limit", "Remaining", "Reset")) for each in found
         ]
-        # What leads nowhere costs nothing.
+        # Requests to unknown addresses are not counted.
         assert shown == [("2", "1", "50"), (None, None, None), ("2", "0", "50"), ("2", "0", "50")]
         assert [each.status_code for each in found] == [200, 404, 404, 429]
         assert found[-1].headers["Retry-After"] == "50"
         assert found[-1].json()["type"] == "/docs/api/#too-many-requests"
         time_machine.move_to("2026-11-01T12:01:00Z", tick=False)
-        assert nobody.send("GET", "/suites").status_code == 200
+        assert anonymous.send("GET", "/suites").status_code == 200
 
-    def test_addresses_and_tokens_are_counted_apart(self, settings: Settings, alice: User, bob: User) -> None:
+    def test_addresses_and_tokens_are_counted_separately(self, settings: Settings, alice: User, bob: User) -> None:
         limited(settings, anonymous=1, token=2)
-        of_alice, of_bob, nobody = Program(alice), Program(bob), Program()
-        assert [nobody.send("GET", "/suites").status_code for _ in range(2)] == [200, 429]
+        of_alice, of_bob, anonymous = Program(alice), Program(bob), Program()
+        assert [anonymous.send("GET", "/suites").status_code for _ in range(2)] == [200, 429]
         assert [of_alice.send("GET", "/suites").status_code for _ in range(3)] == [200, 200, 429]
         assert of_bob.send("GET", "/suites").status_code == 200
-        assert nobody.send("GET", "/suites", REMOTE_ADDR="192.0.2.7").status_code == 200
+        assert anonymous.send("GET", "/suites", REMOTE_ADDR="192.0.2.7").status_code == 200
 
     def test_wrong_tokens_count_for_their_address(self, settings: Settings) -> None:
         limited(settings, anonymous=2)
@@ -129,29 +131,29 @@ class TestLimits:
         ]
         assert guesses == [401, 401, 429]
 
-    def test_a_household_has_one_limit(self, settings: Settings) -> None:
+    def test_addresses_of_one_ipv6_network_share_a_limit(self, settings: Settings) -> None:
         limited(settings, anonymous=1)
-        nobody = Program()
+        anonymous = Program()
         found = [
-            nobody.send("GET", "/suites", REMOTE_ADDR=address).status_code
+            anonymous.send("GET", "/suites", REMOTE_ADDR=address).status_code
             for address in ("2001:db8:1:2::1", "2001:db8:1:2:ffff::1", "2001:db8:1:3::1")
         ]
         assert found == [200, 429, 200]
 
 
-class TestWhatIsHeld:
-    def test_it_is_not_sent_again(self) -> None:
+class TestConditionalRequests:
+    def test_unchanged_data_are_not_sent_again(self) -> None:
         SuiteFactory(slug="small", title="Old")
-        nobody = Program()
-        first = nobody.send("GET", "/suites/small")
+        anonymous = Program()
+        first = anonymous.send("GET", "/suites/small")
         assert first.headers["Cache-Control"] == "no-cache"
-        again = nobody.send("GET", "/suites/small", headers={"If-None-Match": first.headers["ETag"]})
+        again = anonymous.send("GET", "/suites/small", headers={"If-None-Match": first.headers["ETag"]})
         assert (again.status_code, again.content) == (304, b"")
         Suite.objects.update(title="New")
-        changed = nobody.send("GET", "/suites/small", headers={"If-None-Match": first.headers["ETag"]})
+        changed = anonymous.send("GET", "/suites/small", headers={"If-None-Match": first.headers["ETag"]})
         assert (changed.status_code, changed.json()["title"]) == (200, "New")
 
-    def test_head_is_answered_as_get_is(self) -> None:
+    def test_head_has_the_headers_of_get(self) -> None:
         SuiteFactory(slug="small")
         response = Program().send("HEAD", "/suites/small")
         assert (response.status_code, response.content) == (200, b"")
@@ -162,16 +164,16 @@ class TestPages:
     def test_links_lead_through_a_list(self) -> None:
         for number in range(5):
             SuiteFactory(slug=f"suite-{number}", position=number)
-        nobody, path, seen = Program(), "/suites?size=2", []
+        anonymous, path, seen = Program(), "/suites?size=2", []
         while path:
-            page = nobody.get(path)
+            page = anonymous.get(path)
             seen.append([each["suite"] for each in page["items"]])
             path = (page["next"] or "").removeprefix("http://testserver/api/v1")
         assert seen == [["suite-0", "suite-1"], ["suite-2", "suite-3"], ["suite-4"]]
-        last = nobody.get("/suites?size=2&page=3")
+        last = anonymous.get("/suites?size=2&page=3")
         assert (last["total"], last["next"]) == (5, None)
         assert last["previous"] == "http://testserver/api/v1/suites?size=2&page=2"
-        assert nobody.get("/suites?page=9")["items"] == []
+        assert anonymous.get("/suites?page=9")["items"] == []
 
     @pytest.mark.parametrize("query", ["page=0", "page=x", "size=0", "size=101", "page=99999999999999999999"])
     def test_wrong_pages_are_refused(self, query: str) -> None:
@@ -181,18 +183,18 @@ class TestPages:
 
 class TestProblems:
     def test_wrong_methods_and_addresses(self) -> None:
-        nobody = Program()
+        anonymous = Program()
         for method, path in (("GET", "/"), ("GET", "/nowhere"), ("POST", "/nowhere"), ("GET", "/suites/A B")):
             if path != "/":
-                assert nobody.problem(method, path)["type"] == "/docs/api/#not-found"
-        response = nobody.send("DELETE", "/suites")
+                assert anonymous.problem(method, path)["type"] == "/docs/api/#not-found"
+        response = anonymous.send("DELETE", "/suites")
         assert (response.status_code, response.headers["Allow"]) == (405, "GET, HEAD")
         assert response.json()["type"] == "/docs/api/#wrong-method"
 
     @pytest.mark.parametrize(
         "body", [b"", b"{", b"[1]", b"\xff", b'{"reason": NaN}', b'{"reason": "\\ud800"}', b'"x"', b"null", b"9" * 5000]
     )
-    def test_bodies_that_say_nothing(self, alice: User, body: bytes) -> None:
+    def test_malformed_bodies_are_refused(self, alice: User, body: bytes) -> None:
         submission = SubmissionFactory(owner=alice, visibility="published")
         response = Program(alice).client.generic(
             "POST",
@@ -212,7 +214,7 @@ class TestProblems:
         ("error", "status"),
         [(RuntimeError("secret of the code"), 500), (OperationalError("database or disk is full"), 507)],
     )
-    def test_errors_of_the_site_tell_nothing(
+    def test_internal_errors_reveal_no_details(
         self, monkeypatch: pytest.MonkeyPatch, caplog: Any, error: Exception, status: int
     ) -> None:
         def broken(*_: object) -> None:
@@ -224,7 +226,7 @@ class TestProblems:
         assert problem["status"] == status
         assert "secret" not in json.dumps(problem)
 
-    def test_a_broken_form_is_told(self, alice: User) -> None:
+    def test_a_malformed_form_is_reported(self, alice: User) -> None:
         response = Program(alice).client.generic(
             *("POST", "/api/v1/uploads", b"--x\r\nnonsense", "multipart/form-data; boundary=x"),
             headers=Program(alice).headers,
@@ -253,7 +255,7 @@ class TestProblems:
 
 
 def test_uploads_are_refused_before_they_are_read(alice: User) -> None:
-    """A stranger's hundred megabytes never reach the disk: who asks is looked at first."""
+    """The token is checked before the body is read: an anonymous upload never reaches the disk."""
 
     class Unread(SimpleUploadedFile):
         pass

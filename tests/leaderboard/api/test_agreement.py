@@ -1,4 +1,4 @@
-"""Rater agreement, for programs."""
+"""Rater agreement through the API."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_agreement(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig
         rated(version, judges, "CC", label)
     private = rated(version, judges, "LI", "LI")
     Submission.objects.filter(pk=private.submission_id).update(visibility="withdrawn")
-    told = Program().get("/suites/small/agreement?first=judge:one&second=judge:other")
-    (pair,) = told["pairs"]
+    agreement = Program().get("/suites/small/agreement?first=judge:one&second=judge:other")
+    (pair,) = agreement["pairs"]
     assert (pair["first_name"], pair["second_name"], pair["n"], pair["conflicts"]) == ("One", "Other", 12, 6)
     assert (pair["labels"], pair["matrix"]) == (["CC", "LC", "LI"], [[6, 0, 6], [0, 0, 0], [0, 0, 0]])
     assert pair["agreement"]["value"] == 0.5
@@ -43,12 +43,12 @@ def test_agreement(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig
     assert pair["conflict_share"]["value"] == 0.5
     # Six differences, all one way.
     assert (pair["bowker"]["statistic"], pair["bowker"]["df"]) == (6, 1)
-    assert told["page"] == "/agreement/small/"
+    assert agreement["page"] == "/agreement/small/"
     for wrong in ("first=none", "system=none", "category=none", "first=judge:one&second=judge:one"):
         assert Program().problem("GET", f"/suites/small/agreement?{wrong}")["status"] == 404
 
 
-def test_tables_of_few_answers_are_hidden_from_who_labels_one(
+def test_tables_of_few_answers_are_hidden_from_their_annotators(
     version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], bob: User
 ) -> None:
     assigned(case_of(rated(version, judges, "CC", "LI")), ready(user=bob))
@@ -56,26 +56,26 @@ def test_tables_of_few_answers_are_hidden_from_who_labels_one(
     assert Program(bob).get("/suites/small/agreement")["pairs"] == []
 
 
-def test_raters_are_told_as_on_the_page(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
+def test_raters_have_the_numbers_of_the_page(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
     facts: dict[str, Any] = {"state": "agreed", "source": "agreed", "closed": timezone.now()}
-    for label, said in (("CC", "CC"), ("CC", "LI"), ("LI", "LI")):
-        answer = rated(version, judges, said, "LC")
+    for label, judge_label in (("CC", "CC"), ("CC", "LI"), ("LI", "LI")):
+        answer = rated(version, judges, judge_label, "LC")
         reviewed_by_two(case_of(answer, label=label, **facts), label)
     private = rated(version, judges, "CC", "CC")
     reviewed_by_two(case_of(private, label="CC", **facts), "CC")
     Submission.objects.filter(pk=private.submission_id).update(visibility="private")
-    told = Program().get("/suites/small/agreement")
+    agreement = Program().get("/suites/small/agreement")
     report = read_report(suite=version.suite, selection=Selection())
-    assert (told["annotators"]["number"], told["annotators"]["n"]) == (report.annotators.number, 3)
-    assert told["annotators"]["fleiss"]["value"] == report.annotators.fleiss.value
-    assert [each["judge"] for each in told["judges"]] == ["one", "other"]
-    one = told["judges"][0]
+    assert (agreement["annotators"]["number"], agreement["annotators"]["n"]) == (report.annotators.number, 3)
+    assert agreement["annotators"]["fleiss"]["value"] == report.annotators.fleiss.value
+    assert [each["judge"] for each in agreement["judges"]] == ["one", "other"]
+    one = agreement["judges"][0]
     assert (one["n"], one["abstained"]) == (3, 0)
     assert [(each["label"], each["truths"], each["judged"], each["right"]) for each in one["classes"]] == [
         *(("CC", 2, 1, 1), ("LC", 0, 0, 0), ("LI", 1, 2, 1)),
     ]
     assert one["prediction_powered"]["why"] == report.judges[0][1].prediction_powered.why
-    assert told["reported_annotators"] is False
+    assert agreement["reported_annotators"] is False
     narrowed = Program().get("/suites/small/agreement?binary=true")
     assert (narrowed["annotators"], narrowed["judges"]) == (None, [])
 
@@ -85,7 +85,7 @@ def reviewed_by_two(case: Case, label: str) -> None:
         reviewed(case, ready(), label)
 
 
-def test_a_part_of_few_answers_tells_no_rater_to_who_labels_one(
+def test_raters_of_few_answers_are_hidden_from_their_annotators(
     version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], bob: User
 ) -> None:
     held = rated(version, judges, "CC", "LI")
@@ -101,15 +101,15 @@ def test_the_answers_in_a_cell(version: SuiteVersion, judges: tuple[JudgeConfig,
     for visibility in ("private", "hidden", "withdrawn"):
         secret = rated(version, judges, "CC", "LI")
         Submission.objects.filter(pk=secret.submission_id).update(visibility=visibility)
-    told = Program().get(f"{CELL}CC,LI")
-    assert {name: told[name] for name in ("first", "second", "first_label", "second_label", "count")} == {
+    cell = Program().get(f"{CELL}CC,LI")
+    assert {name: cell[name] for name in ("first", "second", "first_label", "second_label", "count")} == {
         "first": "judge:one",
         "second": "judge:other",
         "first_label": "CC",
         "second_label": "LI",
         "count": 1,
     }
-    assert told["answers"] == [
+    assert cell["answers"] == [
         {
             "task": answer.revision.task.slug,
             "system": answer.submission.system.name,
@@ -128,7 +128,7 @@ def test_the_answers_in_a_cell(version: SuiteVersion, judges: tuple[JudgeConfig,
     assert Program().problem("GET", "/suites/small/agreement/cell")["errors"][0]["field"] == "cell"
 
 
-def test_the_submission_that_one_labels_is_in_no_table(
+def test_a_submission_is_in_no_table_for_its_annotators(
     version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], bob: User
 ) -> None:
     held, other = rated(version, judges, "CC", "LI"), rated(version, judges, "CC", "LI")
@@ -138,13 +138,15 @@ def test_the_submission_that_one_labels_is_in_no_table(
     assert (found["count"], [each["page"] for each in found["answers"]]) == (1, [other.get_absolute_url()])
 
 
-def test_a_cell_asks_the_same_queries_for_many(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
-    asked = []
+def test_a_cell_needs_the_same_queries_for_any_number_of_answers(
+    version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
+) -> None:
+    counts = []
     for number in range(2):
         for _ in range(3):
             rated(version, judges, "CC", "LI")
         with CaptureQueriesContext(connection) as queries:
-            told = Program().get(f"{CELL}CC,LI")
-        assert len(told["answers"]) == 3 * (number + 1)
-        asked.append(len(queries))
-    assert asked[0] == asked[1]
+            cell = Program().get(f"{CELL}CC,LI")
+        assert len(cell["answers"]) == 3 * (number + 1)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]

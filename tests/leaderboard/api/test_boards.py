@@ -1,4 +1,4 @@
-"""Boards and systems through the API: the rows of the pages, and nothing that is hidden."""
+"""Boards and systems through the API: the rows of the pages, without hidden data."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_marks_are_given_task_by_task(small: SuiteVersion, alice: User) -> None:
     assert other == listed[1]
 
 
-def test_numbers_of_a_category_are_hidden_from_who_labels_an_answer_in_it(small: SuiteVersion) -> None:
+def test_numbers_of_a_category_are_hidden_from_annotators_of_its_answers(small: SuiteVersion) -> None:
     category = CategoryFactory()
     revision = small.revisions.order_by("pk")[0]
     type(revision).objects.filter(pk=revision.pk).update(category=category)
@@ -121,14 +121,14 @@ def test_numbers_of_a_category_are_hidden_from_who_labels_an_answer_in_it(small:
     assert Program(reviewer.user).get(address)["items"][0]["tests"] is None
 
 
-def test_what_is_not_published_has_no_row_even_for_its_owner(small: SuiteVersion, alice: User) -> None:
+def test_unpublished_submissions_have_no_row_even_for_their_owner(small: SuiteVersion, alice: User) -> None:
     measured(small, owner=alice, published=False, entry_flag=True)
     assert (rows(), Program(alice).get("/suites/small/board")["items"]) == ([], [])
 
 
 @pytest.mark.parametrize("address", ["/suites/small/board", "/systems", "/submissions", "/suites"])
-def test_lists_cost_the_same_for_any_number(small: SuiteVersion, address: str) -> None:
-    def cost() -> int:
+def test_lists_need_the_same_queries_for_any_number_of_rows(small: SuiteVersion, address: str) -> None:
+    def query_count() -> int:
         with CaptureQueriesContext(
             connection,
         ) as queries:
@@ -136,17 +136,17 @@ def test_lists_cost_the_same_for_any_number(small: SuiteVersion, address: str) -
         return len(queries)
 
     measured(small)
-    cost()
-    one = cost()
+    query_count()
+    one = query_count()
     for _ in range(4):
         measured(small)
-    assert cost() == one
+    assert query_count() == one
 
 
-def test_a_system_is_told_once_something_of_it_is_published(small: SuiteVersion, alice: User) -> None:
+def test_a_system_is_public_once_one_of_its_submissions_is(small: SuiteVersion, alice: User) -> None:
     entry = measured(small, owner=alice, system=SystemFactory(slug="otter", name="Otter", owner=alice))
-    told = Program().get("/systems/otter")
-    assert [(run["suite"], run["suite_version"], run["tests"]["passed"]) for run in told["runs"]] == [
+    system = Program().get("/systems/otter")
+    assert [(run["suite"], run["suite_version"], run["tests"]["passed"]) for run in system["runs"]] == [
         ("small", 1, 11.0)
     ]
     assert [each["slug"] for each in Program().get("/systems")["items"]] == ["otter"]
@@ -161,13 +161,13 @@ def test_reported_runs_have_their_tasks(small: SuiteVersion) -> None:
     task = small.revisions.get(task__slug="alpha/1").task
     ReportedResultFactory(run=entry.reported_run, task=task, tests_note="as printed", judge_label="CC")
     (listed,) = Program().get("/reported")["items"]
-    told = Program().get("/reported/heron-1.0")
-    assert {name: told[name] for name in listed} == listed
-    assert (told["system"]["name"], told["source"], told["row"]["reported"]) == (
+    run = Program().get("/reported/heron-1.0")
+    assert {name: run[name] for name in listed} == listed
+    assert (run["system"]["name"], run["source"], run["row"]["reported"]) == (
         *("Heron", "https://example.org/heron"),
         True,
     )
-    assert told["results"] == [
+    assert run["results"] == [
         {
             "task": "alpha/1",
             "tests_passed": True,
@@ -182,7 +182,7 @@ def test_reported_runs_have_their_tasks(small: SuiteVersion) -> None:
 
 def test_the_published_results_are_those_of_the_files(shipped: None) -> None:
     """GPT-4.1 without an agent: 42.9 % of the tests; its judge's labels 7.1, 28.6 and 64.3 %."""
-    told = Program().get("/reported/no-agent-gpt-4.1")
-    tests, judge = told["row"]["tests"], told["row"]["judge"]
+    run = Program().get("/reported/no-agent-gpt-4.1")
+    tests, judge = run["row"]["tests"], run["row"]["judge"]
     assert (round(tests["percent"], 1), judge["cc"], judge["lc"], judge["li"]) == (42.9, 7.1, 28.6, 64.3)
-    assert (len(told["results"]), sum(each["tests_passed"] for each in told["results"])) == (28, 12)
+    assert (len(run["results"]), sum(each["tests_passed"] for each in run["results"])) == (28, 12)

@@ -1,4 +1,4 @@
-"""Calls of runs and re-evaluations, for programs."""
+"""Calls of runs, and re-evaluations, through the API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def call(alice: User) -> ModelCall:
-    """A call of a run of Alice's, of which a second one failed."""
+    """The first call of a run of Alice's; its second call failed."""
     request = asked(alice, WorkState.DONE).requests.get()
     first = called(request, key="one")
     called(request, key="two", state="failed", message="The provider was busy.")
@@ -49,12 +49,12 @@ def test_the_calls_of_an_answer(call: ModelCall, alice: User) -> None:
     ]
     assert (listed[0]["input_tokens"], listed[0]["output_tokens"], listed[0]["dollars"]) == (1200, 300, "0.004800")
     assert not {"request", "response", "error", "request_id", "sender", "key"} & listed[0].keys()
-    told = Program(alice).get(one)
-    assert (told["request"], told["response"]) == (CHAT_REQUEST, CHAT_RESPONSE)
-    assert told["page"] == one + "/"
+    detail = Program(alice).get(one)
+    assert (detail["request"], detail["response"]) == (CHAT_REQUEST, CHAT_RESPONSE)
+    assert detail["page"] == one + "/"
 
 
-def test_calls_are_as_open_as_the_code(call: ModelCall, bob: User, maintainer: User) -> None:
+def test_calls_are_visible_to_those_who_may_see_the_code(call: ModelCall, bob: User, maintainer: User) -> None:
     for address in addresses(call):
         for visibility, licence in (("private", ""), ("published", ""), ("hidden", "MIT")):
             Submission.objects.update(visibility=visibility, code_licence=licence)
@@ -64,7 +64,7 @@ def test_calls_are_as_open_as_the_code(call: ModelCall, bob: User, maintainer: U
         assert Program().send("GET", address).status_code == 200
 
 
-def test_who_labels_the_answer_sees_no_calls(call: ModelCall, bob: User) -> None:
+def test_calls_are_hidden_from_annotators_of_the_answer(call: ModelCall, bob: User) -> None:
     Submission.objects.update(visibility="published", code_licence="MIT")
     assert call.answer_request is not None
     assigned(case_of(call.answer_request.implementation), ready(user=bob))
@@ -72,7 +72,7 @@ def test_who_labels_the_answer_sees_no_calls(call: ModelCall, bob: User) -> None
         assert Program(bob).problem("GET", address)["type"] == "/docs/api/#blind"
 
 
-def test_calls_of_others_and_of_uploads_are_not_there(call: ModelCall, alice: User) -> None:
+def test_calls_of_other_submissions_and_of_uploads_are_not_found(call: ModelCall, alice: User) -> None:
     other = called(asked(alice, WorkState.DONE).requests.get(), key="three")
     _, one = addresses(call)
     assert Program(alice).problem("GET", one.replace(f"calls/{call.pk}", f"calls/{other.pk}"))["status"] == 404
@@ -81,7 +81,7 @@ def test_calls_of_others_and_of_uploads_are_not_there(call: ModelCall, alice: Us
 
 
 class TestReevaluations:
-    def test_what_an_applied_one_changed(
+    def test_an_applied_reevaluation_lists_its_changes(
         self, redis_url: str, django_capture_on_commit_callbacks: Callable[..., AbstractContextManager[object]]
     ) -> None:
         submission = reevaluations.scored("passed", "raised", evaluator="1")
@@ -90,21 +90,26 @@ class TestReevaluations:
             for _ in range(2):
                 reevaluations.decide()
         Submission.objects.update(visibility="published", code_licence="MIT")
-        (told,) = Program().get(f"/submissions/{submission.pk}/reevaluations")
-        assert (told["state"], told["done"], len(told["changed"])) == ("applied", 2, 1)
-        (change,) = told["changed"]
+        (reevaluation,) = Program().get(f"/submissions/{submission.pk}/reevaluations")
+        assert (reevaluation["state"], reevaluation["done"], len(reevaluation["changed"])) == ("applied", 2, 1)
+        (change,) = reevaluation["changed"]
         assert (change["before"], change["after"]) == ("raised an error", "passed")
-        assert (told["passed_before"], told["passed_after"]) == ("1/2", "2/2")
-        assert told["applied"] is not None
+        assert (reevaluation["passed_before"], reevaluation["passed_after"]) == ("1/2", "2/2")
+        assert reevaluation["applied"] is not None
 
-    def test_what_is_under_way(self, bob: User) -> None:
+    def test_a_running_reevaluation_has_its_progress(self, bob: User) -> None:
         submission = reevaluations.scored("passed", "raised", evaluator="1")
         row = reevaluations.start(submission)
         address = f"/submissions/{submission.pk}/reevaluations"
         assert Program(bob).problem("GET", address)["status"] == 404
         Submission.objects.update(visibility="published", code_licence="MIT")
-        (told,) = Program(bob).get(address)
-        assert (told["reason"], told["state"], told["applied"], told["changed"]) == (row.reason, "running", None, [])
-        assert (told["done"], told["total"], told["passed_before"]) == (0, 2, None)
+        (reevaluation,) = Program(bob).get(address)
+        assert (reevaluation["reason"], reevaluation["state"], reevaluation["applied"], reevaluation["changed"]) == (
+            row.reason,
+            "running",
+            None,
+            [],
+        )
+        assert (reevaluation["done"], reevaluation["total"], reevaluation["passed_before"]) == (0, 2, None)
         assigned(case_of(submission.implementations.first()), ready(user=bob))
         assert Program(bob).problem("GET", address)["type"] == "/docs/api/#blind"

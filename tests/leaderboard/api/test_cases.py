@@ -35,15 +35,22 @@ def closed(**facts: Any) -> Case:
 def test_closed_cases_are_listed_with_every_rater_s_label() -> None:
     case = closed()
     case_of()
-    (told,) = Program().get("/cases")["items"]
-    assert (told["id"], told["tests"], told["annotators"], told["label"], told["source"], told["reasons"]) == (
+    (listed,) = Program().get("/cases")["items"]
+    assert (
+        listed["id"],
+        listed["tests"],
+        listed["annotators"],
+        listed["label"],
+        listed["source"],
+        listed["reasons"],
+    ) == (
         *(case.pk, "passed", ["LC"]),
         *("LI", "decision", ["annotator_slip"]),
     )
-    assert told["suite"] == case.implementation.submission.suite_version.suite.slug
+    assert listed["suite"] == case.implementation.submission.suite_version.suite.slug
 
 
-def test_they_are_filtered_as_on_the_page() -> None:
+def test_cases_are_filtered_as_on_the_page() -> None:
     case = closed()
     slug = case.implementation.submission.suite_version.suite.slug
     for query, found in (
@@ -57,11 +64,11 @@ def test_they_are_filtered_as_on_the_page() -> None:
     assert Program().problem("GET", "/cases?reason=none")["status"] == 422
 
 
-def test_a_case_tells_labels_and_decision_and_code_only_under_a_licence() -> None:
+def test_a_case_has_labels_and_decision_and_has_notes_only_under_a_licence() -> None:
     case = closed()
-    told = Program().get(f"/cases/{case.pk}")
-    assert (told["label"], told["tests"], told["decision"]["note"]) == ("LI", "passed", "Decided so.")
-    (label,) = told["labels"]
+    detail = Program().get(f"/cases/{case.pk}")
+    assert (detail["label"], detail["tests"], detail["decision"]["note"]) == ("LI", "passed", "Decided so.")
+    (label,) = detail["labels"]
     assert (label["annotator"], label["label"], label["note"], len(label["findings"])) == (
         "Ada Example",
         "LC",
@@ -69,49 +76,54 @@ def test_a_case_tells_labels_and_decision_and_code_only_under_a_licence() -> Non
         1,
     )
     Submission.objects.update(code_licence="")
-    told = Program().get(f"/cases/{case.pk}")
-    assert (told["decision"]["note"], told["labels"][0]["note"], told["labels"][0]["findings"]) == ("", "", [])
+    detail = Program().get(f"/cases/{case.pk}")
+    assert (detail["decision"]["note"], detail["labels"][0]["note"], detail["labels"][0]["findings"]) == ("", "", [])
 
 
 @pytest.mark.parametrize("facts", [{"state": "queued", "label": ""}, {"state": "disputed", "label": ""}])
-def test_open_cases_are_nobody_s_business(facts: dict[str, str], maintainer: Any) -> None:
+def test_open_cases_are_not_found(facts: dict[str, str], maintainer: Any) -> None:
     case = closed(**facts)
     for program in (Program(), Program(maintainer)):
         assert program.problem("GET", f"/cases/{case.pk}")["status"] == 404
         assert program.get("/cases")["items"] == []
 
 
-def test_what_is_hidden_has_no_case() -> None:
+def test_hidden_submissions_have_no_cases() -> None:
     case = closed()
     Submission.objects.update(visibility="hidden")
     assert Program().problem("GET", f"/cases/{case.pk}")["status"] == 404
     assert Program().get("/cases")["total"] == 0
 
 
-def test_lists_cost_the_same_for_any_number() -> None:
-    def cost() -> int:
+def test_lists_need_the_same_queries_for_any_number_of_rows() -> None:
+    def query_count() -> int:
         with CaptureQueriesContext(connection) as queries:
             Program().get("/cases")
         return len(queries)
 
     closed()
-    cost()
-    one = cost()
+    query_count()
+    one = query_count()
     for _ in range(3):
         closed()
-    assert cost() == one
+    assert query_count() == one
 
 
 def test_reported_disagreements() -> None:
     entry = reported()
     task = Task.objects.get()
     ReportedResultFactory(run=entry.reported_run, task=task, judge_label="CC", human_label="LI")
-    (told,) = Program().get("/reported-cases")["items"]
-    assert (told["run"], told["task"], told["judge_label"], told["annotators_label"]) == (
+    (disagreement,) = Program().get("/reported-cases")["items"]
+    assert (
+        disagreement["run"],
+        disagreement["task"],
+        disagreement["judge_label"],
+        disagreement["annotators_label"],
+    ) == (
         *(entry.reported_run.slug, task.slug),
         *("CC", "LI"),
     )
-    assert told["disagreements"] == [
+    assert disagreement["disagreements"] == [
         "judge and annotator are two steps apart",
         "the unit test passes, but the annotator labels the answer logically incorrect",
     ]

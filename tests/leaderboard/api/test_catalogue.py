@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
-def test_suites_say_whether_they_take_answers(small: SuiteVersion) -> None:
+def test_suites_show_whether_they_take_answers(small: SuiteVersion) -> None:
     SuiteFactory(slug="empty", title="Empty", position=1000)
     suites = {each["suite"]: each for each in Program().get("/suites")["items"]}
     assert (suites["small"]["version"], suites["small"]["tasks"], suites["small"]["takes_answers"]) == (1, 2, True)
@@ -33,19 +33,19 @@ def test_suites_say_whether_they_take_answers(small: SuiteVersion) -> None:
     assert suites["small"]["page"] == "/suites/small/"
 
 
-def test_a_suite_tells_what_counts(small: SuiteVersion) -> None:
+def test_a_suite_lists_the_tasks_that_do_not_count(small: SuiteVersion) -> None:
     TaskRevision.objects.filter(task__slug="alpha/2").update(audit_state=AuditState.FAILED)
-    told = Program().get("/suites/small")
-    assert [each["version"] for each in told["versions"]] == [1]
-    assert (told["counted"], told["why_closed"]) == (1, "")
-    assert told["left_out"] == [
+    suite = Program().get("/suites/small")
+    assert [each["version"] for each in suite["versions"]] == [1]
+    assert (suite["counted"], suite["why_closed"]) == (1, "")
+    assert suite["left_out"] == [
         {"task": "alpha/2", "why": "failed its audit: its test does not distinguish right from wrong answers"}
     ]
     assert Program().problem("GET", "/suites/small?version=2")["status"] == 404
     assert Program().problem("GET", "/suites/small?version=x")["status"] == 422
 
 
-def test_a_task_is_told_as_systems_are_given_it(small: SuiteVersion) -> None:
+def test_a_task_has_the_text_that_systems_are_given(small: SuiteVersion) -> None:
     tasks = Program().get("/suites/small/tasks")["items"]
     assert [(each["task"], each["goal"], each["category"]) for each in tasks] == [
         ("alpha/1", "double", "evaluation-metrics"),
@@ -60,7 +60,7 @@ def test_a_task_is_told_as_systems_are_given_it(small: SuiteVersion) -> None:
     assert Program().problem("GET", "/suites/small/tasks/alpha/9")["status"] == 404
 
 
-def test_what_puts_a_task_in_doubt_and_when_its_paper_was_public(small: SuiteVersion) -> None:
+def test_a_task_has_its_flags_and_the_month_of_its_paper(small: SuiteVersion) -> None:
     revision = small.revisions.get(task__slug="alpha/1")
     Paper.objects.update(address="https://arxiv.org/abs/2405.01234", repository_address="https://example.org/code")
     cases = []
@@ -73,7 +73,7 @@ def test_what_puts_a_task_in_doubt_and_when_its_paper_was_public(small: SuiteVer
         flag_task(decided(case, ReviewerFactory(adjudicator=True), "CC", reasons=["bad_test"], note="secret"))
     task = Program().get("/suites/small/tasks/alpha/1")
     assert (task["paper_first_public"], task["repository"]) == ("2024-05", "https://example.org/code")
-    # Of what is not published not even the case's number is told.
+    # A case of an unpublished submission is not named.
     assert [(flag["reason"], flag["case"]) for flag in task["flags"]] == [("bad_test", cases[0].pk), ("bad_test", None)]
     assert "secret" not in str(task)
     TaskFlag.objects.update(lifted=timezone.now())
@@ -92,7 +92,7 @@ def test_mutants_are_counted_and_never_quoted(small: SuiteVersion) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reasons", "trial", "runs", "told"),
+    ("reasons", "trial", "runs", "upstream_reasons"),
     [
         ([], None, None, []),
         (["It needs a GPU."], None, False, ["It needs a GPU."]),
@@ -101,7 +101,11 @@ def test_mutants_are_counted_and_never_quoted(small: SuiteVersion) -> None:
     ],
 )
 def test_the_overlay_of_a_task(
-    small: SuiteVersion, reasons: list[str], trial: dict[str, object] | None, runs: bool | None, told: list[str]
+    small: SuiteVersion,
+    reasons: list[str],
+    trial: dict[str, object] | None,
+    runs: bool | None,
+    upstream_reasons: list[str],
 ) -> None:
     assert Program().get("/suites/small/tasks/alpha/1")["overlay"] is None
     correction = {"key": "category", "was": "", "value": "evaluation-metrics", "reason": "Table 4."}
@@ -115,11 +119,11 @@ def test_the_overlay_of_a_task(
         "corrections": [correction],
         "left_out": [{**left_out, "lines": []}, lines],
         "upstream_test_runs": runs,
-        "upstream_test_reasons": told,
+        "upstream_test_reasons": upstream_reasons,
     }
 
 
-def test_who_solves_a_task(small: SuiteVersion) -> None:
+def test_results_of_a_task_are_those_of_published_systems(small: SuiteVersion) -> None:
     revision = small.revisions.get(task__slug="alpha/1")
     measured_outcome(measured(small, system__name="Otter"), "passed", revision=revision)
     measured_outcome(measured(small, published=False, system__name="Hidden"), "passed", revision=revision)

@@ -1,4 +1,4 @@
-"""The client as people run it: a downloaded file in a process of its own, against a server that listens."""
+"""The client as users run it: a downloaded file in its own process, against a live server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Installed:
-    """The client as it was downloaded, and a home with a token."""
+    """The downloaded client, and a home folder with a token."""
 
     def __init__(self, folder: Path, source: str, secret: str) -> None:
         self.folder, self.file = folder, folder / "lmr_board.py"
@@ -49,7 +49,7 @@ class Installed:
         self.environment = {"HOME": str(folder), "PATH": os.environ["PATH"]}
 
     def run(self, *arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
-        """One command, isolated from what is installed here."""
+        """Run a command, isolated from the packages installed here."""
         return subprocess.run(
             [sys.executable, "-I", str(self.file), *map(str, arguments)],
             cwd=self.folder,
@@ -61,13 +61,13 @@ class Installed:
         )
 
     def printed(self, *arguments: object, code: int = 0) -> str:
-        """What a command prints that ends with ``code``."""
+        """Run a command that exits with ``code``; return its standard output."""
         result = self.run(*arguments)
         assert result.returncode == code, (result.returncode, result.stdout, result.stderr)
         return result.stdout
 
-    def said(self, *arguments: object, code: int, **variables: str) -> str:
-        """What a command says to people that ends with ``code``; never a traceback."""
+    def stderr_of(self, *arguments: object, code: int, **variables: str) -> str:
+        """Run a command that exits with ``code`` and without a traceback; return its standard error."""
         result = self.run(*arguments, **variables)
         assert result.returncode == code, (result.returncode, result.stdout, result.stderr)
         assert "Traceback" not in result.stderr
@@ -76,7 +76,7 @@ class Installed:
 
 @pytest.fixture
 def installed(live_server: LiveServer, client: Client, small: SuiteVersion, alice: User, tmp_path: Path) -> Installed:
-    """Downloaded from the live server, with a token of Alice's."""
+    """The client downloaded from the live server, with a token of Alice's."""
     response = client.get(reverse("client"), headers={"host": live_server.url.removeprefix("http://")})
     _, secret = tokens.make(owner=alice, name="CI", scopes=["read", "submit"], days=1)
     home = tmp_path / "home"
@@ -115,7 +115,7 @@ def measure(submission: Submission) -> None:
 
 
 def folder_of(path: Path, content: bytes) -> Path:
-    """A bundle unpacked, with what people have lying about."""
+    """Unpack a bundle, and add files that are not part of it."""
     zipfile.ZipFile(io.BytesIO(content)).extractall(path)
     (path / "__pycache__").mkdir()
     (path / "__pycache__" / "x.pyc").write_bytes(b"\0")
@@ -134,7 +134,7 @@ def test_from_the_kit_to_the_results(installed: Installed, at_work: None) -> Non
     assert "does not apply: alpha/2 answers/alpha/2/answer.py" in found
     assert (Upload.objects.count(), Submission.objects.count()) == (0, 0)
 
-    assert "correct these answers, or submit them with --anyway" in installed.said("submit", answers, code=1)
+    assert "correct these answers, or submit them with --anyway" in installed.stderr_of("submit", answers, code=1)
     assert (Upload.objects.count(), Submission.objects.count()) == (0, 0)
 
     number = installed.printed("submit", answers, "--anyway").strip()
@@ -148,10 +148,10 @@ def test_from_the_kit_to_the_results(installed: Installed, at_work: None) -> Non
     assert [each.split() for each in table[:2]] == [["alpha/1", "passed"], ["alpha/2", "wrong", "output"]]
     rows = list(csv.DictReader(io.StringIO(installed.printed("results", number, "--csv"))))
     assert [(row["task"], row["outcome"]) for row in rows] == [("alpha/1", "passed"), ("alpha/2", "wrong_output")]
-    told = json.loads(installed.printed("results", number, "--json"))
-    assert (told["submission"]["id"], len(told["answers"])) == (submission.pk, 2)
+    results = json.loads(installed.printed("results", number, "--json"))
+    assert (results["submission"]["id"], len(results["answers"])) == (submission.pk, 2)
     assert installed.printed("results", number, "--fail-under", "50")
-    assert "50.0 % of the tests passed, fewer than 60 %" in installed.said(
+    assert "50.0 % of the tests passed, fewer than 60 %" in installed.stderr_of(
         "results", number, "--fail-under", "60", code=1
     )
 
@@ -160,15 +160,15 @@ def test_submitting_and_watching_at_once_consents_to_publishing(installed: Insta
     file = installed.folder / "answers.zip"
     file.write_bytes(bundle())
     assert installed.printed("validate", file) == "can be submitted: 1 of 1 answer applies\n"
-    told = installed.printed("submit", file, "--publish", "MIT", "--watch", "--json", "--timeout", 30)
-    assert json.loads(told)["state"] == "scored"
+    printed = installed.printed("submit", file, "--publish", "MIT", "--watch", "--json", "--timeout", 30)
+    assert json.loads(printed)["state"] == "scored"
     assert (Submission.objects.get().code_licence, Submission.objects.get().publish_when_scored) == ("MIT", True)
     again = installed.run("submit", file)
     assert (again.returncode, again.stdout) == (0, f"{Submission.objects.get().pk}\n")
     assert "the same answers were submitted before" in again.stderr
 
 
-def test_a_refused_bundle_says_why_and_leaves_nothing_behind(installed: Installed, at_work: None) -> None:
+def test_refusals_are_printed_and_nothing_is_stored(installed: Installed, at_work: None) -> None:
     file = installed.folder / "answers.zip"
     file.write_bytes(bundle({"alpha/9": RIGHT}))
     for command in ("validate", "submit"):
@@ -182,17 +182,17 @@ def test_a_refused_bundle_says_why_and_leaves_nothing_behind(installed: Installe
     assert (Upload.objects.count(), Submission.objects.count()) == (0, 0)
 
 
-def test_what_is_held_or_not_ended_has_exit_codes_of_its_own(installed: Installed, alice: User) -> None:
+def test_held_and_unfinished_submissions_have_their_own_exit_codes(installed: Installed, alice: User) -> None:
     file = installed.folder / "answers.zip"
     file.write_bytes(bundle())
-    late = installed.said("validate", file, "--timeout", "0.5", code=7)
+    late = installed.stderr_of("validate", file, "--timeout", "0.5", code=7)
     assert "the check has not ended within 0.5 s; the site continues with it" in late
     checking.check_next()
     upload = Upload.objects.get()
     from submissions.domain.submitting import submit_upload
 
     number = submit_upload(upload=upload).submission.pk
-    assert "the evaluation has not ended within 1 s" in installed.said(
+    assert "the evaluation has not ended within 1 s" in installed.stderr_of(
         "status", number, "--watch", "--timeout", 1, code=7
     )
     assert "0 of 1 answers decided" in installed.printed("status", number)
@@ -200,7 +200,7 @@ def test_what_is_held_or_not_ended_has_exit_codes_of_its_own(installed: Installe
     assert "held after an infrastructure error, not because of the answers. No box." in installed.printed(
         "status", number, "--watch", code=1
     )
-    assert "these results are not final" in installed.said("results", number, code=1)
+    assert "these results are not final" in installed.stderr_of("results", number, code=1)
 
 
 def wrong_mode(installed: Installed) -> dict[str, str]:
@@ -230,13 +230,13 @@ def no_file(installed: Installed) -> dict[str, str]:
         (no_file, "there is no file /nowhere/token"),
     ],
 )
-def test_a_wrong_token_is_told_before_anything_is_sent(
+def test_a_wrong_token_is_reported_before_anything_is_sent(
     installed: Installed, setting: Callable[[Installed], dict[str, str]], expected: str
 ) -> None:
     file = installed.folder / "answers.zip"
     file.write_bytes(bundle())
     variables = setting(installed)
-    assert expected in installed.said("submit", file, code=3, **variables)
+    assert expected in installed.stderr_of("submit", file, code=3, **variables)
     assert Upload.objects.count() == 0
 
 
@@ -244,25 +244,25 @@ def test_a_token_without_the_scope_is_refused(installed: Installed, alice: User)
     _, secret = tokens.make(owner=alice, name="reader", scopes=["read"], days=1)
     file = installed.folder / "answers.zip"
     file.write_bytes(bundle())
-    assert "This token lacks the scope submit." in installed.said("submit", file, code=3, LMR_BOARD_TOKEN=secret)
+    assert "This token lacks the scope submit." in installed.stderr_of("submit", file, code=3, LMR_BOARD_TOKEN=secret)
 
 
 def test_wrong_commands_addresses_and_numbers(installed: Installed) -> None:
-    assert "is not a file or a folder" in installed.said("submit", "none.zip", code=2)
-    assert "is not encrypted" in installed.said("--site", "http://board.example.org", "kit", "small", code=2)
-    assert "give the board's address" in installed.said("--site", "board.example.org", "kit", "small", code=2)
-    assert "Not found" in installed.said("kit", "none", code=4)
-    assert "Not found" in installed.said("kit", "../x", code=4)
-    assert "Not found" in installed.said("status", 99, code=4)
+    assert "is not a file or a folder" in installed.stderr_of("submit", "none.zip", code=2)
+    assert "is not encrypted" in installed.stderr_of("--site", "http://board.example.org", "kit", "small", code=2)
+    assert "give the board's address" in installed.stderr_of("--site", "board.example.org", "kit", "small", code=2)
+    assert "Not found" in installed.stderr_of("kit", "none", code=4)
+    assert "Not found" in installed.stderr_of("kit", "../x", code=4)
+    assert "Not found" in installed.stderr_of("status", 99, code=4)
     assert installed.run("dance").returncode == 2
 
 
-def test_a_used_quota_is_no_reason_to_wait(installed: Installed, alice: User, at_work: None) -> None:
+def test_the_client_does_not_wait_when_the_quota_is_used(installed: Installed, alice: User, at_work: None) -> None:
     alice.daily_submissions = 0
     alice.save()
     file = installed.folder / "answers.zip"
     file.write_bytes(bundle())
-    assert "Quota used: You have sent 0 submissions today (UTC)" in installed.said("submit", file, code=5)
+    assert "Quota used: You have sent 0 submissions today (UTC)" in installed.stderr_of("submit", file, code=5)
 
 
 def test_the_file_is_served_as_text_with_the_address_filled_in(client: Client, db: None) -> None:

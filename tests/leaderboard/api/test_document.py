@@ -1,4 +1,4 @@
-"""The OpenAPI document, its file, its viewer; and every operation tried with whatever the document allows."""
+"""The OpenAPI document, its file and its viewer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_no_two_schemas_have_the_same_name() -> None:
     names = Counter(
         each.__name__ for each in subclasses(Problem.__base__) if each.__module__.startswith("leaderboard.")
     )
-    # A list's pages are made when they are asked for, and these are no schemas of answers.
+    # Pages of lists are generic classes, which are created on use and are no schemas of their own.
     assert [name for name, count in names.items() if count > 1 and "[" not in name] == []
 
 
@@ -46,7 +46,7 @@ def subclasses(of: Any) -> set[Any]:
     return {each for direct in of.__subclasses__() for each in {direct, *subclasses(direct)}}
 
 
-def test_every_operation_says_what_it_is_for_and_which_problems_it_answers() -> None:
+def test_every_operation_has_a_description_and_lists_its_problems() -> None:
     for address, methods in described()["paths"].items():
         for method, operation in methods.items():
             assert operation["description"], address

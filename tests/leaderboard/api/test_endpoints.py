@@ -26,15 +26,17 @@ ORDER: dict[str, Any] = {"suite": "small", "inputs": "paper_only", "trials": 2, 
 
 @pytest.fixture
 def endpoint(alice: User) -> Endpoint:
-    """Alice's, with prices and a key."""
+    """Alice's endpoint, with prices and a key."""
     described = {**DESCRIBED, "price_input": Decimal(2), "price_output": Decimal(8), "run_tokens": 500_000}
     return endpoints.add(owner=alice, described=described, key=KEY)
 
 
-def test_endpoints_are_their_owner_s_and_keys_never_come_out(endpoint: Endpoint, alice: User, maintainer: User) -> None:
+def test_endpoints_are_shown_to_their_owner_only_and_without_keys(
+    endpoint: Endpoint, alice: User, maintainer: User
+) -> None:
     response = Program(alice).send("GET", f"/endpoints/{endpoint.pk}")
-    told = response.json()
-    assert (told["name"], told["has_key"], told["price_input"], told["open_runs"]) == ("Alpha", True, "2.0000", [])
+    shown = response.json()
+    assert (shown["name"], shown["has_key"], shown["price_input"], shown["open_runs"]) == ("Alpha", True, "2.0000", [])
     assert KEY not in response.content.decode()
     assert endpoint.sealed_key not in response.content.decode()
     assert [each["id"] for each in Program(alice).get("/endpoints")["items"]] == [endpoint.pk]
@@ -44,17 +46,17 @@ def test_endpoints_are_their_owner_s_and_keys_never_come_out(endpoint: Endpoint,
 
 def test_a_run_starts_as_it_was_estimated(small: SuiteVersion, endpoint: Endpoint, alice: User) -> None:
     program, address = Program(alice, "endpoints"), f"/endpoints/{endpoint.pk}"
-    told = program.post(f"{address}/estimate", ORDER)
-    (row,) = told["rows"]
-    assert (row["task"], row["problem"], told["input_tokens"]) == ("alpha/1", "", row["input_tokens"])
-    assert Decimal(told["dollars"]) > 0
+    estimate = program.post(f"{address}/estimate", ORDER)
+    (row,) = estimate["rows"]
+    assert (row["task"], row["problem"], estimate["input_tokens"]) == ("alpha/1", "", row["input_tokens"])
+    assert Decimal(estimate["dollars"]) > 0
     assert Submission.objects.count() == 0
-    changed = program.problem("POST", f"{address}/runs", {**ORDER, "trials": 3, "estimate": told["estimate"]})
+    changed = program.problem("POST", f"{address}/runs", {**ORDER, "trials": 3, "estimate": estimate["estimate"]})
     assert (changed["status"], changed["type"]) == (409, "/docs/api/#wrong-state")
-    made = program.post(f"{address}/runs", {**ORDER, "estimate": told["estimate"]}, status=201)
+    made = program.post(f"{address}/runs", {**ORDER, "estimate": estimate["estimate"]}, status=201)
     run = Generation.objects.get()
     assert (made["submission"], run.endpoint, run.inputs) == (run.submission_id, endpoint, "paper_only")
-    assert (run.run_tokens, run.run_seconds, run.estimate["input_tokens"]) == (500_000, 21600, told["input_tokens"])
+    assert (run.run_tokens, run.run_seconds, run.estimate["input_tokens"]) == (500_000, 21600, estimate["input_tokens"])
     assert (run.submission.system.name, run.submission.trials, run.requests.count()) == ("alpha-2-2026-01", 2, 2)
 
 
@@ -66,20 +68,20 @@ def test_wrong_orders_are_refused_by_the_page_s_form(small: SuiteVersion, endpoi
     assert program.problem("POST", address, {**ORDER, "publish_licence": "GPL"})["status"] == 422
 
 
-def test_progress_is_told_with_limits_and_cost(alice: User, bob: User) -> None:
+def test_progress_has_limits_and_cost(alice: User, bob: User) -> None:
     run = asked(alice, WorkState.DONE, WorkState.QUEUED, run_tokens=9000)
     called(run.requests.order_by("pk")[0])
     address = f"/submissions/{run.submission_id}/run"
-    told = Program(alice).get(address)
-    assert [told[name] for name in ("state", "answered", "total", "code", "calls")] == ["running", 1, 2, 1, 1]
-    assert (told["input_tokens"], told["output_tokens"], told["dollars"], told["run_tokens"]) == (
+    progress = Program(alice).get(address)
+    assert [progress[name] for name in ("state", "answered", "total", "code", "calls")] == ["running", 1, 2, 1, 1]
+    assert (progress["input_tokens"], progress["output_tokens"], progress["dollars"], progress["run_tokens"]) == (
         *(1200, 300),
         *("0.004800", 9000),
     )
     assert Program(bob).problem("GET", address)["status"] == 404
 
 
-def test_what_a_provider_does_not_report_is_null(small: SuiteVersion, endpoint: Endpoint, alice: User) -> None:
+def test_values_that_a_provider_does_not_report_are_null(small: SuiteVersion, endpoint: Endpoint, alice: User) -> None:
     program, address = Program(alice, "endpoints"), f"/endpoints/{endpoint.pk}"
     for reports, by_estimate in ((None, False), (True, False), (False, True)):
         Endpoint.objects.update(reports_usage=reports)
@@ -101,8 +103,8 @@ def test_pausing_and_resuming(alice: User, maintainer: User) -> None:
     assert program.problem("POST", f"{address}/resume", {"run_tokens": 1})["errors"][0]["field"] == "run_tokens"
     denied = Program(maintainer, "endpoints").problem("POST", f"{address}/resume", {"run_tokens": 10_000})
     assert (denied["status"], denied["type"]) == (403, "/docs/api/#not-allowed")
-    told = program.post(f"{address}/resume", {"run_tokens": 10_000})
-    assert (told["state"], told["run_tokens"], told["run_seconds"]) == ("running", 10_000, run.run_seconds)
+    resumed = program.post(f"{address}/resume", {"run_tokens": 10_000})
+    assert (resumed["state"], resumed["run_tokens"], resumed["run_seconds"]) == ("running", 10_000, run.run_seconds)
     run.refresh_from_db()
     assert run.run_tokens == 10_000
 

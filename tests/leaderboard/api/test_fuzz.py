@@ -1,4 +1,4 @@
-"""Every operation, tried with what its description allows and with what it does not, on things that are there."""
+"""Fuzz every operation with requests that the OpenAPI document allows and with others, on stored objects."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ document = schemathesis.openapi.from_dict(
 
 
 def server(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-    """The site, ending each response as a server does; the client of schemathesis leaves files open.
+    """The site, which closes each response as a server does; the client of schemathesis leaves files open.
 
-    It asks for compressed texts, too, and does not unpack them.
+    That client also requests compressed responses, but does not decompress them.
     """
     environ.pop("HTTP_ACCEPT_ENCODING", None)
     response = application(environ, start_response)
@@ -68,7 +68,7 @@ def send(
     secret_call: ModelCall,
     secret_notice: Notice,
 ) -> Iterator[Callable[[schemathesis.Case, bool], None]]:
-    """Sends a case with a token of Alice's or an annotator's, half of them for what is theirs; looks at the answer."""
+    """Send a case with a token of Alice or an annotator, half of them for their own objects; check the response."""
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, api_token_requests=10**6)
     settings.ALLOWED_HOSTS = ["*"]
     operations = entered_operations(secret_submission, secret_upload, secret_call, secret_notice)
@@ -87,7 +87,7 @@ def send(
             case.call_and_validate(headers=headers, checks=CHECKS, app=server)
             transaction.set_rollback(True)
 
-    # A server closes connections between requests, on which the test's transaction lies.
+    # A server closes database connections between requests, which would end the test's transaction.
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield sent
@@ -98,14 +98,14 @@ def send(
 @document.given(real=st.booleans())
 @document.parametrize()
 @settings(max_examples=examples(25), derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
-def test_every_answer_is_as_described(
+def test_every_response_is_as_described(
     case: schemathesis.Case, real: bool, send: Callable[[schemathesis.Case, bool], None]
 ) -> None:
     send(case, real)
 
 
-def test_the_checks_find_what_is_wrong(send: Callable[[schemathesis.Case, bool], None], monkeypatch: Any) -> None:
-    """Once the description says something else, the same requests fail."""
+def test_the_checks_find_a_wrong_response(send: Callable[[schemathesis.Case, bool], None], monkeypatch: Any) -> None:
+    """With a changed document, the same request fails."""
     raw = json.loads((PROJECT_ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
     raw["components"]["schemas"]["Me"]["properties"]["username"]["type"] = "integer"
     other = schemathesis.openapi.from_dict(raw)

@@ -1,4 +1,4 @@
-"""Judges, for programs."""
+"""Judges through the API."""
 
 from __future__ import annotations
 
@@ -68,29 +68,27 @@ def test_the_list(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
     assert listed["other"]["suites"] == []
 
 
-def test_one_judge_counts_published_answers_alone(
-    version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
-) -> None:
+def test_a_judge_counts_published_answers_only(version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]) -> None:
     rated(version, judges, "CC", "LI", system=SystemFactory(slug="kin", organisation="Careful"))
     private = rated(version, judges, "LI", "LI", system=SystemFactory(slug="secret", organisation="Careful"))
     Submission.objects.filter(pk=private.submission_id).update(visibility="hidden")
-    told = Program().get("/judges/one")
-    assert told["labels"] == {"CC": 1, "LC": 0, "LI": 0, "abstained": 0}
-    assert (told["judged"], told["splits"], told["related"]) == (1, {"1 CC": 1}, ["kin"])
-    assert (told["digest"], told["health"]) == (judges[0].digest, [])
-    assert "base_url" not in told
+    judge = Program().get("/judges/one")
+    assert judge["labels"] == {"CC": 1, "LC": 0, "LI": 0, "abstained": 0}
+    assert (judge["judged"], judge["splits"], judge["related"]) == (1, {"1 CC": 1}, ["kin"])
+    assert (judge["digest"], judge["health"]) == (judges[0].digest, [])
+    assert "base_url" not in judge
     assert Program().problem("GET", "/judges/none")["status"] == 404
 
 
-def test_the_list_asks_the_same_queries_for_many(version: SuiteVersion) -> None:
-    asked = []
+def test_the_list_needs_the_same_queries_for_any_number_of_judges(version: SuiteVersion) -> None:
+    counts = []
     for _ in range(2):
         for _ in range(3):
             show(SuiteFactory(position=1), JudgeFactory())
         with CaptureQueriesContext(connection) as queries:
             Program().get("/judges")
-        asked.append(len(queries))
-    assert asked[0] == asked[1]
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
 
 
 def test_what_would_change_if_the_board_showed_another_judge(
@@ -98,7 +96,7 @@ def test_what_would_change_if_the_board_showed_another_judge(
 ) -> None:
     same = rated(version, judges, "LC", "LC", system=SystemFactory(slug="same", name="Same"))
     moves = rated(version, judges, "CC", "LI", system=SystemFactory(slug="moves", name="Moves"))
-    # The new one has not decided this.
+    # The other judge has not labelled this answer.
     rated(version, judges[:1], "LI", system=SystemFactory(slug="waits", name="Waits"))
     for visibility in ("private", "hidden", "withdrawn"):
         secret = rated(version, judges, "CC", "LI", system=SystemFactory(name="Secret"))
@@ -106,15 +104,15 @@ def test_what_would_change_if_the_board_showed_another_judge(
     Implementation.objects.update(files={"core.py": "x = 1\n"})
     EntryMetric.objects.update(tasks=1)
     response = Program().send("GET", "/judges/other/differences?suite=small")
-    told = response.json()
-    assert "Secret" not in str(told)
+    differences = response.json()
+    assert "Secret" not in str(differences)
     about = ("judge", "shown", "suite", "suite_version", "answers", "both", "waiting", "page")
-    assert [told[name] for name in about] == [
+    assert [differences[name] for name in about] == [
         *("other", "one", "small", version.number, 3, 2, 1, "/judges/other/differences/?suite=small"),
     ]
-    assert told["labels"] == ["CC", "LC", "LI", "abstained"]
-    assert told["matrix"] == [[0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
-    assert told["moved"] == [
+    assert differences["labels"] == ["CC", "LC", "LI", "abstained"]
+    assert differences["matrix"] == [[0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert differences["moved"] == [
         {
             "task": moves.revision.task.slug,
             "submission": moves.submission_id,
@@ -126,7 +124,7 @@ def test_what_would_change_if_the_board_showed_another_judge(
         }
     ]
     shown = ("system_slug", "submission", "before", "after", "place_before", "place_after")
-    assert [tuple(each[name] for name in shown) for each in told["places"]][:2] == [
+    assert [tuple(each[name] for name in shown) for each in differences["places"]][:2] == [
         ("moves", moves.submission_id, 1, 0, 1, 1),
         ("same", same.submission_id, 0, 0, 2, 1),
     ]
@@ -138,7 +136,7 @@ def test_what_would_change_if_the_board_showed_another_judge(
         assert Program().problem("GET", f"/judges/{wrong}")["status"] == 404
 
 
-def test_differences_are_closed_to_who_labels(
+def test_differences_are_hidden_from_annotators_of_their_answers(
     version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig], bob: User
 ) -> None:
     held = rated(version, judges, "CC", "LI")
@@ -148,16 +146,16 @@ def test_differences_are_closed_to_who_labels(
     assert problem["type"] == "/docs/api/#blind"
 
 
-def test_differences_ask_the_same_queries_for_many(
+def test_differences_need_the_same_queries_for_any_number_of_answers(
     version: SuiteVersion, judges: tuple[JudgeConfig, JudgeConfig]
 ) -> None:
-    asked = []
+    counts = []
     for number in range(2):
         for _ in range(3):
             rated(version, judges, "CC", "LI")
         Implementation.objects.update(files={"core.py": "x = 1\n"})
         with CaptureQueriesContext(connection) as queries:
-            told = Program().get("/judges/other/differences?suite=small")
-        assert len(told["moved"]) == 3 * (number + 1)
-        asked.append(len(queries))
-    assert asked[0] == asked[1]
+            differences = Program().get("/judges/other/differences?suite=small")
+        assert len(differences["moved"]) == 3 * (number + 1)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]

@@ -1,4 +1,4 @@
-"""Labelling through the API: the same items, leases, drafts and locks as on the pages, and as blind."""
+"""Labelling through the API: the same items, leases, drafts, locks and blindness as on the pages."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ def annotator(db: None) -> Reviewer:
 
 @pytest.fixture
 def held(annotator: Reviewer, task: TaskRevision) -> Assignment:
-    """What the annotator holds."""
+    """The item that the annotator holds."""
     return held_by(annotator, task)
 
 
 @pytest.fixture
 def program(annotator: Reviewer) -> Program:
-    """A program of the annotator's."""
+    """A client with a token of the annotator's."""
     return Program(annotator.user, "label")
 
 
-def test_an_item_says_what_the_page_says_and_nothing_else(program: Program, held: Assignment) -> None:
+def test_an_item_has_the_data_of_the_page_and_nothing_else(program: Program, held: Assignment) -> None:
     response = program.send("GET", f"/labels/{held.pk}")
-    told, item = response.json(), blind_item(held)
-    assert (told["task"], told["golden"], told["candidate"]) == (item.task, item.golden, item.candidate)
-    assert told["masked"] == {
+    shown, item = response.json(), blind_item(held)
+    assert (shown["task"], shown["golden"], shown["candidate"]) == (item.task, item.golden, item.candidate)
+    assert shown["masked"] == {
         "path": item.masked.path,
         "text": item.masked.text,
         "first": item.masked.first,
         "last": item.masked.last,
     }
-    assert told["lines"] == {"candidate": 3, "golden": len(item.golden.split("\n"))}
-    assert told["draft"] == {"label": "", "confidence": None, "findings": [], "note": "", "version": 0}
-    assert told["locked"] is None
-    everything = json.dumps(told) + repr(response.headers)
+    assert shown["lines"] == {"candidate": 3, "golden": len(item.golden.split("\n"))}
+    assert shown["draft"] == {"label": "", "confidence": None, "findings": [], "note": "", "version": 0}
+    assert shown["locked"] is None
+    everything = json.dumps(shown) + repr(response.headers)
     assert [word for word in HIDDEN if word in everything] == []
 
 
@@ -74,7 +74,7 @@ def test_taking_the_next_item(program: Program, annotator: Reviewer, task: TaskR
     assert program.post("/labels/next")["id"] == mine.pk
 
 
-def test_who_has_something_to_do_first_is_told_where(task: TaskRevision) -> None:
+def test_annotators_who_have_not_read_the_guidelines_get_an_address(task: TaskRevision) -> None:
     from tests.reviews.factories import ReviewerFactory, guideline
 
     guideline()
@@ -86,8 +86,8 @@ def test_who_has_something_to_do_first_is_told_where(task: TaskRevision) -> None
 
 def test_a_draft_is_kept_and_never_overwritten_by_an_older_one(program: Program, held: Assignment) -> None:
     Assignment.objects.update(draft={"paper_page": 4, "view": {"tab": "pane-paper"}, "note": "older"})
-    told = program.send("PUT", f"/labels/{held.pk}/draft", {**GIVEN, "version": 0}).json()
-    assert told == {**GIVEN, "findings": [STORED], "version": 1}
+    draft = program.send("PUT", f"/labels/{held.pk}/draft", {**GIVEN, "version": 0}).json()
+    assert draft == {**GIVEN, "findings": [STORED], "version": 1}
     held.refresh_from_db()
     assert (held.draft["paper_page"], held.draft["view"]) == (4, {"tab": "pane-paper"})
     problem = program.problem("PUT", f"/labels/{held.pk}/draft", {"note": "Other.", "version": 0})
@@ -95,7 +95,7 @@ def test_a_draft_is_kept_and_never_overwritten_by_an_older_one(program: Program,
     assert program.get(f"/labels/{held.pk}")["draft"]["note"] == "A note."
 
 
-def test_what_cannot_be_kept_is_named(program: Program, held: Assignment) -> None:
+def test_invalid_drafts_are_refused_with_reasons(program: Program, held: Assignment) -> None:
     address = f"/labels/{held.pk}/draft"
     many = program.problem("PUT", address, {"findings": [FINDING] * 51, "version": 0})
     assert (many["status"], many["detail"]) == (422, "findings: There are 51 findings; at most 50 can be kept.")
@@ -105,18 +105,18 @@ def test_what_cannot_be_kept_is_named(program: Program, held: Assignment) -> Non
 
 
 def test_a_label_is_locked_once_and_for_good(program: Program, held: Assignment) -> None:
-    told = program.post(f"/labels/{held.pk}/lock", GIVEN)
-    assert {name: told[name] for name in GIVEN} == GIVEN
+    locked = program.post(f"/labels/{held.pk}/lock", GIVEN)
+    assert {name: locked[name] for name in GIVEN} == GIVEN
     review = Review.objects.get()
     assert (review.label, review.confidence, review.findings, review.note) == ("LI", 3, [FINDING], "A note.")
-    assert program.post(f"/labels/{held.pk}/lock", GIVEN)["locked"] == told["locked"]
+    assert program.post(f"/labels/{held.pk}/lock", GIVEN)["locked"] == locked["locked"]
     problem = program.problem("POST", f"/labels/{held.pk}/lock", {**GIVEN, "label": "LC"})
     assert (problem["status"], problem["type"]) == (409, "/docs/api/#wrong-state")
     assert Review.objects.count() == 1
     assert program.get(f"/labels/{held.pk}")["locked"]["label"] == "LI"
 
 
-def test_what_a_label_lacks_is_listed(program: Program, held: Assignment) -> None:
+def test_missing_parts_of_a_label_are_listed(program: Program, held: Assignment) -> None:
     problem = program.problem("POST", f"/labels/{held.pk}/lock", {"label": "LI", "findings": []})
     assert problem["errors"] == [
         {"field": "confidence", "message": "Choose your confidence."},
@@ -137,7 +137,7 @@ def test_returning_taking_up_again_and_skipping(program: Program, held: Assignme
     assert program.problem("POST", f"/labels/{held.pk}/resume")["status"] == 409
 
 
-def test_only_one_s_own_blind_items_are_here(program: Program, annotator: Reviewer, held: Assignment) -> None:
+def test_only_the_annotators_own_blind_items_are_found(program: Program, annotator: Reviewer, held: Assignment) -> None:
     others = [
         assigned(case_of(), ready()),
         assigned(case_of(kind="practice", known_label="CC"), annotator),
@@ -148,7 +148,7 @@ def test_only_one_s_own_blind_items_are_here(program: Program, annotator: Review
         assert program.problem("POST", f"/labels/{each.pk}/lock", GIVEN)["status"] == 404
 
 
-def test_what_one_labels_is_hidden_elsewhere_too(annotator: Reviewer, held: Assignment) -> None:
+def test_results_of_the_held_item_are_hidden_in_other_operations(annotator: Reviewer, held: Assignment) -> None:
     answer = held.case.implementation
     judge = JudgeFactory()
     show(answer.submission.suite_version.suite, judge)
@@ -160,20 +160,20 @@ def test_what_one_labels_is_hidden_elsewhere_too(annotator: Reviewer, held: Assi
     assert reading.problem("GET", "/suites/small/tasks/alpha/1/results")["type"] == "/docs/api/#blind"
     shown = reading.get(address)
     assert (shown["hidden_while_you_label"], shown["tests"]) == (True, None)
-    # Zero would say that none passed.
+    # Zero would mean that no answer passed.
     assert shown["progress"]["passed"] is None
     (row,) = reading.get(f"{address}/answers")["items"]
     assert (row["outcome"], row["state"], row["reason"]) == ("", "hidden while you label", "")
     assert (row["judge_label"], row["final_label"]) == ("", "")
     assert reading.get("/cases")["items"] == []
     assert reading.problem("GET", f"/cases/{case.pk}")["type"] == "/docs/api/#blind"
-    nobody = Program()
-    assert nobody.get(address)["progress"]["passed"] == 0
-    assert nobody.get(f"{address}/answers")["items"][0]["judge_label"] == "LC"
-    assert [each["id"] for each in nobody.get("/cases")["items"]] == [case.pk]
+    anonymous = Program()
+    assert anonymous.get(address)["progress"]["passed"] == 0
+    assert anonymous.get(f"{address}/answers")["items"][0]["judge_label"] == "LC"
+    assert [each["id"] for each in anonymous.get("/cases")["items"]] == [case.pk]
 
 
-def test_the_paper_has_a_name_that_says_nothing(program: Program, held: Assignment) -> None:
+def test_the_papers_file_name_reveals_nothing(program: Program, held: Assignment) -> None:
     response = program.send("GET", f"/labels/{held.pk}/paper")
     assert (response.status_code, response.headers["Content-Disposition"]) == (200, 'inline; filename="paper.pdf"')
     assert b"".join(response.streaming_content)

@@ -1,4 +1,4 @@
-"""One's notices, for programs."""
+"""A user's notices through the API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
-def told(owner: User, **facts: object) -> Notice:
+def notice(owner: User, **facts: object) -> Notice:
     return Notice.objects.create(
         recipient=owner,
         kind="scored",
@@ -29,8 +29,8 @@ def told(owner: User, **facts: object) -> Notice:
 
 
 def test_listing(alice: User, bob: User) -> None:
-    old, new = told(alice, read=timezone.now()), told(alice)
-    told(bob)
+    old, new = notice(alice, read=timezone.now()), notice(alice)
+    notice(bob)
     program = Program(alice, "read")
     listed = program.get("/notices")["items"]
     assert [each["id"] for each in listed] == [new.pk, old.pk]
@@ -45,15 +45,15 @@ def test_listing(alice: User, bob: User) -> None:
         "page": f"/notices/{new.pk}/",
     }
     assert [each["id"] for each in program.get("/notices?unread=true")["items"]] == [new.pk]
-    assert Notice.objects.filter(read=None).count() == 2, "listing reads nothing"
+    assert Notice.objects.filter(read=None).count() == 2, "listing marks nothing as read"
 
 
 def test_marking_as_read(alice: User, bob: User) -> None:
-    notices, his = [told(alice) for _ in range(3)], told(bob)
+    notices, other = [notice(alice) for _ in range(3)], notice(bob)
     program = Program(alice, "notices")
     assert program.post(f"/notices/{notices[0].pk}/read") == {"read": 1}
     assert program.post(f"/notices/{notices[0].pk}/read") == {"read": 0}
-    assert program.problem("POST", f"/notices/{his.pk}/read")["status"] == 404
+    assert program.problem("POST", f"/notices/{other.pk}/read")["status"] == 404
     assert program.post("/notices/read") == {"read": 2}
-    assert list(Notice.objects.filter(read=None)) == [his]
+    assert list(Notice.objects.filter(read=None)) == [other]
     assert Program(alice, "read").problem("POST", "/notices/read")["status"] == 403

@@ -1,4 +1,4 @@
-"""Frozen boards and comparisons by the API."""
+"""Frozen boards and comparisons through the API."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_snapshots_are_listed_with_what_supersedes_them(client: Client, version:
     assert (items[1]["archive_sha256"], items[1]["page"]) == (first.archive, first.get_absolute_url())
 
 
-def test_a_snapshot_has_its_rows_and_what_was_corrected(client: Client, version: SuiteVersion) -> None:
+def test_a_snapshot_has_its_rows_and_their_corrections(client: Client, version: SuiteVersion) -> None:
     entry, other = ours(version, "A"), ours(version, "B")
     snapshot = frozen(version)
     entry.metrics.update(tests_passed=14, tests_rate=0.5)
@@ -65,7 +65,7 @@ def test_a_snapshot_has_its_rows_and_what_was_corrected(client: Client, version:
     assert client.get(f"{ADDRESS}/snapshots/2").status_code == 404
 
 
-def test_the_archive_is_the_pages_own(client: Client, version: SuiteVersion) -> None:
+def test_the_archive_is_that_of_the_page(client: Client, version: SuiteVersion) -> None:
     ours(version)
     snapshot = frozen(version)
     archive = client.get(f"{ADDRESS}/snapshots/1/archive")
@@ -89,7 +89,7 @@ def test_two_rows_are_compared(client: Client, version: SuiteVersion) -> None:
     assert client.get(f"{ADDRESS}/compare?row={keys[0]}").status_code == 422
 
 
-def test_whoever_labels_an_answer_gets_no_archive(version: SuiteVersion, client: Client) -> None:
+def test_annotators_of_an_answer_get_no_archive(version: SuiteVersion, client: Client) -> None:
     from submissions.domain import tokens
 
     entry = ours(version)

@@ -1,4 +1,4 @@
-"""Systems, for programs: what of them is told to whom."""
+"""Systems through the API: their numbers and neighbours, and from whom these are hidden."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ def submission() -> Submission:
     return made
 
 
-def test_numbers_of_categories_are_hidden_from_whoever_labels_an_answer_of_it(
-    submission: Submission, bob: User
-) -> None:
+def test_numbers_of_categories_are_hidden_from_annotators_of_the_system(submission: Submission, bob: User) -> None:
     address = f"/systems/{submission.system.slug}"
     answer = submission.implementations.order_by("revision_id").first()
     assert answer is not None
@@ -42,21 +40,21 @@ def test_numbers_of_categories_are_hidden_from_whoever_labels_an_answer_of_it(
         ("feature-learning-representation", 1.0)
     ]
     (run,) = Program(bob).get(address)["runs"]
-    # In a category of a few tasks the numbers say what single answers did.
+    # Numbers of a category with few tasks reveal results of single answers.
     assert run["categories"] == []
     assert run["key"] == open_run["key"]
 
 
-def test_what_stands_beside_it_on_each_board() -> None:
+def test_a_system_has_its_neighbours_on_each_board() -> None:
     version = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1)
     own, above = SystemFactory(slug="solver"), SystemFactory(slug="better")
     best = measured(version, system=own, metric={"tests_passed": 11})
     beside = measured(version, system=above, metric={"tests_passed": 12})
     measured(version, system=SystemFactory(name="Secret"), published=False, metric={"tests_passed": 11})
-    (told,) = Program().get("/systems/solver")["neighbours"]
-    assert (told["row"].pop("system_slug"), told.pop("row")["tests"]["passed"]) == ("better", 12)
+    (neighbour,) = Program().get("/systems/solver")["neighbours"]
+    assert (neighbour["row"].pop("system_slug"), neighbour.pop("row")["tests"]["passed"]) == ("better", 12)
     query = f"row=s{best.submission_id}&row=s{beside.submission_id}"
-    assert told == {
+    assert neighbour == {
         "suite": "small",
         "suite_version": version.number,
         "place": "next above",

@@ -1,4 +1,4 @@
-"""Every answer to a task, and how hard the task is, for programs."""
+"""Every answer to a task, and the task's difficulty, through the API."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ def submission() -> Submission:
     return scored(UserFactory(), "wrong_output", "passed", published=True)
 
 
-def of(answer: Implementation, what: str = "results") -> str:
+def address_of(answer: Implementation, what: str = "results") -> str:
     task = answer.revision.task
     return f"/suites/{task.suite.slug}/tasks/{task.paper.slug}/{task.index}/{what}"
 
 
-def test_whoever_labels_an_answer_learns_nothing_from_other_tasks(submission: Submission, bob: User) -> None:
+def test_results_of_other_tasks_are_hidden_from_annotators_of_the_submission(submission: Submission, bob: User) -> None:
     held, other = submission.implementations.order_by("revision_id")
     assigned(case_of(held), ready(user=bob))
-    (told,) = Program().get(of(other))["items"]
-    assert (told["outcomes"], told["passed"]) == (["passed"], True)
-    # With the total, what it passes elsewhere tells what it does here.
-    (told,) = Program(bob).get(of(other))["items"]
-    assert (told["outcomes"], told["passed"], told["judge_label"], told["annotators_label"]) == ([], None, "", "")
-    assert Program(bob).problem("GET", of(held))["type"] == "/docs/api/#blind"
-    assert Program(bob).problem("GET", of(held, "difficulty"))["type"] == "/docs/api/#blind"
-    everybody, holder = (program.get(of(other, "difficulty"))["tests"] for program in (Program(), Program(bob)))
-    assert ((everybody["passed"], everybody["tasks"]), holder) == ((1, 1), None)
+    (row,) = Program().get(address_of(other))["items"]
+    assert (row["outcomes"], row["passed"]) == (["passed"], True)
+    # Together with the total, results of other tasks reveal the result of this one.
+    (row,) = Program(bob).get(address_of(other))["items"]
+    assert (row["outcomes"], row["passed"], row["judge_label"], row["annotators_label"]) == ([], None, "", "")
+    assert Program(bob).problem("GET", address_of(held))["type"] == "/docs/api/#blind"
+    assert Program(bob).problem("GET", address_of(held, "difficulty"))["type"] == "/docs/api/#blind"
+    public, holder = (program.get(address_of(other, "difficulty"))["tests"] for program in (Program(), Program(bob)))
+    assert ((public["passed"], public["tasks"]), holder) == ((1, 1), None)
 
 
 ALPHA = "/suites/small/tasks/alpha/1"
@@ -68,7 +68,7 @@ def answering(version: SuiteVersion, name: str, *outcomes: str, **facts: Any) ->
     return sent
 
 
-def test_every_answer_is_told_as_on_the_page(small: SuiteVersion) -> None:
+def test_every_answer_has_the_data_of_the_page(small: SuiteVersion) -> None:
     judge = JudgeFactory()
     show(small.suite, judge)
     answering(small, "Golden", "passed", kind=Kind.CALIBRATION)
@@ -78,8 +78,8 @@ def test_every_answer_is_told_as_on_the_page(small: SuiteVersion) -> None:
     recompute_submission(solver.pk)
     upstream = reported(small, system=SystemFactory(name="Agent"), slug="agent")
     task = small.revisions.get(task__slug="alpha/1").task
-    told = {"tests_passed": False, "tests_note": "Never ran.", "judge_label": "LC", "human_label": "LI"}
-    ReportedResultFactory(run=upstream.reported_run, task=task, **told)
+    facts = {"tests_passed": False, "tests_note": "Never ran.", "judge_label": "LC", "human_label": "LI"}
+    ReportedResultFactory(run=upstream.reported_run, task=task, **facts)
     Submission.objects.filter(pk=answering(small, "Private", "passed").pk).update(visibility="private")
     Submission.objects.filter(pk=answering(small, "Gone", "passed").pk).update(visibility="withdrawn")
     found = {each["system"]: each for each in Program().get(f"{ALPHA}/results?sort=system")["items"]}
@@ -115,7 +115,7 @@ def test_an_earlier_version_has_its_own_answers(small: SuiteVersion) -> None:
     assert Program().get(f"{ALPHA}/difficulty")["suite_version"] == 2
 
 
-def test_how_hard_it_is_counts_ranked_public_rows(small: SuiteVersion) -> None:
+def test_difficulty_counts_ranked_public_rows(small: SuiteVersion) -> None:
     empty = {"task": "alpha/1", "suite_version": 1, "tests": None, "judge": [], "annotators": []}
     assert Program().get(f"{ALPHA}/difficulty") == empty
     judge = JudgeFactory()
@@ -127,27 +127,31 @@ def test_how_hard_it_is_counts_ranked_public_rows(small: SuiteVersion) -> None:
     answering(small, "Sample", "passed", kind=Kind.CALIBRATION)
     Submission.objects.filter(pk=answering(small, "Hidden", "passed").pk).update(visibility="hidden")
     response = Program().send("GET", f"{ALPHA}/difficulty")
-    told = response.json()
+    difficulty = response.json()
     low, high = wilson(2, 3)
-    assert (told["tests"]["passed"], told["tests"]["tasks"], told["tests"]["percent"]) == (2, 3, 66.6667)
-    assert (told["tests"]["low"], told["tests"]["high"]) == (round(100 * low, 4), round(100 * high, 4))
-    assert told["judge"] == [
+    assert (difficulty["tests"]["passed"], difficulty["tests"]["tasks"], difficulty["tests"]["percent"]) == (
+        2,
+        3,
+        66.6667,
+    )
+    assert (difficulty["tests"]["low"], difficulty["tests"]["high"]) == (round(100 * low, 4), round(100 * high, 4))
+    assert difficulty["judge"] == [
         {"label": "CC", "rows": 2, "percent": 66.6667},
         {"label": "LI", "rows": 1, "percent": 33.3333},
     ]
-    assert told["annotators"] == []
+    assert difficulty["annotators"] == []
     again = Program().send("GET", f"{ALPHA}/difficulty", headers={"If-None-Match": response.headers["ETag"]})
     assert again.status_code == 304
     assert Program().problem("GET", "/suites/small/tasks/alpha/9/difficulty")["status"] == 404
 
 
-def test_the_list_asks_the_same_queries_for_many(small: SuiteVersion) -> None:
-    asked = []
+def test_the_list_needs_the_same_queries_for_any_number_of_answers(small: SuiteVersion) -> None:
+    counts = []
     for part in range(2):
         for number in range(3):
             answering(small, f"System {part} {number}", "passed")
         Program().get(f"{ALPHA}/results")
         with CaptureQueriesContext(connection) as queries:
             assert Program().get(f"{ALPHA}/results")["total"] == 3 * (part + 1)
-        asked.append(len(queries))
-    assert asked[0] == asked[1]
+        counts.append(len(queries))
+    assert counts[0] == counts[1]

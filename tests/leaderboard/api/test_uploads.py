@@ -32,33 +32,38 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
-def sent(program: Program, content: bytes, name: str = "answers.zip", **fields: Any) -> Any:
-    """A sent file, once a worker has checked it."""
-    told = program.upload(SimpleUploadedFile(name, content), **fields)
-    assert (told["checked"], told["acceptable"], told["problems"]) == (False, None, [])
+def uploaded(program: Program, content: bytes, name: str = "answers.zip", **fields: Any) -> Any:
+    """Upload a file, let a worker check it, and return the upload."""
+    upload = program.upload(SimpleUploadedFile(name, content), **fields)
+    assert (upload["checked"], upload["acceptable"], upload["problems"]) == (False, None, [])
     checked_by_worker()
-    return program.get(f"/uploads/{told['id']}")
+    return program.get(f"/uploads/{upload['id']}")
 
 
 def test_a_bundle_is_checked_and_submitted(small: SuiteVersion, alice: User) -> None:
     program = Program(alice)
-    told = sent(program, bundle({"alpha/1": RIGHT, "alpha/2": BROKEN}))
-    assert (told["acceptable"], told["suite"], told["suite_version"], told["kind"]) == (True, "small", 1, "ranked")
-    assert [(each["task"], each["applies"]) for each in told["answers"]] == [("alpha/1", True), ("alpha/2", False)]
-    (problem,) = told["problems"]
+    upload = uploaded(program, bundle({"alpha/1": RIGHT, "alpha/2": BROKEN}))
+    assert (upload["acceptable"], upload["suite"], upload["suite_version"], upload["kind"]) == (
+        True,
+        "small",
+        1,
+        "ranked",
+    )
+    assert [(each["task"], each["applies"]) for each in upload["answers"]] == [("alpha/1", True), ("alpha/2", False)]
+    (problem,) = upload["problems"]
     assert (problem["severity"], problem["task"]) == ("bad_answer", "alpha/2")
-    made = program.post(f"/uploads/{told['id']}/submit", {"publish_licence": "MIT"}, status=201)
+    made = program.post(f"/uploads/{upload['id']}/submit", {"publish_licence": "MIT"}, status=201)
     submission = Submission.objects.get()
     assert made == {"submission": submission.pk, "created": True, "page": f"/submissions/{submission.pk}/"}
     assert (submission.owner, submission.publish_when_scored, submission.code_licence) == (alice, True, "MIT")
-    assert program.problem("GET", f"/uploads/{told['id']}")["status"] == 404
+    assert program.problem("GET", f"/uploads/{upload['id']}")["status"] == 404
     assert program.get("/uploads")["items"] == []
 
 
 def test_the_same_answers_are_submitted_once(small: SuiteVersion, alice: User) -> None:
     program = Program(alice)
-    first = program.post(f"/uploads/{sent(program, bundle())['id']}/submit", {}, status=201)
-    again = sent(program, bundle(), "again.zip")
+    first = program.post(f"/uploads/{uploaded(program, bundle())['id']}/submit", {}, status=201)
+    again = uploaded(program, bundle(), "again.zip")
     assert again["submission"] == first["submission"]
     assert program.post(f"/uploads/{again['id']}/submit", {}) == {**first, "created": False}
 
@@ -66,8 +71,8 @@ def test_the_same_answers_are_submitted_once(small: SuiteVersion, alice: User) -
 def test_predictions_are_described_by_fields(small: SuiteVersion, alice: User) -> None:
     row = json.dumps({"instance_id": "alpha/1", "function": RIGHT, "model_name_or_path": "alpha-2"}).encode()
     links = "https://example.org/a\nhttps://example.org/b"
-    told = sent(Program(alice), row, "predictions.jsonl", suite="small", system="Otter", links=links)
-    assert (told["acceptable"], told["system"]) == (True, "Otter")
+    upload = uploaded(Program(alice), row, "predictions.jsonl", suite="small", system="Otter", links=links)
+    assert (upload["acceptable"], upload["system"]) == (True, "Otter")
     described = Upload.objects.get().described
     assert described is not None
     assert described["links"] == links.split("\n")
@@ -85,17 +90,17 @@ def test_wrong_fields_are_named_and_nothing_is_stored(small: SuiteVersion, alice
 
 def test_a_refused_bundle_cannot_be_submitted(small: SuiteVersion, alice: User) -> None:
     program = Program(alice)
-    told = sent(program, bundle({"alpha/9": RIGHT}))
-    assert (told["acceptable"], told["problems"][0]["severity"]) == (False, "refuse")
-    problem = program.problem("POST", f"/uploads/{told['id']}/submit", {})
+    upload = uploaded(program, bundle({"alpha/9": RIGHT}))
+    assert (upload["acceptable"], upload["problems"][0]["severity"]) == (False, "refuse")
+    problem = program.problem("POST", f"/uploads/{upload['id']}/submit", {})
     assert (problem["status"], problem["type"]) == (422, "/docs/api/#invalid")
-    said = told["problems"][0]["message"]
-    assert problem["detail"] == f"The bundle has problems and was not submitted. {said}"
-    assert problem["errors"] == [{"field": "file", "message": said}]
-    unreadable = sent(program, b"no", "no.zip")
+    message = upload["problems"][0]["message"]
+    assert problem["detail"] == f"The bundle has problems and was not submitted. {message}"
+    assert problem["errors"] == [{"field": "file", "message": message}]
+    unreadable = uploaded(program, b"no", "no.zip")
     problem = program.problem("POST", f"/uploads/{unreadable['id']}/submit", {})
-    said = "The bundle has problems and was not submitted. A bundle is a zip, tar.gz, JSONL or JSON file;"
-    assert (problem["status"], problem["detail"][: len(said)]) == (422, said)
+    message = "The bundle has problems and was not submitted. A bundle is a zip, tar.gz, JSONL or JSON file;"
+    assert (problem["status"], problem["detail"][: len(message)]) == (422, message)
     assert Submission.objects.count() == 0
 
 
@@ -105,9 +110,9 @@ def test_edits_set_aside_are_counted_at_the_check_and_listed_with_the_code(small
     diff = "".join(unified_diff(old, new, "a/scoring/core.py", "b/scoring/core.py"))
     patch = f"{diff}--- /dev/null\n+++ b/tests/test_new.py\n@@ -0,0 +1 @@\n+x = 1\n"
     row = {"instance_id": "alpha/1", "model_patch": patch, "model_name_or_path": "alpha-2"}
-    told = sent(program, json.dumps([row]).encode(), "rows.json", suite="small")
-    assert [(each["applies"], each["set_aside"]) for each in told["answers"]] == [(True, 1)]
-    made = program.post(f"/uploads/{told['id']}/submit", {}, status=201)
+    upload = uploaded(program, json.dumps([row]).encode(), "rows.json", suite="small")
+    assert [(each["applies"], each["set_aside"]) for each in upload["answers"]] == [(True, 1)]
+    made = program.post(f"/uploads/{upload['id']}/submit", {}, status=201)
     answer = program.get(f"/submissions/{made['submission']}/answers/alpha/1/1")
     (aside,) = answer["code"]["set_aside"]
     assert (aside["file"], "+x = 1" in aside["diff"]) == ("tests/test_new.py", True)
@@ -131,8 +136,8 @@ def test_quotas_are_those_of_the_pages(small: SuiteVersion, alice: User) -> None
     alice.daily_submissions = 0
     alice.save()
     program = Program(alice)
-    told = sent(program, bundle())
-    problem = program.problem("POST", f"/uploads/{told['id']}/submit", {})
+    upload = uploaded(program, bundle())
+    problem = program.problem("POST", f"/uploads/{upload['id']}/submit", {})
     assert (problem["status"], problem["type"]) == (429, "/docs/api/#quota")
     assert "your limit is 0" in problem["detail"]
     assert program.get("/me")["submissions_left"] == 0
@@ -142,31 +147,31 @@ def test_checks_are_counted(small: SuiteVersion, alice: User) -> None:
     program, file = Program(alice), SimpleUploadedFile("a.zip", bundle())
     for _ in range(CHECKS_AN_HOUR):
         file.seek(0)
-        told = program.upload(file)
-        assert program.send("DELETE", f"/uploads/{told['id']}").status_code == 204
+        upload = program.upload(file)
+        assert program.send("DELETE", f"/uploads/{upload['id']}").status_code == 204
     file.seek(0)
     assert program.upload(file, status=429)["type"] == "/docs/api/#quota"
 
 
-def test_nobody_hoards_files(small: SuiteVersion, alice: User) -> None:
+def test_the_number_of_waiting_uploads_is_limited(small: SuiteVersion, alice: User) -> None:
     UploadFactory.create_batch(WAITING_UPLOADS, owner=alice)
     problem = Program(alice).upload(SimpleUploadedFile("a.zip", bundle()), status=422)
     assert "uploads that are not submitted yet" in problem["detail"]
 
 
-def test_what_is_too_large_is_refused(small: SuiteVersion, alice: User, settings: Settings) -> None:
+def test_an_oversized_file_is_refused(small: SuiteVersion, alice: User, settings: Settings) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, output_tree_upload_mb=1)
     file = SimpleUploadedFile("a.zip", b"x" * (ArchiveLimits().upload + 1))
     assert Program(alice).upload(file, status=413)["type"] == "/docs/api/#too-large"
     assert Upload.objects.count() == 0
 
 
-def test_others_have_nothing_to_do_with_it(small: SuiteVersion, alice: User, maintainer: User) -> None:
-    told = sent(Program(alice), bundle())
+def test_uploads_of_others_are_not_found(small: SuiteVersion, alice: User, maintainer: User) -> None:
+    upload = uploaded(Program(alice), bundle())
     other = Program(maintainer)
     for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/submit")):
         data: dict[str, str] | None = {} if method == "POST" else None
-        assert other.problem(method, f"/uploads/{told['id']}{path}", data)["status"] == 404
+        assert other.problem(method, f"/uploads/{upload['id']}{path}", data)["status"] == 404
     assert other.get("/uploads")["items"] == []
     assert Upload.objects.count() == 1
 
