@@ -1,4 +1,4 @@
-"""``gunicorn.conf.py``, in real gunicorn processes: whom it believes, and where it refuses to listen."""
+"""``gunicorn.conf.py``, in real gunicorn processes: which proxies it trusts, and where it refuses to listen."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REFUSAL = (
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Start gunicorn as a person would in the project's root; all of them are ended after the test."""
+    """Start gunicorn in the project's root, as an operator does; end all processes after the test."""
     started: list[subprocess.Popen[str]] = []
 
     def run(*arguments: str, **variables: str) -> subprocess.Popen[str]:
@@ -83,10 +83,10 @@ def connection(where: str) -> http.client.HTTPConnection:
 
 
 def address_in_a_page(where: str, headers: dict[str, str]) -> str:
-    """What a page takes for the site's own address."""
-    with closing(connection(where)) as asking:
-        asking.request("GET", "/.well-known/security.txt", headers={"Host": "board.example", **headers})
-        answer = asking.getresponse()
+    """Return the site's own address as a page has it."""
+    with closing(connection(where)) as client:
+        client.request("GET", "/.well-known/security.txt", headers={"Host": "board.example", **headers})
+        answer = client.getresponse()
         text = answer.read().decode()
     assert answer.status == 200, text
     found = re.search(r"^Policy: (.*)docs/security/$", text, re.MULTILINE)
@@ -94,13 +94,13 @@ def address_in_a_page(where: str, headers: dict[str, str]) -> str:
     return found[1]
 
 
-def answering(process: subprocess.Popen[str], where: str) -> None:
+def wait_for_gunicorn(process: subprocess.Popen[str], where: str) -> None:
     def answers() -> bool:
         assert process.poll() is None, process.stderr and process.stderr.read()
         try:
-            with closing(connection(where)) as asking:
-                asking.request("GET", "/healthz")
-                return asking.getresponse().status == 200
+            with closing(connection(where)) as client:
+                client.request("GET", "/healthz")
+                return client.getresponse().status == 200
         except OSError:
             return False
 
@@ -110,7 +110,7 @@ def answering(process: subprocess.Popen[str], where: str) -> None:
 @pytest.mark.parametrize(
     ("trusted", "believed"), [("false", "http"), ("true", "https")], ids=["no proxy is trusted", "a proxy is trusted"]
 )
-def test_only_a_trusted_proxy_says_the_scheme(start: Start, tmp_path: Path, trusted: str, believed: str) -> None:
+def test_only_a_trusted_proxy_sets_the_scheme(start: Start, tmp_path: Path, trusted: str, believed: str) -> None:
     places = [f"127.0.0.1:{free_port()}", f"unix:{tmp_path / 'web.sock'}"]
     # FORWARDED_ALLOW_IPS is gunicorn's own variable.
     process = start(*(f"--bind={place}" for place in places), TRUST_PROXY=trusted, FORWARDED_ALLOW_IPS="*")
@@ -124,7 +124,7 @@ def test_only_a_trusted_proxy_says_the_scheme(start: Start, tmp_path: Path, trus
         "path": ({"SCRIPT_NAME": "/elsewhere", "PATH_INFO": "/elsewhere"}, "http"),
     }
     for place in places:
-        answering(process, place)
+        wait_for_gunicorn(process, place)
         found = {name: address_in_a_page(place, headers) for name, (headers, _) in sent.items()}
         assert found == {name: f"{scheme}://board.example/" for name, (_, scheme) in sent.items()}
 
@@ -143,7 +143,7 @@ def test_only_a_trusted_proxy_says_the_scheme(start: Start, tmp_path: Path, trus
     ],
     ids=["IPv4", "IPv6", "an option", "an option, IPv6", "a port alone", "one of two", "beside a socket", "reused"],
 )
-def test_it_listens_beyond_this_machine_only_where_that_is_accepted(
+def test_listening_beyond_this_machine_must_be_accepted(
     start: Start, tmp_path: Path, arguments: list[str], variables: dict[str, str], host: str
 ) -> None:
     port = free_port()
@@ -154,16 +154,16 @@ def test_it_listens_beyond_this_machine_only_where_that_is_accepted(
     assert (refused.wait(timeout=30), "Traceback" in text) == (1, False)
     assert REFUSAL.format(host) in text
     local = f"[::1]:{port}" if host == "::" else f"127.0.0.1:{port}"
-    # What accepts it is asked in one place, wherever the address comes from.
+    # The same check reads both settings for every source of the address: one source suffices in short runs.
     for accepted in ("TRUST_PROXY", "ALLOW_NO_PROXY") if IN_FULL or not arguments else ():
         process = start(*options, PORT=port, **variables, **{accepted: "true"})
-        answering(process, local)
+        wait_for_gunicorn(process, local)
         process.terminate()
         process.wait(timeout=30)
 
 
-def test_this_machine_alone_needs_no_proxy(start: Start) -> None:
+def test_loopback_addresses_need_no_proxy(start: Start) -> None:
     places = [f"{host}:{free_port()}" for host in ("127.0.0.1", "127.8.9.10", "[::1]", "localhost")]
     process = start(*(f"--bind={place}" for place in places))
     for place in places:
-        answering(process, place)
+        wait_for_gunicorn(process, place)

@@ -124,18 +124,18 @@ def test_a_long_data_folder_gets_a_short_socket(clean: pytest.MonkeyPatch, tmp_p
     assert socket != configured(clean, DATA_DIR=str(long / "z")).embedded_redis_socket
 
 
-def test_names_in_the_env_file_that_mean_nothing_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_unknown_names_in_the_env_file_are_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "board.env"
     file.write_text(
         "DALY_SUBMISSIONS=3\nPORT=8000\nSECRET_KEY_FILE=/run/key\n#COMENT=1\nNOTHING_LIKE_IT=1\nport=1\n",
         encoding="ascii",
     )
     monkeypatch.setenv("ENV_FILE", str(file))
-    told = "in board.env is not a setting (docs/configuration.md lists all)."
+    problem = "in board.env is not a setting (docs/configuration.md lists all)."
     assert unknown_names() == [
-        f"DALY_SUBMISSIONS {told} Did you mean DAILY_SUBMISSIONS?",
-        f"NOTHING_LIKE_IT {told}",
-        f"port {told} Did you mean PORT?",
+        f"DALY_SUBMISSIONS {problem} Did you mean DAILY_SUBMISSIONS?",
+        f"NOTHING_LIKE_IT {problem}",
+        f"port {problem} Did you mean PORT?",
     ]
     monkeypatch.setenv("ENV_FILE", str(tmp_path / "none.env"))
     assert unknown_names() == []
@@ -153,7 +153,7 @@ def test_an_env_file_is_read_and_the_environment_wins(tmp_path: Path) -> None:
 SET_UP = "Run make setup (or manage.py setup) first.\n"
 
 
-def test_without_tables_one_line_says_what_to_do(tmp_path: Path) -> None:
+def test_without_tables_one_line_names_the_remedy(tmp_path: Path) -> None:
     result = manage("reconcile", DATA_DIR=str(tmp_path / "var"))
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("The database is not set up, or not up to date (no such table: ")
@@ -231,12 +231,12 @@ def test_no_variable_is_read_elsewhere() -> None:
     """One place reads the environment, so that one place can check and document it."""
     reading = re.compile(r"""environ(?:\.get\(|\.setdefault\(|\[)\s*["'](\w+)|getenv\(\s*["'](\w+)""")
     found = set()
-    for room in ("benchmark_tasks", "submissions", "evaluator", "reviews", "leaderboard"):
-        for file in (PROJECT_ROOT / room).rglob("*.py"):
+    for app in ("benchmark_tasks", "submissions", "evaluator", "reviews", "leaderboard"):
+        for file in (PROJECT_ROOT / app).rglob("*.py"):
             if file.parent == PROJECT_ROOT / "evaluator" / "testing" / "box":
-                continue  # runs in boxes, which have an environment of their own
+                continue  # runs in boxes, which have their own environment
             if file.parent == PROJECT_ROOT / "leaderboard" / "sharing" / "client":
-                continue  # is downloaded, and runs where its user is
+                continue  # is downloaded and runs on its user's machine
             for match in reading.finditer(file.read_text(encoding="utf-8")):
                 found.add(match[1] or match[2])
     assert found - {"PATH", "DJANGO_SETTINGS_MODULE", "XDG_RUNTIME_DIR"} == {ENV_FILE}
@@ -249,7 +249,7 @@ def formatted(record: logging.LogRecord, form: str) -> str:
 
 
 @pytest.mark.parametrize("form", ["console", "json"])
-def test_an_invitation_opened_leaves_no_secret(client: Client, caplog: pytest.LogCaptureFixture, form: str) -> None:
+def test_opening_an_invitation_logs_no_secret(client: Client, caplog: pytest.LogCaptureFixture, form: str) -> None:
     _, secret = invite(actor=UserFactory(is_staff=True), annotator=True, adjudicator=False)
     with caplog.at_level(logging.INFO):
         assert client.get(f"/reviews/join/{secret}/").status_code == 200
@@ -261,20 +261,20 @@ def test_an_invitation_opened_leaves_no_secret(client: Client, caplog: pytest.Lo
 
 
 @pytest.mark.parametrize(
-    ("said", "written"),
+    ("text", "written"),
     [
         ("GET /reviews/join/aB-_9/", "GET /reviews/join/[secret]/"),
         ("GET /accounts/login/?next=%2Freviews%2Fjoin%2FaB-_9%2F", "?next=%2Freviews%2Fjoin%2F[secret]%2F"),
         ("GET /reviews/label/12/", "GET /reviews/label/12/"),
     ],
 )
-def test_addresses_are_written_but_for_their_secret(said: str, written: str) -> None:
-    record = logging.LogRecord("django.request", logging.WARNING, __file__, 1, "Not Found: %s", (said,), None)
+def test_secrets_in_addresses_are_not_logged(text: str, written: str) -> None:
+    record = logging.LogRecord("django.request", logging.WARNING, __file__, 1, "Not Found: %s", (text,), None)
     assert written in json.loads(formatted(record, "json"))["event"]
 
 
 @pytest.mark.parametrize(
-    ("said", "written"),
+    ("text", "written"),
     [
         ("\x1b[31mred", "\u2039U+001B\u203a[31mred"),
         ("abc\u202efed", "abc\u2039U+202E\u203afed"),
@@ -284,9 +284,9 @@ def test_addresses_are_written_but_for_their_secret(said: str, written: str) -> 
     ],
     ids=["terminal", "reorders", "zero width", "line separator", "line of its own"],
 )
-def test_foreign_text_hides_nothing_and_writes_no_line_of_its_own(said: str, written: str) -> None:
-    caught = (ValueError, ValueError(said), None)
-    record = logging.LogRecord("django.request", logging.ERROR, __file__, 1, "Not found: %s", (said,), caught)
+def test_control_characters_in_foreign_text_are_escaped(text: str, written: str) -> None:
+    caught = (ValueError, ValueError(text), None)
+    record = logging.LogRecord("django.request", logging.ERROR, __file__, 1, "Not found: %s", (text,), caught)
     found = json.loads(formatted(record, "json"))
     assert found["event"] == f"Not found: {written}"
     first, _, rest = formatted(record, "console").partition("\n")
@@ -296,7 +296,7 @@ def test_foreign_text_hides_nothing_and_writes_no_line_of_its_own(said: str, wri
     assert f"ValueError: {shown}" in rest
 
 
-def test_values_in_values_are_written_out_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_nested_values_are_escaped_too(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         structlog.get_logger("site").info("said", who={"names": ["a\u202eb"]}, number=3)
     found = json.loads(formatted(caplog.records[-1], "json"))

@@ -1,4 +1,4 @@
-"""The file of all public answers: what is in it, what is not, and when it is written anew."""
+"""The file of all public answers: what it contains, what it omits, and when it is rewritten."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_a_reported_line_has_the_same_columns(version: SuiteVersion) -> None:
 
 
 @pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
-def test_what_is_not_public_is_in_no_part(version: SuiteVersion, visibility: Visibility) -> None:
+def test_submissions_that_are_not_public_are_in_no_part(version: SuiteVersion, visibility: Visibility) -> None:
     answered(version, system=SystemFactory(name="Shown"))
     hidden = answered(version, system=SystemFactory(name=SECRET), answer={"goal_source": SECRET, "diff": SECRET})
     Submission.objects.filter(pk=hidden.submission_id).update(visibility=visibility)
@@ -217,7 +217,7 @@ def test_code_without_a_licence_and_answers_that_do_not_apply(version: SuiteVers
     ]
 
 
-def test_what_is_in_review_has_no_final_label_by_the_judge(version: SuiteVersion) -> None:
+def test_answers_in_review_have_no_final_label_by_the_judge(version: SuiteVersion) -> None:
     judge = JudgeFactory()
     show(version.suite, judge)
     answer, other = answered(version), answered(version)
@@ -226,12 +226,12 @@ def test_what_is_in_review_has_no_final_label_by_the_judge(version: SuiteVersion
     case = case_of(answer, state=CaseState.ONE_LABEL)
     reviewed(case, ReviewerFactory(), "LI")
     first, second = lines(version)
-    told = ("judge_label", "annotators_label", "final_label", "final_source", "in_review")
-    assert [first[name] for name in told] == ["CC", None, None, None, True]
-    assert [second[name] for name in told] == ["CC", None, "CC", "judge", False]
+    names = ("judge_label", "annotators_label", "final_label", "final_source", "in_review")
+    assert [first[name] for name in names] == ["CC", None, None, None, True]
+    assert [second[name] for name in names] == ["CC", None, "CC", "judge", False]
 
 
-def test_a_run_of_a_reevaluation_that_is_not_applied_is_not_in_it(version: SuiteVersion) -> None:
+def test_runs_of_reevaluations_that_are_not_applied_are_omitted(version: SuiteVersion) -> None:
     answer = answered(version)
     counted = TestRunFactory(implementation=answer, done="passed")
     again = Reevaluation.objects.create(
@@ -265,7 +265,7 @@ def test_every_column_is_in_the_dictionary(version: SuiteVersion) -> None:
     assert made.namelist() == ["README.md", "LICENSE", "boards.csv", "answers.jsonl"]
 
 
-def test_the_licence_says_only_what_was_stated(version: SuiteVersion, settings: Any) -> None:
+def test_the_licence_contains_only_what_was_stated(version: SuiteVersion, settings: Any) -> None:
     answered(version)
     assert "this site made: licence not stated, for reading" in written(version).read("LICENSE").decode()
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, data_licence="CC-BY-4.0")
@@ -279,7 +279,7 @@ class TestReplacing:
             queue.empty()  # type: ignore[no-untyped-call]
         return found
 
-    def test_it_is_written_when_something_changed_and_not_all_the_time(self, version: SuiteVersion) -> None:
+    def test_the_file_is_rewritten_after_changes_but_not_too_often(self, version: SuiteVersion) -> None:
         archive.push_stale()
         assert self.jobs() == [], "nothing is published"
         answered(version)
@@ -294,7 +294,7 @@ class TestReplacing:
         archive.push_stale()
         assert self.jobs() == ["leaderboard.upkeep.jobs.write_answers"]
 
-    def test_what_was_hidden_is_given_to_nobody_and_the_file_written_at_once(self, version: SuiteVersion) -> None:
+    def test_a_file_with_hidden_answers_is_not_served_and_is_rewritten_at_once(self, version: SuiteVersion) -> None:
         answer = answered(version)
         answered(version)
         archive.write_answers(version.suite)
@@ -305,7 +305,7 @@ class TestReplacing:
         archive.push_stale()
         assert self.jobs() == ["leaderboard.upkeep.jobs.write_answers"]
 
-    def test_the_one_before_is_removed_and_a_failure_leaves_it(
+    def test_the_previous_file_is_removed_unless_writing_fails(
         self, version: SuiteVersion, media: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         answered(version)
@@ -325,11 +325,11 @@ class TestReplacing:
 
 @pytest.mark.both_databases
 def test_queries_do_not_grow_with_the_answers(version: SuiteVersion) -> None:
-    asked = []
+    counts = []
     for _ in range(2):
         made: list[Entry | Implementation] = [answered(version) for _ in range(4)]
         with CaptureQueriesContext(connection) as queries:
             archive.write_answers(version.suite)
-        asked.append(len(queries))
+        counts.append(len(queries))
         assert made
-    assert asked[1] <= asked[0] + 1, "the row before is asked for the second time"
+    assert counts[1] <= counts[0] + 1, "the second time, the earlier row is queried, too"

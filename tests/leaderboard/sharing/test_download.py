@@ -31,7 +31,7 @@ ADDRESS = "/board/small/answers.zip"
 
 @pytest.fixture
 def answer(settings: Any, tmp_path: Path, redis_url: str) -> Implementation:
-    """The one public answer."""
+    """The only public answer."""
     settings.MEDIA_ROOT = tmp_path
     version = SuiteVersionFactory(suite=SuiteFactory(slug="small", position=1), tasks=1)
     made: Implementation = ImplementationFactory(
@@ -67,7 +67,9 @@ def test_the_job_writes_what_is_downloaded(client: Client, answer: Implementatio
 
 
 @pytest.mark.parametrize("visibility", ["private", "hidden", "withdrawn"])
-def test_what_was_taken_away_is_downloaded_by_nobody(client: Client, answer: Implementation, visibility: str) -> None:
+def test_a_file_with_answers_that_are_no_longer_public_cannot_be_downloaded(
+    client: Client, answer: Implementation, visibility: str
+) -> None:
     archive.write_answers(answer.submission.suite_version.suite)
     tag = f'"{AnswersFile.objects.get().digest}"'
     Submission.objects.update(visibility=visibility)
@@ -75,7 +77,9 @@ def test_what_was_taken_away_is_downloaded_by_nobody(client: Client, answer: Imp
     assert client.get(ADDRESS, headers={"If-None-Match": tag}).status_code == 404
 
 
-def test_not_while_one_has_an_answer_to_label(client: Client, answer: Implementation, bob: User) -> None:
+def test_annotators_cannot_download_the_file_while_they_hold_an_item(
+    client: Client, answer: Implementation, bob: User
+) -> None:
     archive.write_answers(answer.submission.suite_version.suite)
     annotator = ready(user=bob)
     assignment = assigned(case_of(answer), annotator)
@@ -90,18 +94,18 @@ def test_not_while_one_has_an_answer_to_label(client: Client, answer: Implementa
     response.close()
 
 
-def test_a_lost_file_is_written_again(client: Client, answer: Implementation, tmp_path: Path) -> None:
+def test_a_lost_file_is_reported_as_unavailable(client: Client, answer: Implementation, tmp_path: Path) -> None:
     archive.write_answers(answer.submission.suite_version.suite)
     (lost,) = tmp_path.rglob("*.zip")
     lost.unlink()
     assert client.get(ADDRESS).status_code == 503
 
 
-def test_nothing_for_suites_without_answers(client: Client, answer: Implementation) -> None:
+def test_suites_without_answers_have_no_file(client: Client, answer: Implementation) -> None:
     SuiteFactory(slug="empty", position=2)
     assert client.get("/board/empty/answers.zip").status_code == 404
     assert client.get("/board/none/answers.zip").status_code == 404
 
 
-def test_the_board_leads_to_it(client: Client, answer: Implementation) -> None:
+def test_the_board_links_to_the_file(client: Client, answer: Implementation) -> None:
     assert f'href="{ADDRESS}"' in client.get("/board/small/").content.decode()

@@ -55,7 +55,7 @@ def lines_of(content: bytes) -> list[dict[str, str]]:
 
 
 class TestWithdrawn:
-    """What is withdrawn or hidden is shown nowhere any more, in no snapshot either."""
+    """Withdrawn and hidden submissions are removed from snapshots, too."""
 
     @pytest.mark.parametrize("how", ["withdrawn", "hidden"])
     def test_leaves_the_number_and_the_public_reason(
@@ -87,7 +87,7 @@ class TestWithdrawn:
             assert client.get(f"{PAGE}archive.zip").content == before
             assert "Secretive" in words_of(client.get(PAGE))
 
-    def test_the_agreement_goes_with_it(self, client: Client, version: SuiteVersion) -> None:
+    def test_the_agreement_is_removed_with_it(self, client: Client, version: SuiteVersion) -> None:
         entry = ours(version)
         snapshot = frozen(version)
         assert snapshot.document["agreement_of"] == [entry.submission_id]
@@ -95,7 +95,7 @@ class TestWithdrawn:
         note_change(version.pk)
         assert "It counted answers that were withdrawn or hidden since" in words_of(client.get(PAGE))
 
-    def test_one_that_is_private_again_has_no_page(self, client: Client, version: SuiteVersion) -> None:
+    def test_a_submission_that_is_private_again_has_no_page(self, client: Client, version: SuiteVersion) -> None:
         entry = ours(version, "Secretive")
         frozen(version)
         Submission.objects.update(visibility=Visibility.PRIVATE)
@@ -105,7 +105,7 @@ class TestWithdrawn:
         assert "Secretive" not in words_of(page)
         assert f'href="/submissions/{entry.submission_id}/"' not in page.content.decode()
 
-    def test_a_deleted_one(self, client: Client, version: SuiteVersion) -> None:
+    def test_a_deleted_submission(self, client: Client, version: SuiteVersion) -> None:
         entry = ours(version, "Secretive")
         frozen(version)
         number = sent(entry).pk
@@ -126,7 +126,9 @@ class TestArchive:
         assert hashlib.sha256(response.content).hexdigest() == snapshot.archive
         assert archive_of(Snapshot.objects.get()) == response.content
 
-    def test_holds_board_matrix_agreement_and_what_they_mean(self, client: Client, version: SuiteVersion) -> None:
+    def test_holds_board_matrix_agreement_and_the_meaning_of_columns(
+        self, client: Client, version: SuiteVersion
+    ) -> None:
         entry = ours(version, "=Ours")
         frozen(version)
         files = files_of(client.get(f"{PAGE}archive.zip").content)
@@ -154,7 +156,7 @@ class TestArchive:
 
 
 class TestBlindness:
-    """Whoever labels an answer finds its marks in no snapshot either."""
+    """Marks of an answer are hidden from its annotators in snapshots, too."""
 
     def test_marks_and_corrections_are_hidden_and_the_archive_is_refused(
         self, client: Client, version: SuiteVersion

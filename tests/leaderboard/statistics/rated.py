@@ -1,4 +1,4 @@
-"""Tables of counts, as published examples print them, turned into what raters say of items."""
+"""Convert tables of counts, as published examples print them, to raters' labels of items."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 UPSTREAM = ((23, 15, 14), (5, 10, 24), (2, 3, 72))
-"""The 168 answers that humans (rows) and upstream's judge (columns) both label: CC, LC, LI."""
+"""The 168 answers that upstream's annotators (rows) and judge (columns) both label: CC, LC, LI."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Pair:
 
 
 def counted(pairs: Iterable[Pair]) -> Counter[tuple[str, str, str]]:
-    """As the database counts them: by paper and both labels."""
+    """Count pairs as the database does: by paper and both labels."""
     return Counter((pair.paper, pair.first, pair.second) for pair in pairs)
 
 
 def pairs_of(
     matrix: Sequence[Sequence[int]], *, labels: Sequence[str] = LABELS, papers: int | None = None
 ) -> list[Pair]:
-    """One pair per counted item, dealt to so many papers in turn; without a number each item is its own paper."""
+    """One pair per counted item, assigned to ``papers`` papers in turn; by default, each item has its own paper."""
     cells = [
         (first, second)
         for first, row in zip(labels, matrix, strict=True)

@@ -11,7 +11,7 @@ from leaderboard.statistics.results import Coefficient
 
 
 def mean(sums: np.ndarray) -> np.ndarray:
-    """Of clusters given as (sum, count)."""
+    """The mean of clusters given as (sum, count)."""
     return np.asarray(sums[..., 0] / sums[..., 1])
 
 
@@ -29,7 +29,7 @@ def test_the_interval_is_that_of_drawn_clusters() -> None:
 
 
 def test_the_interval_is_nearly_scipys() -> None:
-    """Other resamples of the same papers, of different sizes; a resample's mean weighs each item alike."""
+    """SciPy draws other resamples of the same papers of different sizes; a mean weighs each item equally."""
     sums, counts = np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]), np.array([5.0, 3, 9, 2, 6, 9, 5, 8, 9, 7, 9, 9])
     theirs = bootstrap(
         (sums, counts),
@@ -51,7 +51,7 @@ def test_the_same_seed_draws_the_same_clusters() -> None:
 
 
 def test_papers_are_drawn_not_items() -> None:
-    """Four equal items in each paper tell no more than one."""
+    """Four equal items in each paper give the same estimate as one."""
     values = [0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0]
     once = clusters_of(*values)
     assert estimate(mean, resample(4 * once, items=40), least=10) == estimate(mean, resample(once, items=10), least=10)
@@ -69,7 +69,7 @@ def above_half(sums: np.ndarray) -> np.ndarray:
 
 
 def test_no_interval_where_many_resamples_are_undefined() -> None:
-    """Left out, they would bias the rest: here every mean up to a half."""
+    """Leaving them out would bias the interval: here, every mean up to 0.5 is undefined."""
     found = estimate(above_half, resample(clusters_of(*[1.0, 1, 1, 0, 0]), items=12), least=10)
     assert (found.value, found.interval) == (0.6, None)
     assert found.why == "no interval: undefined in 32% of resamples"

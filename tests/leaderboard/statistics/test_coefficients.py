@@ -66,7 +66,7 @@ def test_stacked_alpha_is_what_the_krippendorff_package_computes(table: np.ndarr
     assert float(coefficients.krippendorff_alpha(stack, level)[0]) == pytest.approx(theirs, abs=1e-12)
 
 
-def test_each_table_of_a_stack_is_taken_for_itself() -> None:
+def test_each_table_of_a_stack_is_computed_separately() -> None:
     """The second table has one label only, and the third is empty: neither has a chance-corrected value."""
     stack = np.stack([FLEISS_LEVIN_PAIK, np.diag([5.0, 0, 0]), np.zeros((3, 3))])
     same = coefficients.identity_weights(3)

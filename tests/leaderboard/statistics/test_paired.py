@@ -40,7 +40,7 @@ def test_holm_is_the_librarys(ps: list[float]) -> None:
     assert holm(ps) == pytest.approx(list(multipletests(ps, method="holm")[1]), abs=1e-12)
 
 
-def test_nothing_is_adjusted_of_no_pairs() -> None:
+def test_holm_of_no_pairs_is_empty() -> None:
     assert holm([]) == []
 
 
@@ -70,7 +70,7 @@ class TestPair:
         assert pair.low < pair.difference < pair.high
 
     def test_the_interval_is_nearly_scipys(self) -> None:
-        """Other resamples of the same papers, some of which have several tasks."""
+        """SciPy draws other resamples of the same papers; some papers have several tasks."""
         a, b = np.random.default_rng(5).random((2, 40))
         papers = [number // 2 if number < 20 else number for number in range(40)]
         sums, tasks = np.bincount(papers, a - b), np.bincount(papers)
@@ -94,7 +94,7 @@ class TestPair:
         # Two papers have too few resamples for an interval.
         assert (pair.low, pair.high) == (None, None)
 
-    def test_without_a_shared_task_there_is_nothing_to_say(self) -> None:
+    def test_systems_without_a_shared_task_are_not_compared(self) -> None:
         assert compare(np.array([1.0, NAN]), np.array([NAN, 1.0]), [1, 2]) is None
 
 
@@ -106,7 +106,7 @@ class TestRankBands:
         scores = np.array([worst, best, same, best], dtype=float)
         assert rank_bands(scores, self.papers) == [(4, 4), (1, 3), (1, 3), (1, 3)]
 
-    def test_without_scores_there_is_no_rank_and_nobody_is_counted(self) -> None:
+    def test_a_system_without_scores_has_no_rank_and_is_not_counted(self) -> None:
         scores = np.array([[1] * 10, [NAN] * 10, [0] * 10], dtype=float)
         assert rank_bands(scores, self.papers) == [(1, 1), None, (2, 2)]
 
@@ -116,11 +116,11 @@ class TestRankBands:
         # The first beats both on the five tasks that it has; the second beats the third on ten.
         assert rank_bands(scores, self.papers) == [(1, 1), (2, 2), (3, 3)]
 
-    def test_too_few_papers_tell_nobody_apart(self) -> None:
+    def test_too_few_papers_distinguish_no_systems(self) -> None:
         scores = np.array([[1] * 10, [0] * 10], dtype=float)
         assert rank_bands(scores, (1, 1, 1, 2, 2, 2, 3, 3, 4, 4)) == [(1, 2), (1, 2)]
 
-    def test_of_no_systems(self) -> None:
+    def test_no_systems_have_no_bands(self) -> None:
         assert rank_bands(np.empty((0, 10)), self.papers) == []
 
     def test_agrees_with_a_plain_loop_over_pairs(self) -> None:

@@ -12,7 +12,7 @@ SMALL = st.integers(0, 6).map(float)
 
 
 @given(st.lists(st.tuples(SMALL, SMALL), max_size=12))
-def test_nobody_beats_what_is_on_the_front(points: list[tuple[float, float]]) -> None:
+def test_no_point_beats_one_on_the_front(points: list[tuple[float, float]]) -> None:
     def beaten(place: int) -> bool:
         cost, score = points[place]
         return any(c <= cost and s >= score and (c, s) != (cost, score) for c, s in points)

@@ -1,4 +1,4 @@
-"""The logistic regression: against another implementation and the sandwich formula, and where there are no numbers."""
+"""The logistic regression, against another implementation and the sandwich formula; and data without a fit."""
 
 from __future__ import annotations
 
@@ -114,35 +114,35 @@ def test_many_models_share_a_coefficient() -> None:
     assert (found.reference, found.terms[-1].name) == ("m00", f"model: {OTHERS}")
 
 
-def words(counts: list[TaskCount]) -> str:
-    """Why there are no numbers."""
+def reason(counts: list[TaskCount]) -> str:
+    """Return the reason why there are no numbers."""
     found = fit(counts)
     assert found.terms == ()
     return found.why
 
 
-def test_without_enough_there_are_words_and_no_numbers() -> None:
-    assert words([]) == "no answer has an outcome"
-    assert words([count("p/1", "A", 0, 0)]) == "no answer has an outcome"
-    assert words([count("p/1", "A", 9, 9)]) == "there is nothing to compare: one model only"
+def test_too_few_answers_have_a_reason_and_no_numbers() -> None:
+    assert reason([]) == "no answer has an outcome"
+    assert reason([count("p/1", "A", 0, 0)]) == "no answer has an outcome"
+    assert reason([count("p/1", "A", 9, 9)]) == "there is nothing to compare: one model only"
     wanted = "too few answers: 3 passed and 9 failed, and 2 coefficients need 4 of each"
-    assert words([count("p/1", "A", 1, 5), count("p/1", "B", 2, 4)]) == wanted
+    assert reason([count("p/1", "A", 1, 5), count("p/1", "B", 2, 4)]) == wanted
 
 
-def test_separated_outcomes_have_words_and_no_numbers() -> None:
+def test_separated_outcomes_have_a_reason_and_no_numbers() -> None:
     wanted = "the outcomes are separated (B passes everything): the likelihood has no maximum"
-    assert words([count("p/1", "A", 9, 9), count("q/1", "B", 9, 0)]) == wanted
-    assert "C passes nothing" in words([count("p/1", "A", 9, 9), count("q/1", "B", 9, 3), count("q/1", "C", 0, 9)])
-    # A straight line through depth and length tells them apart, which no single predictor does.
+    assert reason([count("p/1", "A", 9, 9), count("q/1", "B", 9, 0)]) == wanted
+    assert "C passes nothing" in reason([count("p/1", "A", 9, 9), count("q/1", "B", 9, 3), count("q/1", "C", 0, 9)])
+    # A line through depth and length separates passes from failures; no single predictor does.
     shapes = [(1.0, 0, 0, 1.0), (2.0, 0, 0, 3.0), (3.0, 0, 0, 2.0), (4.0, 0, 0, 5.0)]
     slopes = [count(f"p{n}/1", "A", *((9, 0) if n % 2 else (0, 9)), shape) for n, shape in enumerate(shapes)]
-    assert "a combination of predictors separates all passes from all failures" in words(slopes)
+    assert "a combination of predictors separates all passes from all failures" in reason(slopes)
 
 
-def test_predictors_that_determine_one_another_have_words_and_no_numbers() -> None:
+def test_predictors_that_determine_one_another_have_a_reason_and_no_numbers() -> None:
     """Two tasks: all four metrics rise and fall together."""
     counts = [count(f"p{n}/1", model, 20, 22, METRICS[n]) for n in range(2) for model in ("A", "B")]
-    assert words(counts).startswith("the predictors determine one another on so few tasks")
+    assert reason(counts).startswith("the predictors determine one another on so few tasks")
 
 
 def test_metrics_are_used_where_all_tasks_have_them_and_they_differ() -> None:
@@ -171,7 +171,7 @@ def test_metrics_are_used_where_all_tasks_have_them_and_they_differ() -> None:
         max_size=12,
     )
 )
-def test_any_counts_give_numbers_or_words(counts: list[TaskCount]) -> None:
+def test_any_counts_give_numbers_or_a_reason(counts: list[TaskCount]) -> None:
     found: Regression = fit(counts)
     assert bool(found.terms) != bool(found.why)
     assert all(np.isfinite([term.coefficient, term.error, term.p, term.low]).all() for term in found.terms)
@@ -179,7 +179,7 @@ def test_any_counts_give_numbers_or_words(counts: list[TaskCount]) -> None:
 
 
 def test_the_reported_runs_by_model() -> None:
-    """What upstream's files give of five runs. Without metrics a coefficient is a log odds ratio of two shares."""
+    """Five runs of upstream's files. Without metrics, a coefficient is a log odds ratio of two shares."""
     papers = [task.slug for paper in lmr_bench().papers for task in paper.tasks]
     passes = {"GPT-4.1": (12, 10), "GPT-4o": (7,), "o4-mini": (10,), "Claude 3.7": (14,)}
     counts = [

@@ -101,7 +101,7 @@ def environment_script(checkout: Path, **environment: str) -> subprocess.Complet
 
 
 def test_missing_packages_are_named_where_they_cannot_be_installed(bare_checkout: Path) -> None:
-    # No apt-get on this PATH: neither root nor anybody else may install here.
+    # No apt-get on this PATH: no user can install packages here.
     result = environment_script(bare_checkout, PYTHON=sys.executable)
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.splitlines()[0].split()[:3] == ["Missing:", "bubblewrap", "git"]
@@ -119,7 +119,7 @@ def test_a_python_that_is_missing_or_old_is_a_clear_error(bare_checkout: Path) -
 
 
 def test_a_library_among_very_many_is_found(bare_checkout: Path) -> None:
-    """What comes after it must not break the search: a reader that stops early ends ldconfig by SIGPIPE."""
+    """Lines after the match must not break the search: a reader that stops early ends ldconfig by SIGPIPE."""
     ldconfig = bare_checkout / "bin" / "ldconfig"
     ldconfig.write_text("#!/bin/bash\necho libseccomp.so.2\nfor ((n = 0; n < 20000; n++)); do echo libx.so.$n; done\n")
     ldconfig.chmod(0o755)

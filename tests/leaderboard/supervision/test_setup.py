@@ -38,7 +38,7 @@ TITLES = [
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch, settings: Settings, tmp_path: Path) -> list[str]:
-    """Records the commands that the steps call; what each one does is tested where it lives."""
+    """Record the commands that the steps call; the commands have their own tests."""
     settings.DATA_DIR = tmp_path
     settings.STATIC_ROOT = tmp_path / "static"
     called: list[str] = []
@@ -84,7 +84,7 @@ def test_each_step_is_one_line_with_its_time_and_the_password_comes_once(calls: 
     assert history(maintainer).count() == 1
 
 
-def test_what_a_step_says_stands_below_its_title(calls: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_of_a_step_appears_below_its_title(calls: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     recorded: Callable[..., None] = vars(setup)["call_command"]
 
     def call(name: str, *arguments: str, **options: Any) -> None:
@@ -100,7 +100,7 @@ def test_what_a_step_says_stands_below_its_title(calls: list[str], monkeypatch: 
     assert re.fullmatch(r"(Audit of the tasks \.+ ){2} *\d+\.\d s", line)
 
 
-def test_what_an_older_version_compressed_is_not_served_any_more(settings: Settings, tmp_path: Path) -> None:
+def test_compressed_files_of_an_older_version_are_removed(settings: Settings, tmp_path: Path) -> None:
     settings.STATIC_ROOT = tmp_path
     old, new = tmp_path / "css" / "site.css.br", tmp_path / "css" / "site.css"
     old.parent.mkdir()
@@ -129,7 +129,7 @@ def test_the_second_run_leaves_unchanged_static_files_alone(calls: list[str]) ->
 def test_static_files_are_collected_again_after_a_change(calls: list[str], settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "extra").mkdir()
     settings.STATICFILES_DIRS = [tmp_path / "extra"]
-    # Django keeps each finder; the stubs know nothing of its cache.
+    # Django caches each finder; the stubs do not declare the cache.
     forget_finders = cast("Any", finders.get_finder).cache_clear
     forget_finders()
     try:
@@ -143,7 +143,7 @@ def test_static_files_are_collected_again_after_a_change(calls: list[str], setti
 @pytest.mark.parametrize(
     "error", [CommandError("no sandbox works here: install bubblewrap"), SystemExit(1)], ids=["error", "exit"]
 )
-def test_without_boxes_the_board_is_set_up_and_it_is_said_loudly(
+def test_without_boxes_the_board_is_set_up_with_a_warning(
     calls: list[str], monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     failing(monkeypatch, "prepare_evaluator", error)
@@ -160,7 +160,7 @@ def test_without_boxes_the_board_is_set_up_and_it_is_said_loudly(
     assert User.objects.filter(username="maintainer").exists()
 
 
-def test_a_step_that_serving_needs_stops_with_its_reason(calls: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setup_stops_when_a_step_that_serving_needs_fails(calls: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, "load_catalogue", CommandError("info.json is broken"))
     with pytest.raises(CommandError) as refused:
         run()
@@ -168,7 +168,7 @@ def test_a_step_that_serving_needs_stops_with_its_reason(calls: list[str], monke
     assert not User.objects.exists()
 
 
-def test_the_operator_who_cannot_sign_in_is_no_maintainer_and_another_one_is_enough() -> None:
+def test_the_local_operator_does_not_count_as_a_maintainer_and_one_maintainer_suffices() -> None:
     local_operator()
     assert ensure_maintainer(username="maintainer") is not None
     assert ensure_maintainer(username="other") is None
@@ -185,7 +185,7 @@ class Terminal(StringIO):
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
-    """Someone at a terminal who answers the questions in turn."""
+    """Simulate a terminal at which these answers are typed in turn."""
     remaining = iter(answers)
     monkeypatch.setattr("sys.stdin", Terminal())
     monkeypatch.setattr("leaderboard.management.commands.password.getpass", lambda _question: next(remaining))
@@ -228,13 +228,15 @@ def test_a_bad_password_changes_nothing(maintainer: User, monkeypatch: pytest.Mo
     assert maintainer.check_password("the old one")
 
 
-def test_without_a_terminal_it_says_what_to_do(maintainer: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_the_error_names_the_option_generate(
+    maintainer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", StringIO())
     with pytest.raises(CommandError, match="Use --generate"):
         call_command("password", "maintainer")
 
 
-def test_an_unknown_account_is_answered_with_the_known_maintainers(maintainer: User) -> None:
+def test_the_error_about_an_unknown_account_lists_the_maintainers(maintainer: User) -> None:
     User.objects.create_user(username="ordinary")
     with pytest.raises(CommandError) as refused:
         call_command("password", "root", "--generate")

@@ -1,4 +1,4 @@
-"""The supervisor over small programs: order, restarts, stubborn and forking children, a death of its own."""
+"""The supervisor with small programs: order, restarts, stubborn and forking children, its own death."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ pathlib.Path({file!r}).touch()
 time.sleep(1000)
 """
 
-SAID = "Stopping; current work has up to {} seconds to finish…\n"
+STOPPING = "Stopping; current work has up to {} seconds to finish…\n"
 Supervise = Callable[..., subprocess.Popen[str]]
 
 
@@ -83,7 +83,7 @@ def test_stages_stop_in_the_opposite_order(tmp_path: Path, supervise: Supervise)
     )
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=15)
-    assert (process.returncode, output) == (0, SAID.format("2.5"))
+    assert (process.returncode, output) == (0, STOPPING.format("2.5"))
     assert (tmp_path / "ends").read_text(encoding="utf-8").split() == ["web", "worker", "redis"]
 
 
@@ -110,9 +110,9 @@ child.wait()
     assert [pid for pid in recorded_pids(tmp_path) if is_running(pid)] == []
 
 
-@pytest.mark.parametrize(("grace", "signals", "said"), [(0.5, 1, "0.25"), (1000, 2, "500")], ids=["grace", "second"])
+@pytest.mark.parametrize(("grace", "signals", "seconds"), [(0.5, 1, "0.25"), (1000, 2, "500")], ids=["grace", "second"])
 def test_a_stubborn_program_is_killed_when_its_grace_ends_or_at_a_second_ctrl_c(
-    tmp_path: Path, supervise: Supervise, grace: float, signals: int, said: str
+    tmp_path: Path, supervise: Supervise, grace: float, signals: int, seconds: str
 ) -> None:
     ready = str(tmp_path / "ready")
     process = supervise({"name": "worker", "code": STUBBORN.format(file=ready), "grace": grace, "ready": "ready"})
@@ -121,10 +121,13 @@ def test_a_stubborn_program_is_killed_when_its_grace_ends_or_at_a_second_ctrl_c(
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
     output, _ = process.communicate(timeout=10)
-    assert (process.returncode, output) == (0, SAID.format(said) + "worker did not stop in time and is killed.\n")
+    assert (process.returncode, output) == (
+        0,
+        STOPPING.format(seconds) + "worker did not stop in time and is killed.\n",
+    )
 
 
-def test_a_worker_is_asked_twice(tmp_path: Path, supervise: Supervise) -> None:
+def test_a_worker_gets_two_signals(tmp_path: Path, supervise: Supervise) -> None:
     code = f"""
 import pathlib, signal, sys, time
 asked = []
@@ -135,9 +138,9 @@ pathlib.Path({str(tmp_path / "twice")!r}).touch()
 """
     process = supervise({"name": "worker", "code": code, "grace": 2, "ready": "ready"})
     process.send_signal(signal.SIGTERM)
-    # Said before anything is waited for.
+    # Printed before the supervisor waits for programs.
     assert process.stdout is not None
-    assert process.stdout.readline() == SAID.format("1")
+    assert process.stdout.readline() == STOPPING.format("1")
     assert not (tmp_path / "twice").exists()
     output, _ = process.communicate(timeout=10)
     assert (process.returncode, output, (tmp_path / "twice").exists()) == (0, "", True)
@@ -154,7 +157,7 @@ time.sleep(1000)
     process = supervise({"name": "web", "code": code, "ready": "ready"})
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=10)
-    assert output == SAID.format("2.5") + "Killed 1 process left behind.\n"
+    assert output == STOPPING.format("2.5") + "Killed 1 process left behind.\n"
     assert not is_running(recorded_pids(tmp_path)[0])
 
 
@@ -185,9 +188,9 @@ LOSS = "NOTHING IS EVALUATED."
 
 
 def test_a_program_that_keeps_failing_is_explained_once(tmp_path: Path, supervise: Supervise) -> None:
-    """And what is lost is said only when no other program stands in for it."""
+    """The loss is printed only when no other program can replace the failing one."""
     folder = tmp_path / "logs"
-    # The second one's log ends in an older error, which is not what ended it now.
+    # The second program's log ends with an older error, which did not end the program now.
     folder.mkdir()
     (folder / "worker-2.log").write_text("OldError: long ago\n", encoding="ascii")
     count = (
@@ -195,7 +198,7 @@ def test_a_program_that_keeps_failing_is_explained_once(tmp_path: Path, supervis
         "file.exists() else 'x')\n"
     )
     first = count.format(file=str(tmp_path / "first")) + "print('Starting')\nraise ValueError('no box')"
-    # Runs on until the first one has been explained.
+    # Runs until the first program has been explained.
     second = f"""
 import pathlib, time
 while not pathlib.Path({str(tmp_path / "fail-too")!r}).exists(): time.sleep(0.02)
@@ -219,10 +222,10 @@ raise SystemExit(4)
         "worker-2 keeps failing, 3 times in a row now: ended with exit code 4 "
         f"(its log: {folder}/worker-2.log) {LOSS}\n"
     )
-    # The first one went on failing, in silence.
+    # The first program continued to fail, without further messages.
     wait_until(lambda: len((tmp_path / "first").read_text(encoding="ascii")) >= 4, "its fourth end")
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=10)[0] == SAID.format("2.5")
+    assert process.communicate(timeout=10)[0] == STOPPING.format("2.5")
 
 
 def test_a_large_log_is_rotated_and_only_some_are_kept(tmp_path: Path) -> None:
@@ -247,9 +250,7 @@ def test_the_end_of_a_log_is_shown_even_when_it_is_not_text(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("workers", "without_audits"), [(1, []), (3, ["worker-1"])])
-def test_one_of_several_workers_is_there_for_answers_while_others_audit(
-    workers: int, without_audits: list[str], redis_url: str
-) -> None:
+def test_one_of_several_workers_makes_no_audits(workers: int, without_audits: list[str], redis_url: str) -> None:
     environment = replace(settings.ENVIRONMENT, redis_url=redis_url)
     programs = instance_programs(environment, project_root=PROJECT_ROOT, workers=workers)
     evaluating = [each for each in programs if each.name.startswith("worker-")]
