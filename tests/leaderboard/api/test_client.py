@@ -213,7 +213,7 @@ def no_token(installed: Installed) -> dict[str, str]:
     return {}
 
 
-def ended_token(installed: Installed) -> dict[str, str]:
+def unknown_token(installed: Installed) -> dict[str, str]:
     return {"LMR_BOARD_TOKEN": "lmr_none"}
 
 
@@ -226,7 +226,7 @@ def no_file(installed: Installed) -> dict[str, str]:
     [
         (wrong_mode, "others can read"),
         (no_token, "Send a token"),
-        (ended_token, "This token is unknown or has expired."),
+        (unknown_token, "This token is unknown or has expired."),
         (no_file, "there is no file /nowhere/token"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A page's rows, read again only where they changed."""
+"""Cached rows of a page: only changed rows are read again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def kept(version: SuiteVersion) -> list[BoardRow]:
     return kept_rows(sorted_metrics(board_metrics(version), DEFAULT_SORT), state, None)
 
 
-def test_are_the_board_rows_in_their_order(entry: Entry) -> None:
+def test_cached_rows_are_the_board_rows_in_their_order(entry: Entry) -> None:
     version = entry.suite_version
     rows = board_rows(sorted_metrics(board_metrics(version), DEFAULT_SORT), version, None)
     assert [row.system for row in rows] == ["Alpha", "Beta"]
@@ -48,7 +48,7 @@ def test_are_the_board_rows_in_their_order(entry: Entry) -> None:
     assert again == first
 
 
-def test_cost_two_queries_once_they_are_kept(entry: Entry, django_assert_num_queries: Callable[[int], object]) -> None:
+def test_cached_rows_need_two_queries(entry: Entry, django_assert_num_queries: Callable[[int], object]) -> None:
     state = BoardState(suite_version=entry.suite_version)
     listed = sorted_metrics(board_metrics(entry.suite_version), DEFAULT_SORT)
     first = kept_rows(listed, state, None)
@@ -94,7 +94,7 @@ def test_a_changed_row_is_read_again_and_the_other_is_not(entry: Entry, what: st
         assert after["Beta"].stamp == before["Beta"].stamp
 
 
-def test_counting_labels_anew_makes_a_new_row(entry: Entry) -> None:
+def test_recounting_labels_makes_a_new_row(entry: Entry) -> None:
     before = {row.system: row.stamp for row in kept(entry.suite_version)}
     assert recount_labels(entry.submission_id or 0)
     after = {row.system: row.stamp for row in kept(entry.suite_version)}

@@ -145,7 +145,7 @@ def version_with(*states: AuditState, **fields: object) -> SuiteVersion:
     return version
 
 
-def test_weak_unaudited_and_failed_tests_are_left_out_and_why_is_said() -> None:
+def test_weak_unaudited_and_failed_tests_are_left_out_with_reasons() -> None:
     version = version_with(
         AuditState.PASSED, AuditState.WEAK, AuditState.UNAUDITED, AuditState.FAILED, AuditState.PASSED
     )
@@ -188,7 +188,7 @@ def test_an_audit_changes_the_rows_that_it_concerns(django_capture_on_commit_cal
 
 
 @pytest.mark.both_databases
-def test_an_audit_whose_news_was_lost_reaches_the_rows_by_the_sweep() -> None:
+def test_the_sweep_applies_an_audit_whose_signal_was_lost() -> None:
     version = version_with(AuditState.PASSED, AuditState.PASSED)
     entry = recompute_submission(counted(version, "passed", "raised").pk)
     assert (overall(entry).tests_rate, catch_up()) == (0.5, 0)
@@ -218,7 +218,7 @@ def version_of_every_kind() -> SuiteVersion:
     return version
 
 
-def test_a_category_tells_no_spread_of_the_whole_board(client: Client) -> None:
+def test_a_category_does_not_show_the_spread_of_the_whole_board(client: Client) -> None:
     version = version_with(AuditState.PASSED, AuditState.PASSED)
     category = CategoryFactory(slug="evaluation-metrics")
     first = version.revisions.order_by("pk").first()
@@ -234,9 +234,9 @@ def test_a_category_tells_no_spread_of_the_whole_board(client: Client) -> None:
 
 
 @pytest.mark.parametrize("trials", [1, 2])
-def test_every_door_says_the_same_of_a_run(trials: int, client: Client) -> None:
+def test_every_interface_returns_the_same_run(trials: int, client: Client) -> None:
     version = version_of_every_kind()
-    # Passed: the first task in the first trial alone; of those that do not count all but the one without a test.
+    # The first task passes in its first trial only; tasks that do not count pass, except for the one without a test.
     outcomes = [[*["passed"] * trials] for _ in range(7)]
     outcomes[0] = ["passed", *["raised"] * (trials - 1)]
     outcomes[1] = ["raised"] * trials
@@ -251,26 +251,26 @@ def test_every_door_says_the_same_of_a_run(trials: int, client: Client) -> None:
     call_command("board", "--suite", slug, "--json", stdout=stream)
     (row,) = json.loads(stream.getvalue())["rows"]
     assert (row["tests"]["passed"], row["tests"]["tasks"], row["tests"]["percent"]) == (passed, 2, percent)
-    told = summary(submission)
-    assert (told["tests"], told["left_out"]) == ({"passed": passed, "total": 2}, row["left_out"])
+    counts = summary(submission)
+    assert (counts["tests"], counts["left_out"]) == ({"passed": passed, "total": 2}, row["left_out"])
     assert left_out_text(row["left_out"]) == kinds
     table = pass_at_k_table(submission)
     assert table == ([(1, percent, 2), (2, 50.0, 2)] if trials == 2 else [])
 
     number = f"{passed:g} of 2 tasks"
-    for address, told_there in (
+    for address, expected in (
         (f"/board/{slug}/", f"{passed:g}/2"),
         (submission.system.get_absolute_url(), f"{passed:g}/2"),
         (submission.get_absolute_url(), number),
     ):
         page = client.get(address).content.decode()
-        assert (told_there in page, kinds in page) == (True, True)
+        assert (expected in page, kinds in page) == (True, True)
     page = client.get(f"/board/{slug}/").content.decode()
     several = ("column-trials", ">pass@2</span> 50.0<br>", "each passes 0–1")
     assert [text in page for text in several] == [trials == 2] * 3
     (line,) = csv.DictReader(client.get(f"/board/{slug}/?format=csv").content.decode().splitlines())
-    told_of_trials = [line[name] for name in ("trial_passed_least", "trial_passed_most", "pass_at_trials_percent")]
-    assert told_of_trials == (["0", "1", "50.0"] if trials == 2 else ["", "", ""])
+    trial_values = [line[name] for name in ("trial_passed_least", "trial_passed_most", "pass_at_trials_percent")]
+    assert trial_values == (["0", "1", "50.0"] if trials == 2 else ["", "", ""])
     (row,) = client.get(f"/api/v1/suites/{slug}/board").json()["items"]
     assert (row["spread"], row["pass_at_trials"]) == (([0, 1], 50.0) if trials == 2 else (None, None))
     suite = client.get(version.suite.get_absolute_url()).content.decode()
@@ -282,13 +282,13 @@ def test_every_door_says_the_same_of_a_run(trials: int, client: Client) -> None:
     ]
     for revision in version.revisions.all():
         page = client.get(revision.task.get_absolute_url()).content.decode()
-        told_there = escape(f"no, {revision.why_left_out}") if revision.why_left_out else "yes, in every percentage"
-        assert f"<dt>Counts</dt><dd>{told_there}" in page
+        expected = escape(f"no, {revision.why_left_out}") if revision.why_left_out else "yes, in every percentage"
+        assert f"<dt>Counts</dt><dd>{expected}" in page
 
 
 @pytest.fixture
 def rows() -> list[Submission]:
-    """Three board rows of a suite that shows a judge, all as old as they are true."""
+    """Three up-to-date board rows of a suite that shows a judge."""
     version, judge = SuiteVersionFactory(tasks=2), JudgeFactory()
     show(version.suite, judge)
     made: list[Submission] = []
@@ -306,13 +306,13 @@ def rows() -> list[Submission]:
 
 
 def sweep() -> tuple[int, int]:
-    """How many rows a sweep brought up to date, with how many queries."""
+    """Run a sweep; return how many rows it updated, and with how many queries."""
     with CaptureQueriesContext(connection) as queries:
         return catch_up(), len(queries)
 
 
 def made_older(hours: int) -> None:
-    """As if everything had happened before."""
+    """Move all timestamps into the past."""
     ago = timedelta(hours=hours)
     for row in Judgement.objects.all():
         Judgement.objects.filter(pk=row.pk).update(finished=row.finished - ago)
@@ -324,7 +324,7 @@ def made_older(hours: int) -> None:
 
 @pytest.mark.parametrize("known", [False, True], ids=["first", "later"])
 @pytest.mark.both_databases
-def test_a_sweep_asks_no_more_of_more_rows(rows: list[Submission], known: bool) -> None:
+def test_a_sweep_needs_the_same_queries_for_any_number_of_rows(rows: list[Submission], known: bool) -> None:
     if known:
         catch_up()
     else:
@@ -338,23 +338,23 @@ def test_a_sweep_asks_no_more_of_more_rows(rows: list[Submission], known: bool) 
 
 
 @pytest.mark.both_databases
-def test_only_what_was_stored_since_the_last_sweep_is_looked_at(rows: list[Submission]) -> None:
+def test_a_sweep_reads_only_what_was_stored_since_the_last_one(rows: list[Submission]) -> None:
     cache.clear()
     made_older(hours=2)
     assert catch_up() == 0
-    # An hour after its row, which no sweep could have missed.
+    # Stored an hour after its row: an earlier sweep must have seen it.
     one = Judgement.objects.filter(implementation__submission=rows[0])
     one.update(finished=timezone.now() - timedelta(hours=1))
     assert catch_up() == 0
     two = Judgement.objects.filter(implementation__submission=rows[1])
     two.update(finished=timezone.now() - timedelta(seconds=30))
     assert (catch_up(), catch_up()) == (1, 0)
-    # Where nothing is known of an earlier sweep, everything is looked at.
+    # Without a record of an earlier sweep, everything is read.
     cache.clear()
     assert (catch_up(), catch_up()) == (1, 0)
 
 
-def test_a_sweep_counts_some_rows_of_another_judge_and_the_next_one_the_rest(
+def test_sweeps_count_the_rows_of_another_judge_in_batches(
     rows: list[Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catch_up()
@@ -363,9 +363,7 @@ def test_a_sweep_counts_some_rows_of_another_judge_and_the_next_one_the_rest(
     assert [catch_up(), catch_up(), catch_up()] == [2, 1, 0]
 
 
-def test_a_sweep_counts_again_what_an_older_version_counted(
-    rows: list[Submission], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sweeps_recount_what_an_older_version_counted(rows: list[Submission], monkeypatch: pytest.MonkeyPatch) -> None:
     version = rows[0].suite_version
     run = ReportedRunFactory(suite=version.suite)
     ReportedResultFactory(run=run, task=version.revisions.first().task, tests_passed=True)

@@ -36,7 +36,7 @@ TESTS = "unit_test_evaluation/OpenHands/gpt4o/results.txt"
 
 @pytest.fixture
 def suite() -> Suite:
-    """lmr-bench as it is shipped."""
+    """The shipped lmr-bench with its published results."""
     cache.clear()
     ensure_categories()
     load_facts()
@@ -98,7 +98,7 @@ class TestUpstreamsOwnFiles:
         assert (lines[-9], lines[-1]) == ("177 files read, 6 skipped, 0 refused", "168 results changed")
 
     @pytest.mark.upstream
-    def test_words_are_kept_without_names_and_survive_a_restart(self, suite: Suite, shared: Path) -> None:
+    def test_texts_are_kept_without_names_and_survive_a_restart(self, suite: Suite, shared: Path) -> None:
         first = imported(shared / "results")
         judged = ReportedResult.objects.exclude(judge_text="")
         assert (judged.count(), ReportedResult.objects.exclude(human_annotator=None).count()) == (168, 168)
@@ -130,7 +130,7 @@ class TestTraps:
             "knowprob/5": ("CC", 1, "No loop."),
         }
 
-    def test_a_judge_s_words_are_kept_without_byte_order_mark_and_foreign_line_ends(
+    def test_a_judges_text_is_kept_without_byte_order_mark_and_foreign_line_ends(
         self, suite: Suite, results: Path
     ) -> None:
         write(results, f"{JUDGE}/{DPO}", b"\xef\xbb\xbfWrong.\r\n\r\n1\r\n")
@@ -139,7 +139,7 @@ class TestTraps:
         assert "; judge lacks " in lines[2]
         assert (result().judge_label, result().judge_text) == ("LI", "Wrong.\n\n1\n")
 
-    def test_what_is_skipped_says_why(self, suite: Suite, results: Path) -> None:
+    def test_skipped_files_are_listed_with_reasons(self, suite: Suite, results: Path) -> None:
         write(results, f"{JUDGE}/{DPO}", "3")
         for place in (f"{JUDGE}/summary.txt", f"{JUDGE}/.DS_Store", f"{JUDGE}/notes.md", "elsewhere/results.txt"):
             write(results, place, b"x\x00")
@@ -177,7 +177,7 @@ class TestTraps:
         assert "Jane" not in " ".join(lines)
         assert (result().human_label, result(run="openhands-gpt-4.1").human_annotator) == ("CC", None)
 
-    def test_long_words_are_cut_and_unstorable_characters_replaced(self, suite: Suite, results: Path) -> None:
+    def test_long_texts_are_cut_and_unstorable_characters_replaced(self, suite: Suite, results: Path) -> None:
         write(results, f"{JUDGE}/{DPO}", f"\0{'é' * 30_000}\n3")
         write(results, "human_evaluation/a.json", json.dumps([human(3, comment="half \ud83d here")]))
         lines = imported(results)
@@ -186,7 +186,7 @@ class TestTraps:
         assert row.judge_text == f"\N{REPLACEMENT CHARACTER}{'é' * 19_999}"
         assert row.human_comment == "half \N{REPLACEMENT CHARACTER} here"
 
-    def test_a_run_that_nobody_reported_is_refused(self, suite: Suite, results: Path) -> None:
+    def test_a_run_that_was_not_reported_is_refused(self, suite: Suite, results: Path) -> None:
         text = "15-EmpathyBias/unit_test_1.log: PASS\nTotal log files: 1\nPassed files: 1"
         write(results, TESTS.replace("OpenHands/gpt4o", "BaseAgent/claude3.7"), text)
         lines = refused(results)
@@ -226,7 +226,7 @@ def test_loading_the_shipped_results_again_writes_nothing(suite: Suite, django_a
     assert list(EntryMetric.objects.order_by("pk").values_list("pk", flat=True)) == keys
 
 
-def test_a_shipped_result_that_differs_is_stored_anew(suite: Suite) -> None:
+def test_a_shipped_result_that_differs_is_stored_again(suite: Suite) -> None:
     before = snapshot()
     ReportedResult.objects.filter(task__slug="dpo/1").exclude(judge_label="").update(judge_label="CC")
     ReportedAggregate.objects.update(printed=1)
@@ -251,7 +251,7 @@ def test_files_are_counted_by_kind_and_refused_ones_named(suite: Suite, results:
     ]
 
 
-def test_wrong_arguments_say_what_to_do(suite: Suite, tmp_path: Path) -> None:
+def test_errors_about_wrong_arguments_name_the_remedy(suite: Suite, tmp_path: Path) -> None:
     SuiteFactory(slug="other")
     for slug, folder, message in (
         ("absent", "", "There is no suite 'absent'. Known: lmr-bench"),

@@ -41,7 +41,7 @@ ADDRESSES = (
 
 @pytest.fixture
 def version() -> SuiteVersion:
-    """Four tasks, of 2023-05, 2024-01, 2024 (which month is not known) and 2025-02."""
+    """Four tasks, of 2023-05, 2024-01, 2024 (month unknown) and 2025-02."""
     made: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small", position=1))
     for name, address in zip("abcd", ADDRESSES, strict=True):
         paper = PaperFactory(suite=made.suite, slug=name, folder_name=name, address=address, year=2024)
@@ -90,7 +90,7 @@ def test_only_later_papers_are_counted(client: Client, version: SuiteVersion) ->
     assert (totals["system"], totals["tests_passed"], totals["rank_from"]) == ("Totals", "", "")
 
 
-def test_what_is_of_all_tasks_is_left_out_and_each_rater_is_counted_alone(version: SuiteVersion) -> None:
+def test_values_of_all_tasks_are_left_out_and_each_rater_is_counted_separately(version: SuiteVersion) -> None:
     labels = {rater: label_counts(1, 1, 1, tasks=4, abstained=1) for rater in ("judge", "human", "final")}
     metric = {"labels": labels, "rank_from": 1, "rank_to": 2}
     entry = measured(version, system=SystemFactory(name="Rated"), metric=metric)
@@ -115,8 +115,8 @@ def test_what_is_of_all_tasks_is_left_out_and_each_rater_is_counted_alone(versio
     assert row.judge is None
 
 
-def test_reported_tasks_all_count_and_measured_ones_where_they_were(version: SuiteVersion) -> None:
-    """Of what others reported, a task without a result was not passed."""
+def test_reported_rows_count_all_tasks_and_measured_rows_their_measured_tasks(version: SuiteVersion) -> None:
+    """In a reported row, a task without a result counts as not passed."""
     for entry in version.entries.filter(system__name__in=["New", "Totals"]):
         entry.marks = {"tests": [1.0, 1.0, None, 0.0]}
         entry.save()
@@ -126,7 +126,7 @@ def test_reported_tasks_all_count_and_measured_ones_where_they_were(version: Sui
     assert found == {"Old": (2.0, 3), "New": (1.0, 2), "Totals": (1.0, 3)}
 
 
-def test_rows_are_sorted_by_what_is_counted(client: Client, version: SuiteVersion) -> None:
+def test_rows_are_sorted_by_the_counted_tasks(client: Client, version: SuiteVersion) -> None:
     assert [row["system"] for row in rows(client, "")] == ["Old", "Totals", "New"]
     assert [row["system"] for row in rows(client, "papers=2024-01")] == ["New", "Old", "Totals"]
     assert [row["system"] for row in rows(client, "papers=2024-01&sort=tests")] == ["Old", "New", "Totals"]
@@ -134,7 +134,9 @@ def test_rows_are_sorted_by_what_is_counted(client: Client, version: SuiteVersio
     assert [row["system"] for row in rows(client, "papers=2024-01&sort=system")] == ["New", "Old", "Totals"]
 
 
-def test_the_page_says_so_and_shows_the_models_knowledge_cutoff(client: Client, version: SuiteVersion) -> None:
+def test_the_page_describes_the_filter_and_shows_the_models_knowledge_cutoff(
+    client: Client, version: SuiteVersion
+) -> None:
     page = words(client.get("/board/small/?papers=2024-01").content.decode())
     assert "Counted is only the 1 task of papers that were first public after 2024-01." in page
     assert "Knowledge cutoff" in page
@@ -144,14 +146,14 @@ def test_the_page_says_so_and_shows_the_models_knowledge_cutoff(client: Client, 
 
 
 def test_pages_of_both_boards_do_not_mix(client: Client, version: SuiteVersion) -> None:
-    """Rows are kept as HTML: with the month they were counted for."""
+    """Rows are cached as HTML, together with the month that they were counted for."""
     first = client.get("/board/small/").content
     assert client.get("/board/small/?papers=2024-01").content != first
     note_change(version.pk)
     assert client.get("/board/small/").content == first
 
 
-def test_the_place_of_a_row_does_not_tell_whoever_labels_an_answer_of_it(client: Client, version: SuiteVersion) -> None:
+def test_the_place_of_a_row_reveals_nothing_to_annotators_of_its_answers(client: Client, version: SuiteVersion) -> None:
     old = version.entries.get(system__name="Old").submission
     answer = ImplementationFactory(submission=old, revision=version.revisions.get(task__slug="d/1"))
     order = [row["system"] for row in rows(client, "papers=2024&sort=tests")]
@@ -165,6 +167,6 @@ def test_the_place_of_a_row_does_not_tell_whoever_labels_an_answer_of_it(client:
 
 
 @pytest.mark.parametrize("month", ["2019-01", "nonsense", "2024-13"])
-def test_other_months_are_refused_and_count_nothing(client: Client, version: SuiteVersion, month: str) -> None:
+def test_other_months_are_refused(client: Client, version: SuiteVersion, month: str) -> None:
     response = client.get(f"/board/small/?papers={month}")
     assert (response.status_code, "Select a valid choice" in response.content.decode()) == (200, True)

@@ -18,18 +18,18 @@ from leaderboard.templatetags.audit_tags import share, tiny
     ("k", "n", "low", "high"),
     [(10, 28, 0.2071, 0.5417), (81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 9, 0.0, 0.2991)],
 )
-def test_reference_values(k: int, n: int, low: float, high: float) -> None:
+def test_wilson_has_its_reference_values(k: int, n: int, low: float, high: float) -> None:
     assert wilson(k, n) == pytest.approx((low, high), abs=5e-5)
 
 
 @given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.floats(0, n), st.just(n))))
-def test_is_what_statsmodels_computes(case: tuple[float, int]) -> None:
+def test_wilson_is_what_statsmodels_computes(case: tuple[float, int]) -> None:
     k, n = case
     assert wilson(k, n) == pytest.approx(proportion_confint(k, n, method="wilson"), abs=1e-12)
 
 
 @pytest.mark.parametrize(("k", "n"), [(1, 0), (-1, 3), (4, 3)])
-def test_refuses_what_is_no_proportion(k: float, n: int) -> None:
+def test_invalid_proportions_are_refused(k: float, n: int) -> None:
     with pytest.raises(ValueError, match=f"k={k} and n={n}"):
         wilson(k, n)
 
@@ -51,8 +51,8 @@ def test_pass_at_k_has_its_reference_values(n: int, c: int, k: int, expected: fl
 
 
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
-def test_pass_at_k_is_the_chance_that_scipy_gives_of_drawing_a_pass(case: tuple[int, int, int]) -> None:
-    """Of ``n`` trials, ``c`` of which pass, ``k`` are drawn without putting back."""
+def test_pass_at_k_is_scipys_probability_of_drawing_a_pass(case: tuple[int, int, int]) -> None:
+    """``k`` of ``n`` trials are drawn without replacement; ``c`` of the trials pass."""
     n, c, k = case
     assert pass_at_k(n, c, k) == pytest.approx(hypergeom.sf(0, n, c, k), abs=1e-9)
 

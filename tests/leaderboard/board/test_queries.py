@@ -1,4 +1,4 @@
-"""Every page that lists something asks the database as often for three of it as for one."""
+"""Every page with a list needs the same number of queries for three items as for one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def answered(version: SuiteVersion, *labels: str) -> Implementation:
     return answer
 
 
-# Each makes so many of what a page lists, and returns the page's address.
+# Each function creates ``number`` items that a page lists, and returns the page's address.
 
 
 def board(version: SuiteVersion, user: User, number: int) -> str:
@@ -102,7 +102,7 @@ def cases(version: SuiteVersion, user: User, number: int) -> str:
     return reverse("cases")
 
 
-def cases_of_who_labels(version: SuiteVersion, user: User, number: int) -> str:
+def cases_of_an_annotator(version: SuiteVersion, user: User, number: int) -> str:
     reviewer = Reviewer.objects.filter(user=user).first() or ready(user=user)
     for _ in range(number):
         assigned(case_of(), reviewer, state=AssignmentState.RETURNED)
@@ -254,21 +254,23 @@ def task(version: SuiteVersion, user: User, number: int) -> str:
 
 
 LISTS = (
-    *(board, board_actions, agreement, cases, cases_of_who_labels, case_page, endpoints, endpoint, new_run),
+    *(board, board_actions, agreement, cases, cases_of_an_annotator, case_page, endpoints, endpoint, new_run),
     *(generation_progress, answer_calls, submission, implementation, trajectory, judge_differences, judges),
     *(maintain, reevaluate, status, suite, system, task),
 )
 
 
 @pytest.mark.parametrize("made", LISTS, ids=lambda made: made.__name__)
-def test_pages_ask_no_more_for_more(client: Client, made: Callable[[SuiteVersion, User, int], str]) -> None:
+def test_pages_need_the_same_queries_for_more_items(
+    client: Client, made: Callable[[SuiteVersion, User, int], str]
+) -> None:
     version: SuiteVersion = SuiteVersionFactory(suite=SuiteFactory(slug="small", position=1), tasks=4)
     user: User = UserFactory(is_staff=True)
     client.force_login(user)
     counts = []
     for number in (1, 3):
         address = made(version, user, number)
-        client.get(address)  # what is asked once, such as for a site's own row
+        client.get(address)  # queries that are made once, such as for the site's own row
         with CaptureQueriesContext(connection) as queries:
             assert client.get(address).status_code == 200
         counts.append(len(queries))

@@ -77,7 +77,7 @@ def test_ranked_rows_that_are_published_get_bands(version: SuiteVersion) -> None
 
 
 def test_a_version_without_tasks_has_nothing_to_rank() -> None:
-    """Found by the benchmark: the job failed, and with it the ranks of all boards after it."""
+    """Found by the benchmark: the job failed here, and later boards got no ranks."""
     empty = SuiteVersionFactory()
     note_change(empty.pk, results=True)
     assert (rank_version(empty.pk), rank_outdated()) == (True, 0)
@@ -95,7 +95,7 @@ def test_only_changed_results_are_ranked_again(version: SuiteVersion) -> None:
     note_change(version.pk, results=True)
     assert rank_outdated() == 1
     state = BoardState.objects.get(pk=version.pk)
-    # Once by what changed, once because other ranks are shown.
+    # Once for the changed results, once for the changed ranks.
     assert (state.changed, state.ranked) == (changed + 2, state.results)
     assert list(bands(version).values()) == [(None, None)]
 

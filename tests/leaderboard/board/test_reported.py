@@ -85,7 +85,7 @@ def test_categories_are_counted_where_results_per_task_are_known(rows: list[Boar
     assert {metric.tests_rate for metric in totals_only} == {None}
 
 
-def test_without_the_catalogue_the_command_says_what_to_do() -> None:
+def test_without_the_catalogue_the_command_names_the_remedy() -> None:
     with pytest.raises(CommandError, match=r"Run manage\.py load_catalogue first"):
         call_command("load_published")
 
@@ -144,7 +144,7 @@ def test_another_suite_with_reported_rows_is_left_alone() -> None:
     assert Entry.objects.get().suite_version == entry.suite_version
 
 
-def test_a_task_that_was_added_is_no_failure_of_theirs(rows: list[BoardRow]) -> None:
+def test_an_added_task_is_no_failure_of_reported_rows(rows: list[BoardRow]) -> None:
     version = import_larger()
     row = next(each for each in rows_of(version) if each.key == "r-openhands-gpt-4.1")
     tasks = [task for task in tasks_of(version) if task.slug in ADDED]
@@ -157,7 +157,7 @@ def test_a_task_that_was_added_is_no_failure_of_theirs(rows: list[BoardRow]) -> 
     ]
 
 
-def test_their_ranks_among_themselves_stay_and_a_measured_row_is_compared_on_shared_tasks(
+def test_ranks_among_reported_rows_stay_and_a_measured_row_is_compared_on_shared_tasks(
     rows: list[BoardRow],
 ) -> None:
     def bands(version: SuiteVersion) -> dict[str, tuple[int, int] | None]:
@@ -173,12 +173,12 @@ def test_their_ranks_among_themselves_stay_and_a_measured_row_is_compared_on_sha
     submission = counted(version, visibility=Visibility.PUBLISHED)
     recompute_submission(submission.pk)
     after = bands(version)
-    # It passes all that it shares with them, so it is above each of them that has results by task.
+    # It passes all shared tasks, so it is above each reported row that has results by task.
     assert after.pop(f"s{submission.pk}") == (1, 1)
     assert after == {key: band and (band[0] + 1, band[1] + 1) for key, band in before.items()}
 
 
-def test_papers_after_a_month_count_only_what_was_reported(client: Client, rows: list[BoardRow]) -> None:
+def test_papers_after_a_month_count_only_reported_tasks(client: Client, rows: list[BoardRow]) -> None:
     def numbers(month: str) -> list[dict[str, object]]:
         address = f"/board/lmr-bench/?format=json&sort=system&papers={month}"
         found: list[dict[str, object]] = client.get(address).json()["rows"]
@@ -196,11 +196,11 @@ def test_papers_after_a_month_count_only_what_was_reported(client: Client, rows:
     assert {(row["tests_passed"], row["tasks"], row["judge_li_percent"]) for row in numbers(last)} == {(None,) * 3}
 
 
-def test_an_old_versions_board_leads_to_the_rows_and_to_the_suites_own_kit(
+def test_an_old_versions_board_links_to_the_rows_and_to_the_suites_own_kit(
     client: Client, rows: list[BoardRow]
 ) -> None:
     import_larger()
-    said = words_of(client.get("/board/lmr-bench/?version=1"))
-    assert "Nothing is published on version 1 of this suite. Rows stand on version 2 ." in said
-    assert "takes no answers here" not in said
-    assert "Get the tasks and submit" in said
+    page = words_of(client.get("/board/lmr-bench/?version=1"))
+    assert "Nothing is published on version 1 of this suite. Rows stand on version 2 ." in page
+    assert "takes no answers here" not in page
+    assert "Get the tasks and submit" in page

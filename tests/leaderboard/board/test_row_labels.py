@@ -86,7 +86,7 @@ def labelled(answer: Implementation, *labels: str, state: CaseState = CaseState.
 
 
 def reviewed_row(version: SuiteVersion, judge: JudgeConfig, **facts: Any) -> Submission:
-    """All is CC to the judge, but the last answer, which it abstained from; decided LC, agreed LI, single LI."""
+    """The judge labels all answers but the last CC; reviews give LC by decision, LI by agreement, LI by one label."""
     submission = scored(version, **facts)
     first, second, third, fourth, fifth = answers_of(submission)
     for answer in (first, second, third, fourth):
@@ -99,7 +99,7 @@ def reviewed_row(version: SuiteVersion, judge: JudgeConfig, **facts: Any) -> Sub
     return submission
 
 
-def said(submission: Submission, category: str | None = None) -> dict[str, Any]:
+def stored_labels(submission: Submission, category: str | None = None) -> dict[str, Any]:
     """The stored labels of a row, overall or in a category."""
     labels: dict[str, Any] = Entry.objects.get(submission=submission).metrics.get(category__slug=category).labels
     return labels
@@ -114,31 +114,29 @@ def sources(decision: float = 0, agreed: float = 0, single: float = 0, judge: fl
 
 
 class TestCounting:
-    def test_the_final_label_says_whose_it_is_and_annotators_are_counted_apart(
+    def test_final_labels_have_sources_and_annotators_are_counted_separately(
         self, version: SuiteVersion, judge: JudgeConfig
     ) -> None:
         submission = reviewed_row(version, judge)
-        assert said(submission) == {
+        assert stored_labels(submission) == {
             "human": label_counts(0, 1, 2, tasks=5),
             "final": {**label_counts(1, 1, 2, tasks=5), "sources": sources(1, 1, 1, 1)},
             "judge": {**label_counts(4, 0, 0, tasks=5, abstained=1), "by": by(judge)},
         }
         # The task outside the nine is the one that the judge abstained from.
-        in_category = said(submission, CATEGORY)
+        in_category = stored_labels(submission, CATEGORY)
         assert in_category["final"] == {**label_counts(1, 1, 2, tasks=4), "sources": sources(1, 1, 1, 1)}
         assert in_category["judge"] == {**label_counts(4, 0, 0, tasks=4), "by": by(judge)}
 
-    def test_only_the_shown_judge_counts_and_only_what_it_decided(
-        self, version: SuiteVersion, judge: JudgeConfig
-    ) -> None:
+    def test_only_finished_labels_of_the_shown_judge_count(self, version: SuiteVersion, judge: JudgeConfig) -> None:
         submission = scored(version)
         first, second, third, *_ = answers_of(submission)
         judged(first, JudgeFactory(), "CC")
         judged(second, judge, "LC")
         judged(third, judge, "CC", state=WorkState.RUNNING)
         recompute_submission(submission.pk)
-        # Where nobody reviewed, the judge's labels are not stored twice.
-        assert said(submission) == {"judge": {**label_counts(0, 1, 0, tasks=5), "by": by(judge)}}
+        # Without reviews, the judge's labels are not stored twice.
+        assert stored_labels(submission) == {"judge": {**label_counts(0, 1, 0, tasks=5), "by": by(judge)}}
 
     @pytest.mark.parametrize("state", [CaseState.ONE_LABEL, CaseState.DISPUTED, CaseState.ADJUDICATING])
     def test_an_open_cases_labels_appear_in_no_row(
@@ -154,7 +152,7 @@ class TestCounting:
         assert [metric.labels.keys() for metric in metrics] == [{"judge"}] * 2
         labelled(third, "LC", "LC")
         recount_labels(submission.pk)
-        assert said(submission)["human"] == label_counts(0, 1, 0, tasks=5)
+        assert stored_labels(submission)["human"] == label_counts(0, 1, 0, tasks=5)
 
     def test_labels_are_shares_over_trials(self) -> None:
         version, judge = SuiteVersionFactory(tasks=2), JudgeFactory()
@@ -165,16 +163,16 @@ class TestCounting:
         recompute_submission(submission.pk)
         expected = {"CC": 0.666667, "LC": 0, "LI": 0.333333, "abstained": 0, "none": 1}
         percent = {"CC": 33.3, "LC": 0.0, "LI": 16.7}
-        assert said(submission)["judge"] == {**expected, "percent": percent, "by": by(judge)}
+        assert stored_labels(submission)["judge"] == {**expected, "percent": percent, "by": by(judge)}
 
 
-class TestNews:
+class TestSignals:
     def test_a_verdict_changes_the_labels_and_nothing_else(
         self, version: SuiteVersion, judge: JudgeConfig, django_capture_on_commit_callbacks: Any
     ) -> None:
         submission = scored(version)
         recompute_submission(submission.pk)
-        # Not computed again: the row would say 0 otherwise.
+        # The row is not recomputed: it would have 0 passes otherwise.
         TestRun.objects.update(outcome="raised")
         first = answers_of(submission)[0]
         judged(first, judge, "CC")
@@ -183,7 +181,7 @@ class TestNews:
         metric = Entry.objects.get().metrics.get(category=None)
         assert (metric.tests_passed, metric.labels["judge"]["CC"]) == (5.0, 1)
 
-    def test_lost_news_of_a_closed_case_reach_the_row_by_the_sweep(
+    def test_the_sweep_applies_a_closed_case_whose_signal_was_lost(
         self, version: SuiteVersion, judge: JudgeConfig
     ) -> None:
         submission = reviewed_row(version, judge)
@@ -194,11 +192,11 @@ class TestNews:
         case = labelled(answers_of(submission)[3], "LI", "LI", state=CaseState.TWO_LABELS)
         assert catch_up() == 0
         move(case, allowed=[CaseState.TWO_LABELS], after=CaseState.AGREED)
-        assert (catch_up(), said(submission)["final"]["sources"]) == (1, sources(1, 2, 1))
+        assert (catch_up(), stored_labels(submission)["final"]["sources"]) == (1, sources(1, 2, 1))
         assert catch_up() == 0
 
     @pytest.mark.parametrize("again", [recount_labels, recompute_submission])
-    def test_what_is_said_while_a_row_is_counted_makes_it_outdated(
+    def test_labels_given_while_a_row_is_counted_make_it_outdated(
         self, version: SuiteVersion, judge: JudgeConfig, monkeypatch: pytest.MonkeyPatch, again: Callable[[int], object]
     ) -> None:
         submission = scored(version)
@@ -215,11 +213,11 @@ class TestNews:
         monkeypatch.setattr(labels_of_rows, "count_labels", counted)
         monkeypatch.setattr(entries, "count_labels", counted)
         again(submission.pk)
-        assert said(submission)["judge"]["LI"] == 0
-        assert (catch_up(), said(submission)["judge"]["LI"], catch_up()) == (1, 1, 0)
+        assert stored_labels(submission)["judge"]["LI"] == 0
+        assert (catch_up(), stored_labels(submission)["judge"]["LI"], catch_up()) == (1, 1, 0)
 
 
-def test_showing_another_judge_counts_every_row_of_the_suite_anew(
+def test_showing_another_judge_recounts_every_row_of_the_suite(
     client: Client, version: SuiteVersion, judge: JudgeConfig, django_capture_on_commit_callbacks: Any
 ) -> None:
     new = JudgeFactory(name="New Judge")
@@ -236,7 +234,7 @@ def test_showing_another_judge_counts_every_row_of_the_suite_anew(
         rows = show_judge(suite=version.suite, config=new, actor=maintainer, reason="It is better.")
     assert (rows, shown_judge(version.suite.pk)) == (2, new)
     for submission in (first, second):
-        assert said(submission)["judge"] == {**label_counts(0, 0, 1, tasks=5), "by": by(new)}
+        assert stored_labels(submission)["judge"] == {**label_counts(0, 0, 1, tasks=5), "by": by(new)}
     assert Entry.objects.get(submission=elsewhere).computed == untouched
     event = AuditEvent.objects.get(verb=Verb.JUDGE_SHOWN)
     assert (event.actor, event.reason, event.subject_kind) == (maintainer, "It is better.", "suite")
@@ -253,7 +251,7 @@ def test_having_a_suite_judged_is_recorded(version: SuiteVersion, judge: JudgeCo
     assert [event.data for event in events] == [{"judge": judge.slug, "answers": number} for number in planned]
 
 
-def test_the_board_has_a_column_that_says_whose_the_final_labels_are(
+def test_the_board_has_a_column_of_final_labels_with_their_sources(
     client: Client, version: SuiteVersion, judge: JudgeConfig
 ) -> None:
     reviewed_row(version, judge, system=SystemFactory(name="A"))
@@ -283,5 +281,5 @@ def test_pass_at_k_is_estimated_without_bias_over_the_tasks_that_count() -> None
     weak = version.revisions.order_by("pk")[2]
     TaskRevision.objects.filter(pk=weak.pk).update(audit_state=AuditState.WEAK)
     recompute_submission(submission.pk)
-    # One of two trials: .5 at k = 1, and certain at k = 2. Both: certain. The weak task is left out.
+    # One of two trials passes: 0.5 at k = 1, 1 at k = 2. Both pass: 1. The weak task is left out.
     assert pass_at_k_table(submission) == [(1, 75.0, 2), (2, 100.0, 2)]

@@ -55,7 +55,7 @@ class TestUnitTestLines:
         outcomes = parsed(unit_tests(new, passed=passed))
         assert (outcomes["dpo/1"], len(outcomes)) == (outcome, 28)
 
-    def test_a_missing_log_folder_is_of_all_tasks_of_the_paper(self) -> None:
+    def test_a_missing_log_folder_concerns_all_tasks_of_the_paper(self) -> None:
         text = "/a/15-EmpathyBias/E/unit_test/logs is not a directory\nTotal log files: 2\nPassed files: 0\n"
         assert parsed(text) == {"empathybias/1": TestOutcome.NEVER_RAN, "empathybias/2": TestOutcome.NEVER_RAN}
 
@@ -74,9 +74,9 @@ class TestUnitTestLines:
             parsed(unit_tests(new, passed=passed))
 
     @given(st.text() | st.from_regex(r"([0-9]-DPO|/a/1-DPO/b)/unit_test(_1\.log: PASS|/logs is not a directory)\n"))
-    def test_any_text_is_read_or_refused(self, text: str) -> None:
+    def test_text_without_a_matching_footer_is_refused(self, text: str) -> None:
         with pytest.raises(UpstreamFormatError):
-            parsed(text)  # no such text has a footer that agrees
+            parsed(text)  # no generated text has a footer with the right counts
 
 
 class TestJudgeAnswers:
@@ -130,7 +130,7 @@ class TestHumanLabels:
         assert [line.label for line in labels(*map(human, codes))] == [Label.LI, Label.LC, Label.CC]
 
     @pytest.mark.parametrize("codes", [(1, 2), (0, 1, 3), ()])
-    def test_codes_that_tell_neither_or_both_are_refused(self, codes: tuple[int, ...]) -> None:
+    def test_codes_that_fit_both_ranges_or_neither_are_refused(self, codes: tuple[int, ...]) -> None:
         with pytest.raises(UpstreamFormatError, match="unclear whether the labels run from 0 to 2 or from 1 to 3"):
             labels(*(human(code) for code in codes))
 

@@ -1,4 +1,4 @@
-"""Read the figures of an analysis page, for its tests."""
+"""Read the figures of an analysis page for tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def chart(client: Client, figure: str, address: str = SMALL) -> Any:
 
 
 def section(client: Client, figure: str, address: str = SMALL) -> str:
-    """What a reader sees of one figure."""
+    """Return the text of one figure's section."""
     page = words_of(client.get(address, {"figure": figure}))
     return page.split("All figures", 1)[1]
 

@@ -1,4 +1,4 @@
-"""Who rated what: which labels count in agreement, and that nothing unpublished is among them."""
+"""Raters and their labels: which labels count in agreement, and that none of them is unpublished."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_reported_labels_are_raters_of_their_own(version: SuiteVersion) -> None:
 
 
 @pytest.mark.parametrize("visibility", [Visibility.PRIVATE, Visibility.HIDDEN, Visibility.WITHDRAWN])
-def test_what_is_not_published_is_not_read(version: SuiteVersion, visibility: str) -> None:
+def test_unpublished_submissions_are_not_read(version: SuiteVersion, visibility: str) -> None:
     judged(answered(version, system=SystemFactory(name="Secret", slug="secret")), JudgeFactory(), "CC")
     Submission.objects.update(visibility=visibility)
     assert said(counted(version)) == {}
@@ -115,7 +115,7 @@ def test_filters(version: SuiteVersion) -> None:
     assert said(counted(version, samples=True)) == {"tests": [REST]}
 
 
-def test_tests_of_left_out_tasks_say_nothing_but_judges_do(version: SuiteVersion) -> None:
+def test_tests_of_left_out_tasks_do_not_count_but_judges_labels_do(version: SuiteVersion) -> None:
     answer = answered(version)
     judged(answer, JudgeFactory(slug="strict"), "CC")
     left_out = [{"task": answer.revision.task.slug, "why": "weak test"}]
@@ -126,26 +126,26 @@ def test_tests_of_left_out_tasks_say_nothing_but_judges_do(version: SuiteVersion
 def agreeing(version: SuiteVersion) -> None:
     """Two judges on three answers: they agree, differ, and one abstains."""
     one, other = JudgeFactory(slug="one"), JudgeFactory(slug="other")
-    for says, also in (("CC", "CC"), ("LI", "CC"), ("LC", "")):
+    for first, second in (("CC", "CC"), ("LI", "CC"), ("LC", "")):
         answer = answered(version)
-        judged(answer, one, says)
-        judged(answer, other, also)
+        judged(answer, one, first)
+        judged(answer, other, second)
 
 
-def pairs(version: SuiteVersion, **asked: Any) -> list[RaterPair]:
-    return list(read_report(suite=version.suite, selection=Selection(**asked)).pairs)
+def pairs(version: SuiteVersion, **choice: Any) -> list[RaterPair]:
+    return list(read_report(suite=version.suite, selection=Selection(**choice)).pairs)
 
 
-def listed(version: SuiteVersion, cell: tuple[str, str], **asked: Any) -> list[tuple[str, str, str]]:
+def listed(version: SuiteVersion, cell: tuple[str, str], **choice: Any) -> list[tuple[str, str, str]]:
     """System and labels of the answers in a cell of the only pair."""
-    (pair,) = pairs(version, **asked)
-    items = items_of_cell(suite=version.suite, selection=Selection(**asked), pair=pair, cell=cell, most=2)
+    (pair,) = pairs(version, **choice)
+    items = items_of_cell(suite=version.suite, selection=Selection(**choice), pair=pair, cell=cell, most=2)
     return [(item.system, item.first, item.second) for item in items]
 
 
 def test_a_cell_lists_its_answers(version: SuiteVersion) -> None:
     one, other = JudgeFactory(slug="one"), JudgeFactory(slug="other")
-    for name, says, also in (
+    for name, first, second in (
         ("b", "LI", "CC"),
         ("A", "LC", "CC"),
         ("c", "LC", "CC"),
@@ -153,11 +153,11 @@ def test_a_cell_lists_its_answers(version: SuiteVersion) -> None:
         ("e", "", "CC"),
     ):
         answer = answered(version, "passed", system=SystemFactory(name=name))
-        judged(answer, one, says)
-        judged(answer, other, also)
+        judged(answer, one, first)
+        judged(answer, other, second)
     assert listed(version, ("LI", "CC")) == [("b", "LI", "CC")]
     assert listed(version, ("CC", "LI")) == []
-    # Of the rest, which are three, the first two: by system, whatever its capitals.
+    # The first two of the three answers in the cell, sorted by system regardless of case.
     chosen = {"binary": True, "first": "judge:one", "second": "tests"}
     assert listed(version, ("rest", "CC"), **chosen) == [("A", "LC", "CC"), ("b", "LI", "CC")]
 
@@ -236,20 +236,20 @@ def untested(version: SuiteVersion, **submission: Any) -> Implementation:
 
 
 def labelled(
-    answer: Implementation, people: list[Reviewer], *labels: str, state: CaseState = CaseState.AGREED, **facts: Any
+    answer: Implementation, annotators: list[Reviewer], *labels: str, state: CaseState = CaseState.AGREED, **facts: Any
 ) -> Case:
-    """A case with a blind label of each person, locked in that order."""
+    """A case with a blind label of each annotator, locked in that order."""
     closed: dict[str, Any] = {}
     if state == CaseState.AGREED:
         closed = {"label": labels[0], "source": "agreed", "closed": timezone.now()}
     case = case_of(answer, state=state, **{**closed, **facts})
-    for minute, (person, label) in enumerate(zip(people, labels, strict=False)):
-        reviewed(case, person, label, locked=timezone.now() + timedelta(minutes=minute))
+    for minute, (annotator, label) in enumerate(zip(annotators, labels, strict=False)):
+        reviewed(case, annotator, label, locked=timezone.now() + timedelta(minutes=minute))
     return case
 
 
 def closed_cases() -> dict[int, int | None]:
-    """Answer's id -> the case to which its row in a list leads."""
+    """Answer's id -> the case that its row in a list links to."""
     return dict(Implementation.objects.annotate(shown=closed_case()).values_list("pk", "shown"))
 
 
@@ -277,7 +277,9 @@ def test_decisions_count_and_the_adjudicators_own_label_does_not(version: SuiteV
 
 
 @pytest.mark.parametrize("state", [*OPEN, CaseState.VOID])
-def test_open_and_void_cases_say_nothing(version: SuiteVersion, three: list[Reviewer], state: CaseState) -> None:
+def test_labels_of_open_and_void_cases_do_not_count(
+    version: SuiteVersion, three: list[Reviewer], state: CaseState
+) -> None:
     case = labelled(untested(version), three, "LI", "CC", state=state)
     if state == CaseState.ADJUDICATING:
         reviewed(case, three[2], "CC", role=Role.ADJUDICATOR)
@@ -303,7 +305,7 @@ def test_the_first_round_has_the_labels_and_the_newest_closed_one_the_outcome(
     assert (column(after, TRUTH), closed_cases()) == (["CC"], {answer.pk: open_one.pk})
 
 
-def test_the_audit_draws_from_answers_that_people_may_read(version: SuiteVersion, three: list[Reviewer]) -> None:
+def test_the_audit_draws_from_answers_that_annotators_may_read(version: SuiteVersion, three: list[Reviewer]) -> None:
     open_code, closed_code = untested(version, code_licence="MIT"), untested(version, code_licence="")
     for answer in (open_code, closed_code):
         case = labelled(answer, three, "CC", "CC")
@@ -312,7 +314,7 @@ def test_the_audit_draws_from_answers_that_people_may_read(version: SuiteVersion
     assert sorted(labels.reviewed.of(REVIEWABLE, AUDITED)) == [(paper, False, 0.1, 1), (paper, True, 0.1, 1)]
 
 
-def test_people_among_themselves(version: SuiteVersion, three: list[Reviewer]) -> None:
+def test_agreement_among_annotators(version: SuiteVersion, three: list[Reviewer]) -> None:
     given = ["LI", "LC", "CC", "CC", "LI", "LC", "CC", "LI", "CC", "CC", "LC", "LI"]
     for number, label in enumerate(given):
         order = three[number % 3 :] + three[: number % 3]
@@ -321,7 +323,7 @@ def test_people_among_themselves(version: SuiteVersion, three: list[Reviewer]) -
     found = annotators_agreement(labels)
     assert (found.number, found.n) == (3, 12)
     (paper,) = {paper for paper, _ in labels.items}
-    # Of every fourth pair the second says CC: LI, LI and CC.
+    # In every fourth pair, the second label is CC; the first labels are LI, LI and CC.
     numbers = {(0, 0, 2): 2, (0, 2, 0): 3, (2, 0, 0): 5, (1, 0, 1): 2}
     assert labels.items == {(paper, row): number for row, number in numbers.items()}
     assert (found.fleiss, found.alpha) == (estimates.fleiss(labels.items), estimates.ordinal_alpha(labels.items))

@@ -1,4 +1,4 @@
-"""Judges against final labels, and their share of CC corrected: on the page, and for whom it is hidden."""
+"""Judges compared with final labels, their corrected share of CC, and from whom these are hidden."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def trust(version: SuiteVersion) -> JudgeTrust:
     return judge_trust(counted(version), judge)
 
 
-SAYS = ["CC", "CC", "CC", "LC", "LI", "LI", "CC", "LC", "LI", "", "CC", "LI"]
+JUDGED = ["CC", "CC", "CC", "LC", "LI", "LI", "CC", "LC", "LI", "", "CC", "LI"]
 TRUTH = ["CC", "CC", "LC", "LC", "LI", "LI", "CC", "CC", "LI", "CC", "LI", "LI"]
 
 
 def test_accuracy_by_label_counts_abstentions_as_misses(version: SuiteVersion) -> None:
-    closed(judged_answers(version, SAYS), TRUTH, audited=0)
+    closed(judged_answers(version, JUDGED), TRUTH, audited=0)
     found = trust(version)
     assert (found.n, found.abstained) == (12, 1)
     counts = {each.label: (each.truths, each.judged, each.right) for each in found.classes}
@@ -88,8 +88,8 @@ def test_accuracy_by_label_counts_abstentions_as_misses(version: SuiteVersion) -
 
 
 def test_sixty_audited_answers_correct_the_share_with_their_weights(version: SuiteVersion) -> None:
-    says = ["CC", "LI", "", "CC", "LC"] * 20
-    answers = judged_answers(version, says)
+    labels = ["CC", "LI", "", "CC", "LC"] * 20
+    answers = judged_answers(version, labels)
     truths = ["CC", "LI", "CC", "LI", "LC"] * 12
     closed(answers[:30], truths[:30], audited=0.5)
     closed(answers[30:60], truths[30:], audited=0.1)
@@ -98,9 +98,9 @@ def test_sixty_audited_answers_correct_the_share_with_their_weights(version: Sui
     found = trust(version)
     assert (found.population, found.sampled, found.waiting, found.raw.value) == (100, 60, 1, 0.4)
     truth = [int(label == "CC") for label in truths]
-    judged = [int(label == "CC") for label in says]
+    judged = [int(label == "CC") for label in labels]
     arguments = (truth, judged[:60], judged[60:], [2.0] * 30 + [10.0] * 30)
-    # The database counts in an order of its own, which the last bits of sums show.
+    # The database counts in another order, which changes the last bits of sums.
     for coefficient, expected in (
         (found.prediction_powered, corrections.ppi_mean(*arguments)),
         (found.rogan_gladen, corrections.rogan_gladen(*arguments)),
@@ -111,7 +111,7 @@ def test_sixty_audited_answers_correct_the_share_with_their_weights(version: Sui
         assert shown == pytest.approx((expected.value, expected.interval.low, expected.interval.high), abs=1e-12)
 
 
-def test_a_sample_of_which_many_wait_corrects_nothing(version: SuiteVersion) -> None:
+def test_a_sample_with_many_open_cases_corrects_nothing(version: SuiteVersion) -> None:
     """Agreements are closed before disputes: sixty of the easy ones are no random sample."""
     answers = judged_answers(version, ["CC", "LI"] * 40)
     closed(answers[:60], ["CC", "LI"] * 30)
@@ -125,8 +125,8 @@ def test_a_sample_of_which_many_wait_corrects_nothing(version: SuiteVersion) -> 
     assert trust(version).prediction_powered.value is not None
 
 
-def test_the_page_shows_judges_and_says_why_nothing_is_corrected(client: Client, version: SuiteVersion) -> None:
-    closed(judged_answers(version, SAYS), TRUTH)
+def test_the_page_shows_judges_and_why_nothing_is_corrected(client: Client, version: SuiteVersion) -> None:
+    closed(judged_answers(version, JUDGED), TRUTH)
     text = words_of(client.get(SMALL))
     assert "Judges against decisions" in text
     assert "n = 12 answers; the judge abstained on 1 of them, which counts as a miss." in text
@@ -140,20 +140,20 @@ def test_the_page_shows_judges_and_says_why_nothing_is_corrected(client: Client,
 def labelled_by_two(version: SuiteVersion, number: int) -> list[Implementation]:
     """Closed answers with two blind labels and a judge's."""
     answers = judged_answers(version, ["LI", "CC"] * number)[:number]
-    people = [ReviewerFactory(), ReviewerFactory()]
+    annotators = [ReviewerFactory(), ReviewerFactory()]
     for answer in answers:
         case = case_of(answer, state=CaseState.AGREED, label="LC", source="agreed", closed=timezone.now())
-        for person in people:
-            reviewed(case, person, "LC")
+        for annotator in annotators:
+            reviewed(case, annotator, "LC")
     return answers
 
 
-def test_the_submission_that_one_labels_counts_nowhere(client: Client, version: SuiteVersion) -> None:
+def test_a_submission_does_not_count_for_its_annotators(client: Client, version: SuiteVersion) -> None:
     answers = labelled_by_two(version, 9)
-    person = ReviewerFactory()
-    client.force_login(person.user)
+    annotator = ReviewerFactory()
+    client.force_login(annotator.user)
     assert "n = 9 answers" in words_of(client.get(SMALL))
-    held = assigned(case_of(answers[0], round=2), person)
+    held = assigned(case_of(answers[0], round=2), annotator)
     text = words_of(client.get(SMALL))
     assert "Hidden until you submit your label" in text
     # All of these answers are of one submission.

@@ -1,4 +1,4 @@
-"""Charts as they are sent to the page: what the basic bundle can draw, in the site's colours, without foreign tags."""
+"""Charts as they are sent to the page: traces of the basic bundle, the site's colours, and no tags from names."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def test_a_long_axis_of_days_is_left_to_the_library() -> None:
     assert axis == {"type": "date", "range": ["2024-12-14", "2026-01-19"]}
 
 
-def test_only_what_the_basic_bundle_draws() -> None:
+def test_charts_have_only_traces_of_the_basic_bundle() -> None:
     assert {trace["type"] for chart in every() for trace in chart["data"]} == {"scatter", "bar"}
 
 
-def test_foreign_names_are_no_tags() -> None:
+def test_tags_in_names_are_escaped() -> None:
     for chart in every():
         texts = [text for text in strings(chart) if "example" in text or "&amp;" in text]
         assert texts
@@ -83,7 +83,7 @@ def test_foreign_names_are_no_tags() -> None:
 
 
 def test_colours_are_the_site_s_tokens() -> None:
-    """But for the transparent ground, which lets the page's own through."""
+    """Except for the transparent background, which shows the page's own."""
     css = (PROJECT_ROOT / "static" / "css" / "site.css").read_text(encoding="utf-8")
     tokens = set(re.findall(r"^\s+(--[\w-]+):", css, re.MULTILINE))
     for chart in every():
@@ -104,7 +104,7 @@ def test_dots_with_intervals() -> None:
     assert (trace["x"], trace["y"], trace["hovertext"]) == ([40.0, 60.0], [0, 1], ["a", "b"])
     assert (trace["error_x"]["array"], trace["error_x"]["arrayminus"]) == ([15.0, 0.0], [10.0, 40.0])
     axis = chart["layout"]["yaxis"]
-    # The first name stands at the top.
+    # The first name is at the top.
     assert (axis["ticktext"], axis["range"]) == (["A", "B"], [1.6, -0.6])
     assert chart["layout"]["showlegend"] is True
 

@@ -1,4 +1,4 @@
-"""A judge against adjudicated labels, and its rate put right."""
+"""A judge compared with adjudicated labels, and the correction of its rate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shown(coefficient: Coefficient) -> tuple[float, float, float]:
 
 
 def test_recall_and_precision_per_label() -> None:
-    """Upstream's judge with the humans' labels as the truth."""
+    """Upstream's judge, with the annotators' labels as the truth."""
     cc, lc, li = accuracy(rated(pairs_of(UPSTREAM)))
     assert [(row.label, row.truths, row.judged, row.right) for row in (cc, lc, li)] == [
         ("CC", 52, 30, 23),
@@ -55,7 +55,7 @@ def test_prediction_powered_mean_is_what_ppi_python_computes(
     assert shown(ppi_mean(TRUTH, JUDGED, UNLABELLED, weights)) == pytest.approx(expected, abs=1e-8)
 
 
-def test_rogan_gladen_puts_the_judges_rate_right() -> None:
+def test_rogan_gladen_corrects_the_judges_rate() -> None:
     """Sensitivity 23/30, specificity 34/40, the judge's rate 90/200."""
     value, low, high = shown(rogan_gladen(TRUTH, JUDGED, UNLABELLED))
     assert value == pytest.approx((0.45 + 0.85 - 1) / (23 / 30 + 0.85 - 1))
@@ -89,7 +89,7 @@ def test_rogan_gladen_needs_both_kinds_and_a_judge_better_than_chance() -> None:
     assert chance.why == "undefined: on the labelled items the judge is no better than chance"
 
 
-def test_a_faultless_sample_is_not_a_faultless_judge() -> None:
+def test_a_sample_without_errors_does_not_mean_a_judge_without_errors() -> None:
     found = rogan_gladen([1] * 30 + [0] * 30, [1] * 30 + [0] * 30, [1] * 50 + [0] * 50)
     assert found.value == 0.5
     assert found.interval is not None
@@ -115,7 +115,7 @@ def test_labels_that_cannot_explain_the_judges_rate_correct_nothing() -> None:
         ([1], [1], [5], None, "unlabelled must be 0 or 1"),
     ],
 )
-def test_refuses_what_is_no_sample(
+def test_invalid_samples_are_refused(
     correct: Correction,
     truth: list[int],
     judged: list[int],

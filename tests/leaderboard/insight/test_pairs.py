@@ -1,4 +1,4 @@
-"""Two raters: every published value, upstream's 168 pairs, and what must not be shown as a number."""
+"""Two raters: every published value, upstream's 168 pairs, and undefined values."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ COEFFICIENTS = ("agreement", "conflict_share", "kappa", "quadratic_kappa", "alph
 CHANCE_CORRECTED = COEFFICIENTS[2:]
 
 
-def compare(pairs: Iterable[Pair], **asked: Any) -> PairAgreement:
-    return pairs_module.compare(counted(pairs), **asked)
+def compare(pairs: Iterable[Pair], **options: Any) -> PairAgreement:
+    return pairs_module.compare(counted(pairs), **options)
 
 
 def value(coefficient: Coefficient) -> float:
@@ -67,7 +67,7 @@ def test_upstreams_168_pairs_by_the_libraries() -> None:
 
 
 def _ranked(table: np.ndarray) -> list[list[tuple[int, int]]]:
-    """For each rater the rank of the label that it gives the items of each cell, and how many these are."""
+    """For each rater and cell: the rank of the rater's label, and the number of items."""
     return [[(int(cell[rater]), int(table[cell])) for cell in np.ndindex(3, 3)] for rater in (0, 1)]
 
 
@@ -118,7 +118,7 @@ def test_two_groups_of_labels_that_never_mix_have_no_test_of_marginals() -> None
         ([], ("CC", "CC"), "at least two different labels"),
     ],
 )
-def test_refuses_what_it_cannot_count(pairs: list[Pair], labels: tuple[str, ...], message: str) -> None:
+def test_invalid_labels_are_refused(pairs: list[Pair], labels: tuple[str, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         compare(pairs, labels=labels)
 
@@ -131,7 +131,7 @@ square_tables = st.sampled_from([2, 3, 4]).flatmap(
 @settings(deadline=None, max_examples=examples(150))
 @given(square_tables)
 def test_the_tests_are_those_of_statsmodels(matrix: list[list[int]]) -> None:
-    """Of the labels in use (Bowker), and of those that ever differ (Stuart-Maxwell); the library refuses the rest."""
+    """Bowker's test is over the labels in use, Stuart-Maxwell's over those that differ; the library refuses others."""
     scale = tuple("abcd"[: len(matrix)])
     found, table = compare(pairs_of(matrix, labels=scale), labels=scale, least=1, resamples=1), np.array(matrix)
     differing = table - np.diag(np.diag(table))
@@ -141,7 +141,7 @@ def test_the_tests_are_those_of_statsmodels(matrix: list[list[int]]) -> None:
     ):
         used = np.flatnonzero(counted_by.sum(0) + counted_by.sum(1))
         if ours is None:
-            # Nothing differs, or labels fall apart into groups that never mix.
+            # Nothing differs, or the labels form groups that never mix.
             assert not differing.any() or (method == "homogeneity" and len(matrix) == 4)
             continue
         theirs = getattr(SquareTable(table[np.ix_(used, used)], shift_zeros=False), method)()

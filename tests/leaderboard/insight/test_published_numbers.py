@@ -1,4 +1,4 @@
-"""The numbers that the paper and upstream's files give, from what is shipped."""
+"""The numbers of the paper and of upstream's files, computed from the shipped results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rounded(row: dict[str, str], *keys: str) -> tuple[float | None, ...]:
 
 
 class TestPublishedNumbers:
-    """What the paper and upstream's files give (docs/design/published-numbers.md), from what is shipped."""
+    """The numbers of docs/design/published-numbers.md, computed from the shipped results."""
 
     JUDGE = tuple(f"judge_{label}_percent" for label in ("CC", "LC", "LI"))
     ANNOTATORS = tuple(f"annotators_{label}_percent" for label in ("CC", "LC", "LI"))
@@ -47,12 +47,12 @@ class TestPublishedNumbers:
         }
 
     def test_where_files_and_paper_differ(self, client: Client) -> None:
-        told = section(client, "scores", BENCH).split("Where files and paper differ")[1]
+        text = section(client, "scores", BENCH).split("Where files and paper differ")[1]
         given = ", paper, repository and instruction: the files give "
-        assert f"OpenHands (GPT-4.1){given}unit tests 35.7 (paper 32.1)." in told
-        assert f"OpenHands (GPT-4o){given}judge CC 3.6 (paper 7.1), judge LC 10.7 (paper 7.1)." in told
-        assert f"o4-mini{given}annotators CC 32.1 (paper 35.7), annotators LC 28.6 (paper 32.1)" in told
-        assert told.count("the files give") == 4
+        assert f"OpenHands (GPT-4.1){given}unit tests 35.7 (paper 32.1)." in text
+        assert f"OpenHands (GPT-4o){given}judge CC 3.6 (paper 7.1), judge LC 10.7 (paper 7.1)." in text
+        assert f"o4-mini{given}annotators CC 32.1 (paper 35.7), annotators LC 28.6 (paper 32.1)" in text
+        assert text.count("the files give") == 4
 
     def test_table_3(self, client: Client) -> None:
         rows = [row for row in table(client, "inputs", BENCH) if "repository" not in row["inputs"]]
@@ -79,10 +79,10 @@ class TestPublishedNumbers:
         terms = ["constant", "model: Claude 3.7", "model: GPT-4o", "model: o4-mini"]
         assert [row["term"] for row in ours] == terms
         page = section(client, "regression", BENCH)
-        told = (
+        summary = (
             "Reported runs: 140 answers to 28 tasks of 23 papers, 53 passed; the reference is GPT-4.1. Not used: the "
         )
-        assert told + "repository metrics, since 28 of 28 tasks have no repository here." in page
+        assert summary + "repository metrics, since 28 of 28 tasks have no repository here." in page
 
     def test_table_6(self, client: Client) -> None:
         rows = table(client, "binary", BENCH)
@@ -126,7 +126,7 @@ class TestPublishedNumbers:
         ]
         assert "No annotator has marked an error" in section(client, "errors", BENCH)
 
-    def test_every_figure_stands_on_the_page_with_its_data(self, client: Client) -> None:
+    def test_every_figure_is_on_the_page_with_its_data(self, client: Client) -> None:
         compute_report(SuiteVersion.objects.get(suite__slug="lmr-bench"))
         page = client.get(BENCH).content.decode()
         assert re.findall(r'<section class="analysis-figure" id="([\w-]+)"', page) == [each.slug for each in SECTIONS]

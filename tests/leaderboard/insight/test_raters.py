@@ -58,7 +58,7 @@ def test_krippendorff_2011(level: Level, alpha: float) -> None:
 
 
 def test_fleiss_of_the_same_data() -> None:
-    """Not everybody rates every item, which statsmodels' fleiss_kappa refuses."""
+    """Some raters skip items, which statsmodels' fleiss_kappa refuses."""
     assert value(fleiss(KRIPPENDORFF_2011)) == pytest.approx(0.76117, abs=5e-6)
 
 
@@ -68,14 +68,14 @@ class TestEachCoefficient:
         found = coefficient(items_of_raters(*["1" * 12] * 3))
         assert found == Coefficient(None, None, "undefined: all raters use one label only")
 
-    def test_counts_only_items_that_two_people_rated(self, coefficient: Statistic) -> None:
+    def test_counts_only_items_that_two_raters_labelled(self, coefficient: Statistic) -> None:
         """Twelve items, nine of them shared."""
         found = coefficient(items_of_raters("123123123***", "123123123123"))
         assert found == Coefficient(None, None, "too few shared items (9 of at least 10)")
 
 
 def few_papers(rows: Sequence[Sequence[int]]) -> Counter[tuple[str, tuple[int, ...]]]:
-    """Items of six papers: those of one that are alike are counted together, as the database does."""
+    """Items of six papers; equal items of a paper are counted together, as the database does."""
     return Counter((str(number % 6), tuple(row)) for number, row in enumerate(rows))
 
 

@@ -1,4 +1,4 @@
-"""What a job computes of a suite version, when it is computed again, and when it is not shown."""
+"""The report that a job computes for a suite version, when it is recomputed, and when it is not shown."""
 
 from __future__ import annotations
 
@@ -69,18 +69,18 @@ def test_the_regression_counts_published_ranked_answers_with_all_inputs(version:
     found = data(version)["regressions"]
     assert found["reported"] is None
     measured = found["measured"]
-    said = (measured["answers"], measured["passes"], measured["tasks"], measured["papers"], measured["reference"])
-    assert said == (8, 4, 4, 4, "alpha")
+    counts = (measured["answers"], measured["passes"], measured["tasks"], measured["papers"], measured["reference"])
+    assert counts == (8, 4, 4, 4, "alpha")
     assert measured["why"] == "too few answers: 4 passed and 4 failed, and 6 coefficients need 12 of each"
 
 
-def test_enough_answers_have_coefficients_and_a_weak_task_counts_for_nothing(version: SuiteVersion) -> None:
+def test_enough_answers_have_coefficients_and_a_weak_task_does_not_count(version: SuiteVersion) -> None:
     patterns = ("pppw", "wppp", "pwwp", "wwpw", "pwpw", "wpwp", "ppww", "wwpp")
     for number, pattern in enumerate(patterns):
         outcomes = ("passed" if each == "p" else "wrong_output" for each in pattern)
         published(version, *outcomes, backbone=("alpha", "beta")[number % 2])
     measured = data(version)["regressions"]["measured"]
-    # Four tasks with four metrics each: with the constant one too many.
+    # Four tasks do not determine the coefficients of four metrics and a constant.
     assert measured["why"].startswith("the predictors determine one another")
     weak = version.revisions.order_by("pk")[3]
     TaskRevision.objects.filter(pk=weak.pk).update(audit_state="weak")
@@ -108,11 +108,11 @@ def test_raters_actions_and_errors(version: SuiteVersion) -> None:
     tests = next(pair for pair in found["binary_pairs"] if {pair["first"], pair["second"]} == {"Unit tests", "Stern"})
     assert (tests["n"], [list(row) for row in tests["matrix"]]) == (3, [[1, 1], [0, 1]])
     assert [(bar["total"], bar["answers"]) for bar in found["shares"]] == [(3, 1)]
-    # Two answers with the same class each, said twice; the case that is still open counts nowhere.
+    # Two answers, each with the same class by both annotators; the open case does not count.
     assert (found["errors"], found["marked"]) == ({"comprehension": 2}, 2)
 
 
-def test_a_report_says_when_it_is_older_than_its_data(version: SuiteVersion) -> None:
+def test_a_report_that_is_older_than_its_data_has_a_note(version: SuiteVersion) -> None:
     published(version, "passed")
     compute_report(version)
     assert "before the newest change" not in SuiteResults(version).report.note
@@ -135,8 +135,8 @@ def test_the_digest_follows_rows_their_counts_and_metrics(version: SuiteVersion)
 
 
 @pytest.mark.parametrize("visibility", [Visibility.HIDDEN, Visibility.WITHDRAWN, Visibility.PRIVATE])
-def test_what_is_hidden_takes_the_report_with_it(version: SuiteVersion, visibility: str) -> None:
-    """At once, though the job that leaves it out has not run: its numbers and names stand in the report."""
+def test_a_report_is_hidden_as_soon_as_one_of_its_submissions_is(version: SuiteVersion, visibility: str) -> None:
+    """The report, which has the numbers and names of the submission, is hidden until a job has recomputed it."""
     published(version, "passed")
     secret = published(version, "passed")
     compute_report(version)
@@ -149,7 +149,7 @@ def test_what_is_hidden_takes_the_report_with_it(version: SuiteVersion, visibili
     assert SuiteResults(version).report.data is not None
 
 
-def test_nothing_published_has_nothing_to_compute(version: SuiteVersion) -> None:
+def test_a_version_without_published_rows_has_no_report(version: SuiteVersion) -> None:
     assert SuiteResults(version).report == (None, "Nothing is published on this version yet.", "")
 
 
@@ -158,7 +158,7 @@ def queued() -> list[str]:
         return sorted(queue.job_ids)
 
 
-def test_the_sweep_asks_once_for_what_is_missing_or_old(version: SuiteVersion, redis_url: str) -> None:
+def test_the_sweep_queues_missing_and_old_reports_once(version: SuiteVersion, redis_url: str) -> None:
     assert (push_stale(), queued()) == (0, [])
     published(version, "passed")
     assert (push_stale(), push_stale(), queued()) == (1, 0, [f"analysis-{version.pk}"])
@@ -167,13 +167,13 @@ def test_the_sweep_asks_once_for_what_is_missing_or_old(version: SuiteVersion, r
     compute_analysis(version.pk)
     assert push_stale() == 0
     published(version, "passed")
-    # Not for each of many changes in a row.
+    # Frequent changes do not each queue a job.
     assert push_stale() == 0
     AnalysisReport.objects.update(computed=timezone.now() - LEAST_PAUSE - timedelta(seconds=1))
     assert (push_stale(), queued()) == (1, [f"analysis-{version.pk}"])
 
 
-def test_the_job_of_a_version_that_is_gone_does_nothing() -> None:
+def test_the_job_of_a_deleted_version_does_nothing() -> None:
     compute_analysis(99)
     assert not AnalysisReport.objects.exists()
 

@@ -336,7 +336,7 @@ def reset(folder: Path, *arguments: str, answer: str = "") -> subprocess.Complet
     [([], "yes\n", True, False), ([], "y\n", True, True), (["--force"], "", False, False)],
     ids=["yes", "no", "force"],
 )
-def test_only_the_answer_yes_deletes_the_folder(
+def test_the_folder_is_deleted_only_after_yes_or_with_force(
     folder: Path, arguments: list[str], answer: str, prompted: bool, kept: bool
 ) -> None:
     result = reset(folder, *arguments, answer=answer)
