@@ -74,11 +74,11 @@ class Instance:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        wait_until(lambda: "answers at" in self.said() or process.poll() is not None, "the address", seconds=600)
-        assert process.poll() is None, self.said()
+        wait_until(lambda: "answers at" in self.log_text() or process.poll() is not None, "the address", seconds=600)
+        assert process.poll() is None, self.log_text()
         return process.pid
 
-    def said(self) -> str:
+    def log_text(self) -> str:
         """The supervisor's output."""
         return self.output.read_text(encoding="utf-8")
 

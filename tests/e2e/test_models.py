@@ -82,7 +82,7 @@ def start_run(page: Page) -> None:
 
 def prompts_sent(provider: ProviderServer, model: str) -> Counter[str]:
     """Count how often each prompt was sent to ``model``."""
-    return Counter(received.prompt for received in provider.asked if received.model == model)
+    return Counter(received.prompt for received in provider.requests if received.model == model)
 
 
 def test_all_tasks_by_standard_prompting(page: Page, instance: Instance, provider: ProviderServer, judge: None) -> None:

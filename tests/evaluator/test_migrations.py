@@ -12,7 +12,7 @@ from evaluator.enums import CallPurpose, WorkState
 from evaluator.models import ModelCall, Trajectory
 from submissions.enums import SubmissionState
 from submissions.trajectories.steps import AgentRun
-from tests.leaderboard.asked import asked, called
+from tests.leaderboard.endpoint_runs import called, endpoint_run
 from tests.migrating import models_at
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UserFactory
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.django_db(transaction=True)
 def test_replies_without_usage_have_unknown_token_counts() -> None:
-    run = asked(UserFactory(), WorkState.DONE, WorkState.DONE)
+    run = endpoint_run(UserFactory(), WorkState.DONE, WorkState.DONE)
     known, unknown = run.requests.order_by("pk")
     called(known)
     called(unknown, input_tokens=0, output_tokens=0, dollars=Decimal(0))

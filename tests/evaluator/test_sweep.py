@@ -25,7 +25,7 @@ from submissions.enums import SubmissionState
 from submissions.models import Upload
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
-from tests.leaderboard.asked import asked
+from tests.leaderboard.endpoint_runs import endpoint_run
 from tests.submissions.factories import UploadFactory, UserFactory
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_a_dead_workers_run_waits_again(redis_url: str) -> None:
 
 
 def test_a_generation_whose_request_killed_three_workers_is_held(redis_url: str) -> None:
-    generation = asked(UserFactory(), WorkState.QUEUED)
+    generation = endpoint_run(UserFactory(), WorkState.QUEUED)
     for _ in range(3):
         assert leases.claim(AnswerRequest, generation.requests.get().pk)
         AnswerRequest.objects.update(lease_until=timezone.now() - timedelta(seconds=1))

@@ -90,7 +90,7 @@ class ProviderServer:
         return int(self.server.server_address[1])
 
     @property
-    def asked(self) -> list[Received]:
+    def requests(self) -> list[Received]:
         """The requests to models in the log."""
         with self.lock:
             return [received for received in self.log if split(received.path)[1] in PROTOCOLS]

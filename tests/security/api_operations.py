@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evaluator.models import ModelCall
     from leaderboard.models import Notice
     from submissions.models import Submission, Upload
-    from tests.leaderboard.api.asking import Program
+    from tests.leaderboard.api.program import Program
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from submissions.models import Endpoint, Submission
 from submissions.trajectories.steps import Action, AgentRun, Step
 from tests.evaluator import reevaluations
 from tests.evaluator.factories import TestRunFactory
-from tests.leaderboard.asked import asked, called
+from tests.leaderboard.endpoint_runs import called, endpoint_run
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
 from tests.reviews.factories import ReviewerFactory, case_of, decided
 from tests.security.addresses import Act, Address, Others, acting, entered
@@ -92,7 +92,7 @@ def _frozen(submission: Submission) -> None:
 @pytest.fixture
 def secret_call(alice: User) -> ModelCall:
     """A call that was made for a run of Alice's on her endpoint."""
-    generation = asked(alice, WorkState.DONE, reason=SENTINEL)
+    generation = endpoint_run(alice, WorkState.DONE, reason=SENTINEL)
     assert generation.endpoint is not None
     Endpoint.objects.filter(pk=generation.endpoint.pk).update(name=SENTINEL, model=SENTINEL, check_message=SENTINEL)
     AnswerRequest.objects.update(note=SENTINEL)

@@ -28,7 +28,7 @@ from submissions.models import Implementation, Submission
 from submissions.trajectories.steps import Action
 from tests.benchmark_tasks.factories import PaperFactory, TaskFactory, TaskRevisionFactory
 from tests.evaluator.factories import TestRunFactory
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.judging import judged, vote, walked
 from tests.reviews.factories import ReviewerFactory, case_of, decided, reviewed
 from tests.security.addresses import path_of

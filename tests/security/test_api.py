@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from leaderboard.api.v1 import api
 from submissions.models import ApiToken, Submission, User
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.security.api_operations import entered_operations, leads_to
 from tests.security.conftest import SENTINEL
 from tests.security.test_every_address import body, everything

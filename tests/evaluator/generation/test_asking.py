@@ -120,7 +120,7 @@ def test_a_prompt_is_cut_to_the_context_or_not_sent(
         request = request_and_answer(generation)[0]
         found.append((request.taken, {tuple(sorted(cut)) for cut in request.cuts}))
     assert found == [(AnswerTaken.CODE, {("part", "tokens", "why")}), (AnswerTaken.TOO_LONG, set())]
-    assert len(provider.asked) == 2
+    assert len(provider.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -141,15 +141,15 @@ def test_a_limit_pauses_the_run_and_a_higher_one_lets_it_continue(
     reason = f"The run reached its limit of {limit_text}."
     assert generation.reason == f"{reason} Raise that limit and resume the run; stored answers are kept."
     assert events_of(generation) == [(None, "paused", reason)]
-    before = len(provider.asked)
+    before = len(provider.requests)
     assert before == (0 if "run_seconds" in limit else 1)
     owner = generation.submission.owner
     resume(generation=generation, actor=owner, run_tokens=10**6, run_dollars=Decimal(1), run_seconds=3600)
     ask_all()
     assert states_of(generation) == (GenerationState.DONE, SubmissionState.QUEUED)
     # No answered request is sent again.
-    assert sorted(len({received.prompt}) for received in provider.asked) == [1, 1, 1]
-    assert len({received.prompt for received in provider.asked}) == 3
+    assert sorted(len({received.prompt}) for received in provider.requests) == [1, 1, 1]
+    assert len({received.prompt for received in provider.requests}) == 3
 
 
 @pytest.mark.parametrize("model", ["right", "wrong-key"])
@@ -166,7 +166,7 @@ def test_a_run_stores_its_result_as_the_endpoints_check(
         refused = "The provider refused the key (HTTP 401). Enter it again, or use another one."
         assert found == (EndpointCheck.FAILED, refused)
         assert states_of(generation) == (GenerationState.PAUSED, SubmissionState.GENERATING)
-        assert (generation.reason, len(provider.asked)) == (refused, 1)
+        assert (generation.reason, len(provider.requests)) == (refused, 1)
         assert events_of(generation) == [(None, "paused", "The provider refused or could not be reached.")]
 
 
@@ -176,13 +176,13 @@ def test_a_request_whose_answer_is_lost_is_sent_twice_and_then_only_on_resume(
     generation = start_run(lmr_mini, "breaks", tasks=["dpo/1"])
     ask_all()
     assert states_of(generation) == (GenerationState.HELD, SubmissionState.HELD)
-    assert len(provider.asked) == 2
+    assert len(provider.requests) == 2
     assert progress(generation).in_doubt == 2
     provider.script("breaks", Answer("No code today."))
     resume(generation=generation, actor=generation.submission.owner)
     ask_all()
     assert states_of(generation) == (GenerationState.DONE, SubmissionState.SCORED)
-    assert len(provider.asked) == 3
+    assert len(provider.requests) == 3
 
 
 def test_a_failing_provider_holds_the_run_with_the_reason_and_resuming_retries(
@@ -193,7 +193,10 @@ def test_a_failing_provider_holds_the_run_with_the_reason_and_resuming_retries(
     for expected in [GenerationState.RUNNING, GenerationState.RUNNING, GenerationState.HELD]:
         assert ask_next()
         assert states_of(generation)[0] == expected
-    assert (len(provider.asked), bool(generation.reason)) == (9, True)  # three attempts, three times: docs/endpoints.md
+    assert (len(provider.requests), bool(generation.reason)) == (
+        9,
+        True,
+    )  # three attempts, three times: docs/endpoints.md
     assert events_of(generation) == [(None, "paused", "Infrastructure errors repeated too often.")]
     provider.script("flaky", Answer("No code today."))
     resume(generation=generation, actor=generation.submission.owner)
@@ -227,7 +230,7 @@ def test_pausing_releases_the_claim_and_keeps_an_answer_that_arrives(
     monkeypatch.undo()
     resume(generation=generation, actor=owner)
     assert ask_next()
-    assert (states_of(generation)[0], len(provider.asked)) == (GenerationState.DONE, 1)
+    assert (states_of(generation)[0], len(provider.requests)) == (GenerationState.DONE, 1)
 
 
 @pytest.mark.bubblewrap
@@ -249,13 +252,13 @@ def test_an_agent_continues_after_a_crash_without_repeated_requests(
         patch.setattr("evaluator.generation.asking.require_within_limits", exit_at_the_third)
         with pytest.raises(SystemExit):
             ask_next()
-    assert len(provider.asked) == 2
+    assert len(provider.requests) == 2
     AnswerRequest.objects.update(state=WorkState.QUEUED, token=None)
     assert ask_next()
     request, answer = request_and_answer(generation)
     assert (request.taken, answer.identical_to_reference) == (AnswerTaken.CODE, True)
     steps = ModelCall.objects.order_by("step").values_list("step", flat=True)
-    assert len(set(steps)) == len(steps) == len(provider.asked)
+    assert len(set(steps)) == len(steps) == len(provider.requests)
     counts = answer.steps.counts
     assert [counts[name] for name in ("read", "edit", "run", "finish")] == [1, 1, 1, 1]
     counted = ModelCall.objects.values_list("input_tokens", flat=True)
@@ -273,7 +276,7 @@ def test_the_agents_prompt_names_a_pdf_only_if_the_paper_is_one(
         TaskRevision.objects.update(paper_hash=put_file(text.encode()))
     start_run(lmr_mini, "agent-solves", tasks=["dpo/1"], scaffold=Scaffold.AGENT)
     assert ask_next()
-    prompt = json.dumps(provider.asked[0].body)
+    prompt = json.dumps(provider.requests[0].body)
     assert "paper/paper.txt" in prompt
     assert ("paper/paper.pdf" in prompt) is (form == "pdf")
 

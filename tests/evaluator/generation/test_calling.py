@@ -65,11 +65,11 @@ def test_an_answered_call_is_never_sent_again(provider: ProviderServer) -> None:
     row, reply = call(client, order(made))
     again, same = call(client, order(made, token=uuid.uuid4()))
     assert (again.pk, same.text, same.usage) == (row.pk, reply.text, reply.usage)
-    assert len(provider.asked) == 1
+    assert len(provider.requests) == 1
     assert (row.state, row.number, row.status, row.returned_model) == (CallState.ANSWERED, 1, 200, "prose")
     assert row.input_tokens == reply.usage.input_tokens > 0
     assert row.dollars == (row.input_tokens + 2 * row.output_tokens) / Decimal(1_000_000)
-    assert row.request == provider.asked[0].body
+    assert row.request == provider.requests[0].body
 
 
 def test_a_call_is_stored_before_it_is_sent(provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_a_call_is_stored_before_it_is_sent(provider: ProviderServer, monkeypatc
     send, seen = client.send, []
 
     def watched(body: Any) -> Any:
-        seen.append((states(), len(provider.asked)))
+        seen.append((states(), len(provider.requests)))
         return send(body)
 
     monkeypatch.setattr(client, "send", watched)
@@ -91,7 +91,7 @@ def test_a_call_whose_answer_is_lost_is_in_doubt_and_sent_once_more(provider: Pr
     row, _ = call(endpoint_client(made), order(made))
     assert states() == [(1, CallState.IN_DOUBT), (2, CallState.ANSWERED)]
     assert row.number == 2
-    assert [received.body for received in provider.asked] == [row.request, row.request]
+    assert [received.body for received in provider.requests] == [row.request, row.request]
 
 
 def test_a_call_whose_answer_was_lost_twice_is_not_sent_again(provider: ProviderServer) -> None:
@@ -101,7 +101,7 @@ def test_a_call_whose_answer_was_lost_twice_is_not_sent_again(provider: Provider
         with pytest.raises(CallLostError, match="sent twice and no answer arrived either time"):
             call(client, order(made))
     assert states() == [(1, CallState.IN_DOUBT), (2, CallState.IN_DOUBT)]
-    assert len(provider.asked) == 2
+    assert len(provider.requests) == 2
 
 
 def test_a_call_of_a_dead_sender_is_in_doubt(provider: ProviderServer) -> None:
@@ -113,7 +113,7 @@ def test_a_call_of_a_dead_sender_is_in_doubt(provider: ProviderServer) -> None:
     )
     call(client, order(made))
     assert states() == [(1, CallState.IN_DOUBT), (2, CallState.ANSWERED)]
-    assert len(provider.asked) == 1
+    assert len(provider.requests) == 1
 
 
 def test_a_call_that_a_live_process_has_under_way_is_not_sent_again(provider: ProviderServer) -> None:
@@ -125,7 +125,7 @@ def test_a_call_that_a_live_process_has_under_way_is_not_sent_again(provider: Pr
     )  # fmt: skip
     with pytest.raises(CallBusyError, match="The same request is under way at this moment"):
         call(endpoint_client(made), order(made))
-    assert (states(), provider.asked) == ([(1, CallState.SENDING)], [])
+    assert (states(), provider.requests) == ([(1, CallState.SENDING)], [])
     ModelCall.objects.filter(pk=row.pk).update(started=timezone.now() - timedelta(seconds=91))
     call(endpoint_client(made), order(made))
     assert states() == [(1, CallState.IN_DOUBT), (2, CallState.ANSWERED)]
@@ -173,7 +173,7 @@ def test_refusals_with_retry_after_0_lengthen_the_wait_and_only_the_last_are_kep
         waits.append(round((error.value.until - timezone.now()).total_seconds()))
     assert waits == sorted(waits)
     assert waits[-1] > 100
-    assert len(provider.asked) > calling.KEPT_REFUSALS
+    assert len(provider.requests) > calling.KEPT_REFUSALS
     assert ModelCall.objects.count() == calling.KEPT_REFUSALS
 
 
@@ -190,7 +190,7 @@ def test_a_wait_of_hours_frees_the_worker_and_is_in_the_message(provider: Provid
     made.refresh_from_db()
     assert made.not_before == error.value.until
     assert timezone.now() - started < timedelta(seconds=10)
-    assert len(provider.asked) == 1
+    assert len(provider.requests) == 1
 
 
 def test_a_provider_that_fails_gets_three_requests(provider: ProviderServer) -> None:
@@ -204,7 +204,7 @@ def test_a_provider_that_fails_gets_three_requests(provider: ProviderServer) -> 
 def test_retry_after_applies_to_all_calls_of_the_endpoint(provider: ProviderServer) -> None:
     made = endpoint(provider, "busy-1")
     call(endpoint_client(made), order(made))
-    first, second = provider.asked
+    first, second = provider.requests
     assert second.at - first.at >= 0.9
     made.refresh_from_db()
     assert made.not_before is not None
@@ -212,7 +212,7 @@ def test_retry_after_applies_to_all_calls_of_the_endpoint(provider: ProviderServ
     with pytest.raises(CallBusyError) as error:
         call(endpoint_client(made), order(made, key=call_key("other")))
     assert error.value.until - timezone.now() > timedelta(minutes=4)
-    assert len(provider.asked) == 2
+    assert len(provider.requests) == 2
 
 
 @pytest.mark.parametrize("model", ["wrong-key", "malformed", "redirect"])
@@ -224,14 +224,14 @@ def test_a_call_with_a_permanent_error_is_sent_once(provider: ProviderServer, mo
     assert states() == [(1, CallState.FAILED)]
     row = ModelCall.objects.get()
     assert row.message == str(error.value)
-    assert len(provider.asked) == 1
+    assert len(provider.requests) == 1
 
 
 def test_a_stopped_call_sends_nothing(provider: ProviderServer) -> None:
     made = endpoint(provider, "prose")
     with pytest.raises(StoppedError):
         call(endpoint_client(made), order(made), stop=lambda: True)
-    assert (states(), provider.asked) == ([], [])
+    assert (states(), provider.requests) == ([], [])
 
 
 @pytest.mark.parametrize(("one", "other"), [(("ab", "c"), ("a", "bc")), (("a",), ("a", "")), (("",), ())])

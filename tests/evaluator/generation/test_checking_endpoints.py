@@ -44,7 +44,7 @@ def test_a_test_makes_one_call_and_describes_the_reply(provider: ProviderServer)
     assert re.fullmatch(
         r"It answered “[^”]+” after \d+\.\d s \(\d+ tokens in, \d+ out\)\. The reply names the model prose\.", message
     ), message
-    assert len(provider.asked) == 1
+    assert len(provider.requests) == 1
 
 
 @pytest.mark.parametrize("model", ["wrong-key", "breaks", "down-9"])
@@ -52,7 +52,7 @@ def test_a_test_that_fails_has_a_message_and_makes_one_call(provider: ProviderSe
     state, message = run_check(endpoint(provider, model))
     assert state == EndpointCheck.FAILED
     assert message.endswith(".")
-    assert len(provider.asked) == 1
+    assert len(provider.requests) == 1
 
 
 @pytest.mark.parametrize(("model", "waits"), [("prose", False), ("down-9", True)])

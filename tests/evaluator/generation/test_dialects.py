@@ -69,7 +69,7 @@ def test_the_endpoints_test_finds_the_parameters_that_the_provider_takes(
         NEWER if corrected == RENAMED else "",
         corrected == WITHOUT_STRICT,
     )
-    assert len(provider.asked) == (2 if corrected else 1)
+    assert len(provider.requests) == (2 if corrected else 1)
     events = AuditEvent.objects.filter(verb=Verb.ENDPOINT_CHANGED).values_list("data", flat=True)
     assert (
         list(events)
@@ -80,7 +80,7 @@ def test_the_endpoints_test_finds_the_parameters_that_the_provider_takes(
         }[corrected]
     )
     assert run_check(made)[0] == EndpointCheck.OK
-    assert len(provider.asked) == (3 if corrected else 2), "the saved settings are used"
+    assert len(provider.requests) == (3 if corrected else 2), "the saved settings are used"
 
 
 def test_the_other_name_of_the_output_limit_is_found_in_both_directions(provider: ProviderServer) -> None:
@@ -97,14 +97,14 @@ def test_nothing_is_saved_where_the_test_fails(provider: ProviderServer) -> None
         "The provider refused the request (HTTP 400 invalid_request_error). Check model id and sampling parameters. "
         "The provider’s words: “Invalid request”."
     )
-    assert len(provider.asked) == 2
+    assert len(provider.requests) == 2
 
 
 def test_a_server_that_refuses_both_names_gets_two_requests(provider: ProviderServer) -> None:
     provider.script("picky", Failure("unsupported_parameter", "Unsupported: max_tokens.", param="max_tokens"))
     made = endpoint(provider, "picky")
     state, message = run_check(made)
-    assert (state, made.output_limit, len(provider.asked)) == (EndpointCheck.FAILED, "", 2)
+    assert (state, made.output_limit, len(provider.requests)) == (EndpointCheck.FAILED, "", 2)
     assert "Choose the endpoint’s other “Name of the output limit”. The provider’s" in message
 
 
@@ -116,7 +116,7 @@ def test_a_server_without_tools_passes_and_the_message_names_the_limitation(prov
         "With a tool it does not answer, so agents cannot use it. The provider’s words: "
         '“"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set”.'
     )
-    assert len(provider.asked) == 2
+    assert len(provider.requests) == 2
 
 
 def test_refused_tools_are_reported_even_if_the_providers_words_cannot_be_quoted(provider: ProviderServer) -> None:
@@ -177,7 +177,7 @@ def test_an_agents_unreadable_calls_are_steps_and_the_run_continues(
     steps = AgentRun.from_data(request.implementation.steps.steps).steps
     assert [step.action for step in steps] == ["other", "other", "read", "edit", "run", "finish"]
     assert steps[0].observation == f"Error: {first.message} {CALL_AGAIN}"
-    sent = provider.asked[1].body["messages"][-2:]
+    sent = provider.requests[1].body["messages"][-2:]
     written = "(a tool call that could not be read)" if dialect == "openrouter" else '{"command": "ls'
     assert sent == [
         {"role": "assistant", "content": written},
@@ -194,7 +194,7 @@ def test_a_model_that_never_writes_a_readable_call_ends_at_its_step_limit(
     generation = start_run(lmr_mini, "bad-call-99", tasks=["dpo/1"], scaffold=Scaffold.AGENT, endpoint=address)
     assert ask_next()
     request, state = request_and_state(generation)
-    assert (request.taken, state, len(provider.asked)) == (AnswerTaken.LIMIT, GenerationState.DONE, 3)
+    assert (request.taken, state, len(provider.requests)) == (AnswerTaken.LIMIT, GenerationState.DONE, 3)
     assert request.note == "The goal is as it was masked. The limit of 3 steps was reached."
 
 
@@ -206,7 +206,7 @@ def test_a_filtered_prompt_is_one_refused_answer_and_the_run_continues(
     generation = start_run(lmr_mini, "moderated", tasks=["dpo/1"], endpoint=settings)
     assert ask_next()
     request, state = request_and_state(generation)
-    assert (request.taken, state, len(provider.asked)) == (AnswerTaken.REFUSED, GenerationState.DONE, 1)
+    assert (request.taken, state, len(provider.requests)) == (AnswerTaken.REFUSED, GenerationState.DONE, 1)
     assert request.note.startswith("A content filter of the provider stopped the prompt or the answer: “The output was")
 
 
@@ -261,7 +261,7 @@ def test_half_an_answer_stored_as_answered_is_requested_again(
         (1, CallState.FAILED),
         (2, CallState.ANSWERED),
     ]
-    assert len(provider.asked) == 2
+    assert len(provider.requests) == 2
 
 
 @pytest.mark.parametrize("dialect", ["openrouter", "anthropic-proxy"])

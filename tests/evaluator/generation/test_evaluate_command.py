@@ -64,7 +64,7 @@ def test_a_right_answer_passes_and_is_judged(
     assert [(each["judge"], each["label"]) for each in found["judges"]] == [(config.slug, "CC")]
     submission = Submission.objects.exclude(pk=theirs.pk).get()
     assert (submission.kind, submission.visibility) == (Kind.CALIBRATION, Visibility.PRIVATE)
-    assert {received.key for received in provider.asked if received.model == "right"} == {KEY}
+    assert {received.key for received in provider.requests if received.model == "right"} == {KEY}
     # Neither endpoint nor key is kept.
     assert Endpoint.objects.get() == config.endpoint
 
@@ -144,7 +144,7 @@ def test_omit_strict_leaves_strict_out_of_an_agents_tool(
 ) -> None:
     provider.script("mine", Answer("", (Call("bash", '{"command": "submit"}'),)))
     run(provider, "mine", "--agent", "--omit-strict", "--json")
-    assert "strict" not in provider.asked[0].body["tools"][0]["function"]
+    assert "strict" not in provider.requests[0].body["tools"][0]["function"]
 
 
 def test_a_long_wait_is_printed_once(
@@ -165,7 +165,7 @@ def test_a_long_wait_is_printed_once(
         lines[0].removeprefix("The provider asks to wait. The next request is sent after ").replace(" UTC.", "+00:00")
     )
     assert 7100 < (until - datetime.now(UTC)).total_seconds() <= 7200
-    assert len(provider.asked) == 1
+    assert len(provider.requests) == 1
 
 
 @pytest.mark.parametrize(

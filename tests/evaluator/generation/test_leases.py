@@ -20,7 +20,7 @@ from evaluator.queue.leases import claim_within_limit, requests_under_way
 from evaluator.queue.processes import Owner
 from submissions.models import Endpoint
 from tests.evaluator.processes import wait_until
-from tests.leaderboard.asked import asked
+from tests.leaderboard.endpoint_runs import endpoint_run
 from tests.leaderboard.judging import JudgeFactory
 from tests.submissions.factories import UserFactory
 
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def one_request() -> AnswerRequest:
-    return asked(UserFactory(), WorkState.QUEUED).requests.get()
+    return endpoint_run(UserFactory(), WorkState.QUEUED).requests.get()
 
 
 def claimed(request: AnswerRequest) -> uuid.UUID:
@@ -103,7 +103,7 @@ def test_work_is_not_due_before_its_time() -> None:
 
 
 def test_only_work_whose_lease_ran_out_is_queued_again() -> None:
-    fresh, late = asked(UserFactory(), WorkState.QUEUED, WorkState.QUEUED).requests.order_by("pk")
+    fresh, late = endpoint_run(UserFactory(), WorkState.QUEUED, WorkState.QUEUED).requests.order_by("pk")
     claimed(fresh)
     claimed(late)
     AnswerRequest.objects.filter(pk=late.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
@@ -147,7 +147,7 @@ DEAD = str(replace(Owner.current(), started=1))
 @pytest.fixture
 def endpoint() -> Endpoint:
     """Return an endpoint that a judge with one judgement and a run with one request use."""
-    generation = asked(UserFactory(), WorkState.QUEUED)
+    generation = endpoint_run(UserFactory(), WorkState.QUEUED)
     endpoint = generation.endpoint
     assert endpoint is not None
     Endpoint.objects.filter(pk=endpoint.pk).update(requests_at_once=1)

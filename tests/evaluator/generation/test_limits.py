@@ -16,7 +16,7 @@ from evaluator.sweep import reconcile
 from leaderboard.models import Notice
 from submissions.domain.audit import history
 from submissions.models import Endpoint
-from tests.leaderboard.asked import asked, called
+from tests.leaderboard.endpoint_runs import called, endpoint_run
 from tests.submissions.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ QUEUED, RUNNING, DONE = WorkState.QUEUED, WorkState.RUNNING, WorkState.DONE
 
 def waiting_run(*states: str, **facts: Any) -> Generation:
     """Return a run whose provider requested a wait of five hours."""
-    run = asked(UserFactory(), *states, **facts)
+    run = endpoint_run(UserFactory(), *states, **facts)
     later = timezone.now() + timedelta(hours=5)
     AnswerRequest.objects.filter(state=QUEUED).update(not_before=later)
     Endpoint.objects.update(not_before=later)
@@ -57,7 +57,7 @@ def test_the_sweep_pauses_a_waiting_run_whose_time_is_up(redis_url: str, time_ma
 
 @pytest.mark.parametrize("states", [(RUNNING,), (DONE,)])
 def test_the_sweep_does_not_pause_a_run_without_queued_requests(redis_url: str, states: tuple[str, ...]) -> None:
-    run = asked(UserFactory(), *states, run_seconds=0)
+    run = endpoint_run(UserFactory(), *states, run_seconds=0)
     reconcile()
     run.refresh_from_db()
     assert run.state != GenerationState.PAUSED
@@ -79,7 +79,7 @@ def test_the_sweep_does_not_pause_a_run_without_queued_requests(redis_url: str, 
 def test_the_public_note_names_the_limit_that_was_reached(
     limit: dict[str, Any], usage: dict[str, Any], limit_text: str
 ) -> None:
-    run = asked(UserFactory(), DONE, QUEUED, **limit)
+    run = endpoint_run(UserFactory(), DONE, QUEUED, **limit)
     called(run.requests.order_by("pk")[0], **usage)
     with pytest.raises(LimitReachedError) as raised:
         require_within_limits(run)
@@ -87,7 +87,7 @@ def test_the_public_note_names_the_limit_that_was_reached(
 
 
 def test_a_run_below_its_limits_continues() -> None:
-    run = asked(UserFactory(), DONE, QUEUED, run_tokens=1501, run_dollars=Decimal("0.0049"))
+    run = endpoint_run(UserFactory(), DONE, QUEUED, run_tokens=1501, run_dollars=Decimal("0.0049"))
     called(run.requests.order_by("pk")[0])
     require_within_limits(run)
 

@@ -126,7 +126,7 @@ def test_a_limit_uses_the_estimate_and_its_reason_mentions_it(
     generation = start_run(lmr_mini, "uncounted", endpoint=PRICES, tasks=["dpo/1", "rope/1"], **limit)
     assert [ask_next(), ask_next()] == [True, True]
     generation.refresh_from_db()
-    assert (generation.state, len(provider.asked)) == (GenerationState.PAUSED, 1)
+    assert (generation.state, len(provider.requests)) == (GenerationState.PAUSED, 1)
     assert "(by this site's estimate, since the provider reports no token usage). Raise that limit" in generation.reason
 
 

@@ -137,15 +137,15 @@ def test_an_interrupted_round_continues(provider: ProviderServer, lmr_mini: Suit
     settings.ENVIRONMENT = replace(full, judge_daily_tokens=1)
     check = check_health(config=config, version=lmr_mini, tasks=1)
     assert "JUDGE_DAILY_TOKENS" in check.error
-    assert len(check.results) == len(provider.asked) == 1
+    assert len(check.results) == len(provider.requests) == 1
     settings.ENVIRONMENT = full
     n = len(canaries_for(lmr_mini, 1))
     assert len(check_health(config=config, version=lmr_mini, tasks=1).results) == n
-    assert len(provider.asked) == n
+    assert len(provider.requests) == n
     check_health(config=config, version=lmr_mini, tasks=1)
-    assert len(provider.asked) == n
+    assert len(provider.requests) == n
     check_health(config=config, version=lmr_mini, tasks=1, again=True)
-    assert len(provider.asked) == 2 * n
+    assert len(provider.requests) == 2 * n
 
 
 def test_a_provider_s_error_is_the_round_s_error(provider: ProviderServer, lmr_mini: SuiteVersion) -> None:

@@ -34,9 +34,9 @@ def test_the_command_judges_all_pending_answers_itself(provider: ProviderServer,
         f"submission {made.pk}, alpha/1 trial 2: LI by judge-honest",
         "2 planned, 2 judged, 0 not judged yet.",
     ]
-    request_count = len(provider.asked)
+    request_count = len(provider.requests)
     assert "0 planned, 0 judged, 0 not judged yet." in run("judge", "--pending")[1]
-    assert len(provider.asked) == request_count
+    assert len(provider.requests) == request_count
 
 
 def test_the_json_output_lists_waiting_judgements_with_the_reason(
@@ -67,9 +67,9 @@ def test_held_judgements_are_printed_with_the_reason_and_the_exit_code_is_1(
     assert code == 1
     assert "2 planned, 0 judged, 2 not judged yet." in text
     assert "  2 held for wrong-key: " in text
-    request_count = len(provider.asked)
+    request_count = len(provider.requests)
     run("judge", "--pending")
-    assert len(provider.asked) == request_count
+    assert len(provider.requests) == request_count
     provider.script("wrong-key", Answer(verdict("LI")))
     assert "0 planned, 2 judged, 0 not judged yet." in run("judge", "--pending", "--retry-held")[1]
 

@@ -75,7 +75,7 @@ def test_an_error_that_a_maintainer_must_fix_holds_at_once_with_the_reason(
     elif broken == "prompt":
         monkeypatch.setattr("evaluator.judging.configs.PROMPT_HASH", "0" * 64)
     (row,) = judged(small_version, config, WRONG)
-    assert (row.state, row.label, len(provider.asked)) == (WorkState.HELD, "", request_count)
+    assert (row.state, row.label, len(provider.requests)) == (WorkState.HELD, "", request_count)
     assert reason in row.reason
 
 
@@ -85,12 +85,12 @@ def test_a_judgement_whose_answer_was_lost_twice_is_held_until_a_maintainer_retr
     monkeypatch.setattr("evaluator.providers.calling.FIRST_PAUSE_SECONDS", 0.0)
     (row,) = judged(small_version, judge(provider, "breaks", votes=1, votes_when_split=1), WRONG)
     assert row.state == WorkState.HELD
-    assert len(provider.asked) == 2
+    assert len(provider.requests) == 2
     assert [call.state for call in ModelCall.objects.all()] == [CallState.IN_DOUBT] * 2
     assert judgements.retry_held(actor=UserFactory(is_staff=True), submission=row.implementation.submission) == 1
     assert [call.state for call in ModelCall.objects.all()] == [CallState.FAILED] * 2
     assert judgements.judge_next() is not None
-    assert len(provider.asked) == 4
+    assert len(provider.requests) == 4
 
 
 def test_a_request_whose_worker_was_killed_is_in_doubt_and_sent_once_more(
@@ -105,7 +105,7 @@ def test_a_request_whose_worker_was_killed_is_in_doubt_and_sent_once_more(
             judgements.judge_next()
         finally:
             os._exit(0)
-    wait_until(lambda: len(provider.asked) == 1, "the request to arrive")
+    wait_until(lambda: len(provider.requests) == 1, "the request to arrive")
     os.kill(child, signal.SIGKILL)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert [call.state for call in ModelCall.objects.all()] == [CallState.SENDING]
@@ -116,7 +116,7 @@ def test_a_request_whose_worker_was_killed_is_in_doubt_and_sent_once_more(
     assert (row.state, row.label) == (WorkState.DONE, "LI")
     assert [call.state for call in ModelCall.objects.order_by("pk")] == [CallState.IN_DOUBT, *[CallState.ANSWERED] * 2]
     # The vote was requested twice, and the vote on the code without its docstring once.
-    assert len(provider.asked) == 3
+    assert len(provider.requests) == 3
 
 
 def test_no_request_is_sent_while_an_endpoint_is_full_or_must_wait(
@@ -214,4 +214,4 @@ def test_judging_waits_until_tomorrow_and_keeps_the_votes_already_paid(
     row = judgements.judge_next()
     assert row is not None
     assert (row.state, row.label) == (WorkState.DONE, "LI")
-    assert len(provider.asked) == 4
+    assert len(provider.requests) == 4

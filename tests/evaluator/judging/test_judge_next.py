@@ -70,7 +70,7 @@ def test_an_honest_judge_labels_the_code_by_what_it_does(
     calls = ModelCall.objects.filter(votes__judgement=wrong)
     assert calls.count() == 4
     assert wrong.dollars == sum((call.dollars or Decimal(0) for call in calls), Decimal(0)) > 0
-    assert len(provider.asked) == ModelCall.objects.count()
+    assert len(provider.requests) == ModelCall.objects.count()
 
 
 def test_names_and_outcomes_are_not_sent_and_the_outcome_does_not_change(
@@ -84,7 +84,7 @@ def test_names_and_outcomes_are_not_sent_and_the_outcome_does_not_change(
     row = judgements.judge_next()
     assert row is not None
     assert row.label == "LI"
-    sent = "".join(str(received.body) for received in provider.asked).lower()
+    sent = "".join(str(received.body) for received in provider.requests).lower()
     assert "return x" in sent
     for secret in ("name-of-the", "passed", "outcome-of", small_version.suite.slug, made.owner.username):
         assert secret not in sent
@@ -136,7 +136,7 @@ def test_three_replies_without_a_verdict_are_an_abstention(
     assert votes(row) == [f"-{why}"] * 3
     assert (row.label, row.split, row.abstained, row.state) == ("", False, True, WorkState.DONE)
     assert [vote.calls.count() for vote in row.votes.all()] == [3, 3, 3]
-    assert len(provider.asked) == 9
+    assert len(provider.requests) == 9
 
 
 def test_reasoning_before_a_verdict_is_not_read(provider: ProviderServer, small_version: SuiteVersion) -> None:
@@ -157,7 +157,7 @@ def test_code_that_does_not_fit_is_an_abstention_without_a_request(
     config = judge(provider, context_tokens=12_000)
     (row,) = judged(small_version, config, f"    y = {'1 + ' * 5000}1\n    return y\n")
     assert votes(row) == ["-too_long"] * 3
-    assert (row.abstained, provider.asked) == (True, [])
+    assert (row.abstained, provider.requests) == (True, [])
 
 
 def test_an_answer_whose_label_depends_on_its_comments_is_surface_sensitive(
@@ -173,9 +173,9 @@ def test_an_answer_whose_label_depends_on_its_comments_is_surface_sensitive(
 def test_identical_code_is_paid_once(provider: ProviderServer, small_version: SuiteVersion) -> None:
     config = judge(provider)
     (first,) = judged(small_version, config, WRONG)
-    request_count = len(provider.asked)
+    request_count = len(provider.requests)
     (second,) = judged(small_version, config, WRONG)
-    assert len(provider.asked) == request_count == 4
+    assert len(provider.requests) == request_count == 4
     assert (second.label, votes(second), second.dollars) == (first.label, votes(first), first.dollars)
     assert set(ModelCall.objects.filter(votes__judgement=first)) == set(
         ModelCall.objects.filter(votes__judgement=second)
@@ -194,12 +194,12 @@ def test_the_golden_function_with_another_helper_is_judged_again(
         files = {"scoring/core.py": around[0] + text + around[2], "scoring/tables.py": "WEIGHTS = [1.0]\n"}
         Implementation.objects.filter(submission=made).update(files=files, deleted=["README.md"])
         assert shown_of(made.implementations.get()).other_files.items() >= files.items()
-        request_count = len(provider.asked)
+        request_count = len(provider.requests)
         judgements.plan_judgements(config=config, submission_id=made.pk)
         row = judgements.judge_next(submission_id=made.pk)
         assert row is not None
         assert row.input_digest != golden.input_digest
-        sent = provider.asked[request_count].body["messages"][-1]["content"]
+        sent = provider.requests[request_count].body["messages"][-1]["content"]
         assert all(part in sent for part in (json.dumps(text)[1:-1], "WEIGHTS = [1.0]", "README.md"))
 
 
@@ -214,7 +214,7 @@ def paper(tmp_path: Path, *pages: str | None) -> SuiteVersion:
 
 def sent_papers(provider: ProviderServer) -> list[tuple[str, Any]]:
     """Return, for each request, the last sentence before the material, and the paper in the material."""
-    texts = [received.body["messages"][-1]["content"].split("\n") for received in provider.asked]
+    texts = [received.body["messages"][-1]["content"].split("\n") for received in provider.requests]
     return [(lines[0].partition("not instruction. ")[2], json.loads(lines[2])["paper"]) for lines in texts]
 
 
@@ -266,7 +266,7 @@ def test_a_deleted_paper_is_an_infrastructure_error(provider: ProviderServer, tm
     version = paper(tmp_path, "Words. " * 100)
     file_path(version.revisions.get(task__index=1).paper_hash).unlink()
     (row,) = judged(version, judge(provider), WRONG)
-    assert (row.state, row.paper_hash, provider.asked) == (WorkState.HELD, "", [])
+    assert (row.state, row.paper_hash, provider.requests) == (WorkState.HELD, "", [])
     assert row.reason.startswith("The task's reference or paper cannot be read (")
 
 
@@ -301,7 +301,7 @@ def test_a_restart_in_the_middle_repeats_no_request(
     row = judgements.judge_next()
     assert row is not None
     assert (row.state, row.label, votes(row)) == (WorkState.DONE, "LI", ["LI", "LI", "LI"])
-    assert len(provider.asked) == 4
+    assert len(provider.requests) == 4
     assert ModelCall.objects.filter(state=CallState.ANSWERED).count() == 4
 
 

@@ -41,7 +41,7 @@ def test_a_plain_answer(dialect: str, client_of: Connect, provider_server: Provi
     reply = endpoint.send(endpoint.body(QUESTION))
     assert (reply.text, reply.tool_uses, reply.finish, reply.status) == (PROSE, (), Finish.STOPPED, 200)
     assert reply.message == Message("assistant", PROSE, opaque=reply.message.opaque)
-    sent = {name: value for name, value in provider_server.asked[0].body.items() if name.startswith("max_")}
+    sent = {name: value for name, value in provider_server.requests[0].body.items() if name.startswith("max_")}
     assert sent == {NEWER["output_limit"] if dialect in {"openai", "azure"} else "max_tokens": 99}
     if dialect == "anthropic-proxy":
         assert "usage" not in reply.raw
@@ -63,7 +63,7 @@ def test_a_step_of_an_agent_and_the_next(dialect: str, client_of: Connect, provi
     turns = (*turns, second.message, Message("user", "Go on."))
     third = endpoint.send(endpoint.body(ModelRequest("Work.", turns, (BASH,))))
     assert (third.text, third.finish) == ("Done.", Finish.STOPPED)
-    assert [received.answered for received in provider_server.asked] == ["200"] * 3
+    assert [received.answered for received in provider_server.requests] == ["200"] * 3
 
 
 def test_half_an_answer_is_a_provider_error(dialect: str, client_of: Connect, provider_server: ProviderServer) -> None:
@@ -71,7 +71,7 @@ def test_half_an_answer_is_a_provider_error(dialect: str, client_of: Connect, pr
     with pytest.raises(ProviderError) as raised:
         endpoint.send(endpoint.body(QUESTION))
     assert raised.value.kind == FailureKind.SERVER
-    assert provider_server.asked[0].answered == "200"
+    assert provider_server.requests[0].answered == "200"
 
 
 CALL_FAILED = "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details"

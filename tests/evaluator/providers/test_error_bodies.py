@@ -98,7 +98,7 @@ def test_half_an_answer_is_a_failure_of_the_provider(
     assert raised.value.usage == (None if api == "messages" else TokenUsage(*HALF_USED))
     assert ("def half_of_an_answer(" in str(raised.value.raw)) == (api != "messages")
     assert client.send(client.body(QUESTION)).finish == Finish.STOPPED
-    assert len(provider_server.asked) == 2
+    assert len(provider_server.requests) == 2
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_failures_of_providers_are_classified(
     assert failure.too_long is (model == "too-long")
     assert failure.retry_after == (1.0 if kind == FailureKind.BUSY else None)
     assert failure.request_id.startswith("req_") is (failure.status is not None)
-    assert len(provider_server.asked) == 1, "sent exactly once"
+    assert len(provider_server.requests) == 1, "sent exactly once"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_refused_and_truncated_answers_are_no_failures(
     assert (reply.finish, reply.text, reply.tool_uses, reply.model) == (finish, text, (), model)
     assert reply.usage == TokenUsage(13, max(1, len(text) // 4), 0)
     assert client.read(reply.raw).message == reply.message
-    assert len(provider_server.asked) == 1
+    assert len(provider_server.requests) == 1
 
 
 @pytest.mark.parametrize("model", ["right", "wrong-key", "rejects", "breaks", "malformed", "redirect"])

@@ -143,7 +143,7 @@ def test_a_hostile_server_costs_bounded_time_and_memory(
     assert time.monotonic() - begun < 2.0
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 24 * 1024
     assert (failure.kind, failure.error) == (kind, error)
-    assert len(provider_server.asked) == 2
+    assert len(provider_server.requests) == 2
 
 
 def test_a_resolver_that_hangs_ends_with_the_deadline(client_of: Connect, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from submissions.domain.uploads import files_of
 from submissions.enums import SubmissionState, Visibility
 from submissions.models import Implementation, Submission
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.judging import JudgeFactory, judged
 from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from benchmark_tasks.models import Suite
 from submissions.models import ApiToken
 from tests.benchmark_tasks.factories import SuiteFactory
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.submissions.factories import SubmissionFactory
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from leaderboard.insight.agreement.raters import Selection
 from leaderboard.insight.agreement.report import read_report
 from submissions.models import Submission
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.api.test_judges import judges, rated, version
 from tests.reviews.factories import assigned, case_of, ready, reviewed
 

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from benchmark_tasks.domain.queries import revisions_of
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import CategoryFactory
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.factories import MetricFactory, ReportedResultFactory, label_counts, measured, reported
 from tests.reviews.factories import assigned, case_of, ready
 from tests.submissions.factories import ImplementationFactory, SystemFactory

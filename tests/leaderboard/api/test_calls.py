@@ -9,8 +9,8 @@ import pytest
 from evaluator.enums import WorkState
 from submissions.models import Submission
 from tests.evaluator import reevaluations
-from tests.leaderboard.api.asking import Program
-from tests.leaderboard.asked import CHAT_REQUEST, CHAT_RESPONSE, asked, called
+from tests.leaderboard.api.program import Program
+from tests.leaderboard.endpoint_runs import CHAT_REQUEST, CHAT_RESPONSE, called, endpoint_run
 from tests.reviews.factories import assigned, case_of, ready
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def call(alice: User) -> ModelCall:
     """The first call of a run of Alice's; its second call failed."""
-    request = asked(alice, WorkState.DONE).requests.get()
+    request = endpoint_run(alice, WorkState.DONE).requests.get()
     first = called(request, key="one")
     called(request, key="two", state="failed", message="The provider was busy.")
     return first
@@ -73,7 +73,7 @@ def test_calls_are_hidden_from_annotators_of_the_answer(call: ModelCall, bob: Us
 
 
 def test_calls_of_other_submissions_and_of_uploads_are_not_found(call: ModelCall, alice: User) -> None:
-    other = called(asked(alice, WorkState.DONE).requests.get(), key="three")
+    other = called(endpoint_run(alice, WorkState.DONE).requests.get(), key="three")
     _, one = addresses(call)
     assert Program(alice).problem("GET", one.replace(f"calls/{call.pk}", f"calls/{other.pk}"))["status"] == 404
     Submission.objects.update(source="bundle")

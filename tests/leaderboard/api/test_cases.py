@@ -12,7 +12,7 @@ from django.utils import timezone
 from benchmark_tasks.models import Task
 from submissions.models import Submission
 from tests.evaluator.factories import TestRunFactory
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.factories import ReportedResultFactory, reported
 from tests.reviews.factories import ReviewerFactory, answers, case_of, decided, reviewed
 

@@ -14,7 +14,7 @@ from benchmark_tasks.models import Paper, TaskRevision
 from reviews.cases.flags import flag_task
 from reviews.models import TaskFlag
 from tests.benchmark_tasks.factories import SuiteFactory
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.factories import measured, measured_outcome
 from tests.reviews.factories import ReviewerFactory, case_of, decided
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory

@@ -11,8 +11,8 @@ from evaluator.enums import GenerationState, WorkState
 from evaluator.models import Generation
 from submissions.domain import endpoints
 from submissions.models import Endpoint, Submission
-from tests.leaderboard.api.asking import Program
-from tests.leaderboard.asked import asked, called
+from tests.leaderboard.api.program import Program
+from tests.leaderboard.endpoint_runs import called, endpoint_run
 from tests.submissions.endpoints.factories import DESCRIBED, KEY
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_wrong_orders_are_refused_by_the_page_s_form(small: SuiteVersion, endpoi
 
 
 def test_progress_has_limits_and_cost(alice: User, bob: User) -> None:
-    run = asked(alice, WorkState.DONE, WorkState.QUEUED, run_tokens=9000)
+    run = endpoint_run(alice, WorkState.DONE, WorkState.QUEUED, run_tokens=9000)
     called(run.requests.order_by("pk")[0])
     address = f"/submissions/{run.submission_id}/run"
     progress = Program(alice).get(address)
@@ -87,7 +87,7 @@ def test_values_that_a_provider_does_not_report_are_null(small: SuiteVersion, en
         Endpoint.objects.update(reports_usage=reports)
         assert Program(alice).get(address)["reports_usage"] is reports
         assert program.post(f"{address}/estimate", ORDER)["limits_by_estimate"] is by_estimate
-    run = asked(alice, WorkState.DONE)
+    run = endpoint_run(alice, WorkState.DONE)
     unknown: dict[str, Any] = {"input_tokens": None, "output_tokens": None, "dollars": None}
     call = called(run.requests.get(), **unknown, estimated_tokens=2000, estimated_dollars=Decimal(1))
     submission = f"/submissions/{run.submission_id}"
@@ -96,7 +96,7 @@ def test_values_that_a_provider_does_not_report_are_null(small: SuiteVersion, en
 
 
 def test_pausing_and_resuming(alice: User, maintainer: User) -> None:
-    run = asked(alice, WorkState.QUEUED, run_tokens=9000)
+    run = endpoint_run(alice, WorkState.QUEUED, run_tokens=9000)
     program, address = Program(alice, "endpoints"), f"/submissions/{run.submission_id}/run"
     assert program.post(f"{address}/pause")["state"] == GenerationState.PAUSED
     assert program.problem("POST", f"{address}/pause")["status"] == 409

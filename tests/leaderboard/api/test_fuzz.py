@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 
 from leaderboard.wsgi import application
 from tests.conftest import PROJECT_ROOT, examples
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.reviews.factories import ready
 from tests.reviews.labelling import held_by
 from tests.security.api_operations import entered_operations

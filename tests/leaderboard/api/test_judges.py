@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from leaderboard.models import EntryMetric
 from submissions.models import Implementation, Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.factories import measured, measured_outcome
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
 from tests.reviews.factories import assigned, case_of, ready

@@ -11,7 +11,7 @@ from django.utils import timezone
 from reviews.enums import AssignmentState, CaseState, Role
 from reviews.labelling.items import blind_item
 from reviews.models import Assignment, Review
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.judging import JudgeFactory, judged, show
 from tests.reviews.conftest import task
 from tests.reviews.factories import assigned, case_of, expired, ready

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from leaderboard.models import Notice
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.factories import measured
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from leaderboard.board.entries import recompute_submission
 from submissions.domain import publishing
 from submissions.models import Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
 from tests.reviews.factories import ReviewerFactory, assigned, case_of, decided, ready
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, SystemFactory, with_answers

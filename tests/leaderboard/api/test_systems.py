@@ -9,7 +9,7 @@ import pytest
 from leaderboard.board.entries import recompute_submission
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.factories import measured
 from tests.leaderboard.showing import scored
 from tests.reviews.factories import assigned, case_of, ready

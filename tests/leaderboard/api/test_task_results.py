@@ -14,7 +14,7 @@ from submissions.enums import Kind
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.factories import ReportedResultFactory, reported
 from tests.leaderboard.judging import JudgeFactory, judged, show
 from tests.leaderboard.showing import scored

@@ -20,7 +20,7 @@ from submissions.domain.uploads import DESCRIBING_FIELDS
 from submissions.forms import WAITING_UPLOADS, UploadForm
 from submissions.models import Submission, Upload
 from tests.benchmark_tasks.factories import GOLDEN_1, MASKED
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, bundle, checked_by_worker
 
 if TYPE_CHECKING:

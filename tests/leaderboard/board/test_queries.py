@@ -25,7 +25,7 @@ from submissions.trajectories.steps import Action
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory, TaskFactory, TaskRevisionFactory
 from tests.evaluator import reevaluations
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory, runs_of
-from tests.leaderboard.asked import asked, called
+from tests.leaderboard.endpoint_runs import called, endpoint_run
 from tests.leaderboard.factories import ReportedResultFactory, measured, measured_outcome, reported
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote, walked
 from tests.leaderboard.showing import address_of, scored
@@ -120,7 +120,7 @@ def case_page(version: SuiteVersion, user: User, number: int) -> str:
 
 def endpoints(version: SuiteVersion, user: User, number: int) -> str:
     for _ in range(number):
-        asked(user, WorkState.QUEUED)
+        endpoint_run(user, WorkState.QUEUED)
     return reverse("endpoints")
 
 
@@ -138,14 +138,14 @@ def new_run(version: SuiteVersion, user: User, number: int) -> str:
 
 
 def generation_progress(version: SuiteVersion, user: User, number: int) -> str:
-    run = asked(user, *[WorkState.DONE] * number)
+    run = endpoint_run(user, *[WorkState.DONE] * number)
     for request in run.requests.all():
         called(request)
     return reverse("generation_progress", args=[run.submission_id])
 
 
 def answer_calls(version: SuiteVersion, user: User, number: int) -> str:
-    request = asked(user, WorkState.DONE).requests.get()
+    request = endpoint_run(user, WorkState.DONE).requests.get()
     for each in range(number):
         called(request, key=f"{request.pk}-{each}")
     return address_of(request.implementation, "answer_calls")

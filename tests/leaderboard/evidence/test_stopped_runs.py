@@ -17,8 +17,8 @@ from submissions.domain.submitting import cancel
 from submissions.enums import SubmissionState
 from submissions.models import Endpoint, Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
-from tests.leaderboard.api.asking import Program
-from tests.leaderboard.asked import asked, called
+from tests.leaderboard.api.program import Program
+from tests.leaderboard.endpoint_runs import called, endpoint_run
 from tests.leaderboard.showing import words_of
 from tests.submissions.factories import SubmissionFactory, with_answers
 
@@ -63,7 +63,7 @@ def cancelled(run: Generation, owner: User) -> Generation:
 
 
 def test_a_cancelled_run_shows_its_answers_its_cost_and_its_unsent_requests(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE, DONE, RUNNING, QUEUED)
+    run = endpoint_run(alice, DONE, DONE, RUNNING, QUEUED)
     first, second, third, _ = requests(run)
     for request in (first, second):
         called(request)
@@ -108,7 +108,7 @@ def test_a_cancelled_run_shows_its_answers_its_cost_and_its_unsent_requests(as_a
 def test_the_costs_of_a_cancelled_run_s_rows_add_up_to_its_sentence(
     as_alice: Client, alice: User, late: dict[str, Any], sentence: str
 ) -> None:
-    run = asked(alice, DONE, RUNNING, QUEUED)
+    run = endpoint_run(alice, DONE, RUNNING, QUEUED)
     first, second, _ = requests(run)
     called(first)
     Implementation.objects.filter(request=first).update(attempted=True, usage={"cost_usd": 0.0048})
@@ -123,7 +123,7 @@ def test_the_costs_of_a_cancelled_run_s_rows_add_up_to_its_sentence(
 def test_the_rows_of_a_stopped_run_include_usage_of_calls_without_an_answer(
     as_alice: Client, alice: User, state: str
 ) -> None:
-    run = asked(alice, DONE, QUEUED, QUEUED, QUEUED)
+    run = endpoint_run(alice, DONE, QUEUED, QUEUED, QUEUED)
     first, second, third, _ = requests(run)
     called(first)
     called(second)
@@ -159,7 +159,7 @@ def test_the_rows_of_a_stopped_run_include_usage_of_calls_without_an_answer(
 def test_the_page_of_a_missing_answer_gives_the_reason(
     as_alice: Client, alice: User, state: str, question: str, sentence: str
 ) -> None:
-    run = asked(alice, question, state=state)
+    run = endpoint_run(alice, question, state=state)
     if state == GenerationState.CANCELLED:
         Generation.objects.update(state=GenerationState.RUNNING)
         cancelled(run, alice)
@@ -169,7 +169,7 @@ def test_the_page_of_a_missing_answer_gives_the_reason(
 
 
 def test_the_page_of_a_stopped_answer_links_its_calls(as_alice: Client, alice: User) -> None:
-    run = asked(alice, RUNNING)
+    run = endpoint_run(alice, RUNNING)
     [request] = requests(run)
     called(request)
     cancelled(run, alice)
@@ -179,7 +179,7 @@ def test_the_page_of_a_stopped_answer_links_its_calls(as_alice: Client, alice: U
 
 
 def test_a_task_outside_a_scored_run_counts_as_failed(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE, DONE, state=GenerationState.DONE)
+    run = endpoint_run(alice, DONE, DONE, state=GenerationState.DONE)
     left_out = requests(run)[1]
     left_out.delete()
     where = left_out.implementation.get_absolute_url()
@@ -193,7 +193,7 @@ def test_a_task_outside_a_scored_run_counts_as_failed(as_alice: Client, alice: U
 
 @pytest.mark.parametrize("state", [GenerationState.PAUSED, GenerationState.HELD])
 def test_requests_of_a_stopped_run_wait_until_it_continues(as_alice: Client, alice: User, state: str) -> None:
-    run = asked(alice, DONE, QUEUED, HELD, state=state)
+    run = endpoint_run(alice, DONE, QUEUED, HELD, state=state)
     AnswerRequest.objects.filter(state=QUEUED).update(not_before=timezone.now() + timedelta(hours=5))
     text = words_of(part(as_alice, run))
     assert [text.count(each) for each in ("waiting for the run to go on", "until", "waiting")] == [1, 0, 1]
@@ -213,7 +213,7 @@ def test_requests_of_a_stopped_run_wait_until_it_continues(as_alice: Client, ali
 def test_the_advice_fits_the_reason(
     as_alice: Client, alice: User, facts: dict[str, Any], state: str, advice: str
 ) -> None:
-    run = asked(alice, DONE, QUEUED, state=state, **facts)
+    run = endpoint_run(alice, DONE, QUEUED, state=state, **facts)
     called(requests(run)[0])
     shown = part(as_alice, run)
     text = words_of(shown)
@@ -227,7 +227,7 @@ def test_the_advice_fits_the_reason(
 
 
 def test_expected_usage_is_shown_apart_from_estimated_usage(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE, QUEUED, estimate={"input_tokens": 9000, "output_tokens": 800}, run_tokens=10_000)
+    run = endpoint_run(alice, DONE, QUEUED, estimate={"input_tokens": 9000, "output_tokens": 800}, run_tokens=10_000)
     called(requests(run)[0], input_tokens=None, output_tokens=None, dollars=None, estimated_tokens=2000)
     text = words_of(part(as_alice, run))
     assert "Tokens 2,000 (estimated) of 10,000" in text
@@ -237,13 +237,13 @@ def test_expected_usage_is_shown_apart_from_estimated_usage(as_alice: Client, al
 class TestApi:
     def test_a_run_that_can_continue_has_not_ended(self, alice: User) -> None:
         for state, ended in (("running", False), ("paused", False), ("held", False), ("done", True)):
-            run = asked(alice, QUEUED, state=state, ended=timezone.now())
+            run = endpoint_run(alice, QUEUED, state=state, ended=timezone.now())
             shown = Program(alice).get(f"/submissions/{run.submission_id}/run")
             assert (shown["state"], shown["ended"] is not None) == (state, ended)
 
     @pytest.mark.parametrize("is_cancelled", [False, True])
     def test_both_totals_count_requests(self, alice: User, is_cancelled: bool) -> None:
-        run = asked(alice, DONE, QUEUED, QUEUED)
+        run = endpoint_run(alice, DONE, QUEUED, QUEUED)
         Implementation.objects.filter(request=requests(run)[0]).update(attempted=True)
         with_answers(run.submission, 1, attempted=False)  # a task outside the run
         if is_cancelled:
@@ -263,7 +263,7 @@ class TestApi:
     def test_answers_of_an_open_run_have_their_question_s_state(
         self, as_alice: Client, alice: User, state: str, submission: str, waits: str
     ) -> None:
-        run = asked(alice, DONE, RUNNING, QUEUED, HELD, state=state)
+        run = endpoint_run(alice, DONE, RUNNING, QUEUED, HELD, state=state)
         Implementation.objects.filter(request=requests(run)[0]).update(attempted=True)
         Submission.objects.update(state=submission)
         listed = Program(alice).get(f"/submissions/{run.submission_id}/answers")["items"]
@@ -272,7 +272,7 @@ class TestApi:
         assert 'aria-label="Answers by task"' not in as_alice.get(run.submission.get_absolute_url()).content.decode()
 
     def test_one_answer_is_described_as_in_the_list(self, alice: User) -> None:
-        run = cancelled(asked(alice, QUEUED), alice)
+        run = cancelled(endpoint_run(alice, QUEUED), alice)
         [listed] = Program(alice).get(f"/submissions/{run.submission_id}/answers")["items"]
         assert listed["state"] == "not asked: the run was cancelled"
         where = f"/submissions/{run.submission_id}/answers/{listed['task']}/{listed['trial']}"

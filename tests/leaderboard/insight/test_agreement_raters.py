@@ -21,9 +21,9 @@ from reviews.models import Trigger
 from submissions.enums import Inputs, Kind, Visibility
 from submissions.models import Implementation, Submission
 from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory
-from tests.leaderboard.counting import column, counted, said
 from tests.leaderboard.factories import ReportedResultFactory, measured, reported
 from tests.leaderboard.judging import JudgeFactory, judged
+from tests.leaderboard.rater_labels import column, labels_of, labels_on
 from tests.reviews.factories import ReviewerFactory, case_of, decided, reviewed
 from tests.submissions.factories import ImplementationFactory, SystemFactory
 
@@ -55,7 +55,7 @@ def test_upstreams_own_tests_are_a_rater_of_their_own_where_they_ran(version: Su
     for outcome, upstream in (("passed", "passed"), ("wrong_output", "passed"), ("raised", "timeout"), ("passed", "")):
         run = answered(version, outcome).test_runs.get()
         TestRun.objects.filter(pk=run.pk).update(upstream_outcome=upstream, upstream={"reason": "said here"})
-    assert said(counted(version)) == {
+    assert labels_of(labels_on(version)) == {
         "tests": ["CC", "CC", REST, REST],
         "upstream-tests": ["CC", "CC", REST],
     }
@@ -70,7 +70,7 @@ def test_tests_pass_or_fail_and_judges_abstain(version: SuiteVersion) -> None:
     judged(answered(version, "timeout"), judge)
     open_one = judged(answered(version, "raised"), judge, "CC")
     Judgement.objects.filter(pk=open_one.pk).update(state=WorkState.RUNNING)
-    assert said(counted(version)) == {"tests": ["CC", REST, REST], f"judge:{judge.slug}": ["", "LC"]}
+    assert labels_of(labels_on(version)) == {"tests": ["CC", REST, REST], f"judge:{judge.slug}": ["", "LC"]}
 
 
 def test_reported_labels_are_raters_of_their_own(version: SuiteVersion) -> None:
@@ -79,7 +79,7 @@ def test_reported_labels_are_raters_of_their_own(version: SuiteVersion) -> None:
     ReportedResultFactory(run=run, task=first.task, tests_passed=False, judge_label="LI", human_label="CC")
     ReportedResultFactory(run=run, task=second.task, tests_passed=None, judge_label="LC")
     answered(version)
-    assert said(counted(version)) == {
+    assert labels_of(labels_on(version)) == {
         "reported-tests": [REST],
         "reported-judge": ["LC", "LI"],
         "reported-annotators": ["CC"],
@@ -91,8 +91,8 @@ def test_reported_labels_are_raters_of_their_own(version: SuiteVersion) -> None:
 def test_unpublished_submissions_are_not_read(version: SuiteVersion, visibility: str) -> None:
     judged(answered(version, system=SystemFactory(name="Secret", slug="secret")), JudgeFactory(), "CC")
     Submission.objects.update(visibility=visibility)
-    assert said(counted(version)) == {}
-    assert counted(version).answers.rows == ()
+    assert labels_of(labels_on(version)) == {}
+    assert labels_on(version).answers.rows == ()
     assert shown_systems(version.suite) == []
     with pytest.raises(UnknownChoiceError, match="Known: none"):
         read_report(suite=version.suite, selection=Selection(system="secret"))
@@ -108,11 +108,14 @@ def test_filters(version: SuiteVersion) -> None:
     run = reported(version).reported_run
     for revision, label in zip(version.revisions.order_by("pk"), ("LI", "LC"), strict=True):
         ReportedResultFactory(run=run, task=revision.task, tests_passed=None, human_label=label)
-    assert said(counted(version, category="evaluation-metrics")) == {"reported-annotators": ["LI"], "tests": ["CC"]}
-    assert said(counted(version, category="feature-learning-representation")) == {"reported-annotators": ["LC"]}
-    assert said(counted(version, system="alpha")) == {"tests": ["CC"]}
-    assert said(counted(version, inputs="full")) == {"reported-annotators": ["LC", "LI"]}
-    assert said(counted(version, samples=True)) == {"tests": [REST]}
+    assert labels_of(labels_on(version, category="evaluation-metrics")) == {
+        "reported-annotators": ["LI"],
+        "tests": ["CC"],
+    }
+    assert labels_of(labels_on(version, category="feature-learning-representation")) == {"reported-annotators": ["LC"]}
+    assert labels_of(labels_on(version, system="alpha")) == {"tests": ["CC"]}
+    assert labels_of(labels_on(version, inputs="full")) == {"reported-annotators": ["LC", "LI"]}
+    assert labels_of(labels_on(version, samples=True)) == {"tests": [REST]}
 
 
 def test_tests_of_left_out_tasks_do_not_count_but_judges_labels_do(version: SuiteVersion) -> None:
@@ -120,7 +123,7 @@ def test_tests_of_left_out_tasks_do_not_count_but_judges_labels_do(version: Suit
     judged(answer, JudgeFactory(slug="strict"), "CC")
     left_out = [{"task": answer.revision.task.slug, "why": "weak test"}]
     Entry.objects.filter(submission=answer.submission_id).update(left_out=left_out)
-    assert said(counted(version)) == {"judge:strict": ["CC"]}
+    assert labels_of(labels_on(version)) == {"judge:strict": ["CC"]}
 
 
 def agreeing(version: SuiteVersion) -> None:
@@ -257,8 +260,8 @@ def test_first_and_second_labels_of_agreed_cases(version: SuiteVersion, three: l
     answer = untested(version)
     case = labelled(answer, three, "LC", "LC")
     other = labelled(untested(version), three[::-1], "CC", "CC", "LI", label="CC")
-    labels = counted(version)
-    assert said(labels) == {"annotators": ["CC", "LC"], "annotators-second": ["CC", "LC"]}
+    labels = labels_on(version)
+    assert labels_of(labels) == {"annotators": ["CC", "LC"], "annotators-second": ["CC", "LC"]}
     assert closed_cases() == {answer.pk: case.pk, other.implementation_id: other.pk}
     assert column(labels, TRUTH) == ["CC", "LC"]
     paper = answer.revision.task.paper.slug
@@ -271,8 +274,8 @@ def test_decisions_count_and_the_adjudicators_own_label_does_not(version: SuiteV
     case = labelled(answer, three[:2], "LI", "LC", state=CaseState.FINAL, **facts)
     reviewed(case, three[2], "CC", role=Role.ADJUDICATOR, locked=timezone.now() - timedelta(days=1))
     decided(case, three[2], "CC")
-    labels = counted(version)
-    assert said(labels) == {"annotators": ["LI"], "annotators-second": ["LC"], "decision": ["CC"]}
+    labels = labels_on(version)
+    assert labels_of(labels) == {"annotators": ["LI"], "annotators-second": ["LC"], "decision": ["CC"]}
     assert (column(labels, TRUTH), labels.annotators) == (["CC"], 2)
 
 
@@ -283,8 +286,8 @@ def test_labels_of_open_and_void_cases_do_not_count(
     case = labelled(untested(version), three, "LI", "CC", state=state)
     if state == CaseState.ADJUDICATING:
         reviewed(case, three[2], "CC", role=Role.ADJUDICATOR)
-    labels = counted(version)
-    assert (said(labels), column(labels, TRUTH), labels.annotators, labels.items) == ({}, [], 0, {})
+    labels = labels_on(version)
+    assert (labels_of(labels), column(labels, TRUTH), labels.annotators, labels.items) == ({}, [], 0, {})
     assert list(closed_cases().values()) == [None]
 
 
@@ -295,13 +298,13 @@ def test_the_first_round_has_the_labels_and_the_newest_closed_one_the_outcome(
     facts = {"label": "LC", "source": "agreed", "closed": timezone.now()}
     first = labelled(answer, three, "LC", "LC", state=CaseState.REOPENED, **facts)
     open_one = labelled(answer, [ReviewerFactory()], "CC", state=CaseState.ONE_LABEL, round=2)
-    during = counted(version)
-    assert said(during) == {"annotators": ["LC"], "annotators-second": ["LC"]}
+    during = labels_on(version)
+    assert labels_of(during) == {"annotators": ["LC"], "annotators-second": ["LC"]}
     assert (column(during, TRUTH), closed_cases()) == (["LC"], {answer.pk: first.pk})
     decided(open_one, three[2], "CC")
     type(open_one).objects.filter(pk=open_one.pk).update(state="final", label="CC", source="decision")
-    after = counted(version)
-    assert said(after) == {"annotators": ["LC"], "annotators-second": ["LC"], "decision": ["CC"]}
+    after = labels_on(version)
+    assert labels_of(after) == {"annotators": ["LC"], "annotators-second": ["LC"], "decision": ["CC"]}
     assert (column(after, TRUTH), closed_cases()) == (["CC"], {answer.pk: open_one.pk})
 
 
@@ -310,7 +313,7 @@ def test_the_audit_draws_from_answers_that_annotators_may_read(version: SuiteVer
     for answer in (open_code, closed_code):
         case = labelled(answer, three, "CC", "CC")
         Trigger.objects.create(case=case, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
-    labels, paper = counted(version), open_code.revision.task.paper.slug
+    labels, paper = labels_on(version), open_code.revision.task.paper.slug
     assert sorted(labels.reviewed.of(REVIEWABLE, AUDITED)) == [(paper, False, 0.1, 1), (paper, True, 0.1, 1)]
 
 
@@ -319,7 +322,7 @@ def test_agreement_among_annotators(version: SuiteVersion, three: list[Reviewer]
     for number, label in enumerate(given):
         order = three[number % 3 :] + three[: number % 3]
         labelled(untested(version), order[:2], label, "CC" if number % 4 == 0 else label, label=label)
-    labels = counted(version)
+    labels = labels_on(version)
     found = annotators_agreement(labels)
     assert (found.number, found.n) == (3, 12)
     (paper,) = {paper for paper, _ in labels.items}

@@ -16,9 +16,9 @@ from leaderboard.statistics.results import JudgeTrust
 from reviews.enums import AssignmentState, CaseState, TriggerKind
 from reviews.models import Assignment, Case, Trigger
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
-from tests.leaderboard.counting import counted
 from tests.leaderboard.factories import measured
 from tests.leaderboard.judging import JudgeFactory
+from tests.leaderboard.rater_labels import labels_on
 from tests.leaderboard.showing import words_of
 from tests.reviews.factories import ReviewerFactory, assigned, case_of, reviewed
 from tests.submissions.factories import ImplementationFactory
@@ -70,7 +70,7 @@ def closed(answers: list[Implementation], truths: list[str], *, audited: float =
 
 def trust(version: SuiteVersion) -> JudgeTrust:
     (judge,) = [rater for rater in raters() if rater.judge]
-    return judge_trust(counted(version), judge)
+    return judge_trust(labels_on(version), judge)
 
 
 JUDGED = ["CC", "CC", "CC", "LC", "LI", "LI", "CC", "LC", "LI", "", "CC", "LI"]

@@ -28,7 +28,7 @@ from submissions.domain.publishing import hide, unhide
 from submissions.enums import SubmissionState, Verb
 from submissions.models import AuditEvent, Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
-from tests.leaderboard.asked import asked
+from tests.leaderboard.endpoint_runs import endpoint_run
 from tests.leaderboard.judging import JudgeFactory, judged
 from tests.reviews.factories import ReviewerFactory, answers, case_of, ready, reviewed
 from tests.submissions.factories import UserFactory
@@ -201,7 +201,7 @@ class TestActs:
         assert recipients("paused") == ["alice", "alice"]
 
     def test_a_held_run_makes_one_notice(self, alice: User, redis_url: str) -> None:
-        run = asked(alice, WorkState.HELD)
+        run = endpoint_run(alice, WorkState.HELD)
         finish_generation(run.pk)
         making.catch_up()
         assert (recipients("held"), recipients("paused")) == (["alice"], [])

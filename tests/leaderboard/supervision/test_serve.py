@@ -239,7 +239,7 @@ def test_serve_answers_replaces_a_killed_worker_refuses_a_second_instance_and_le
     assert len(started) >= 6  # Redis, two workers, the reconciler, gunicorn and its worker
     assert instance.stop(signal.SIGINT) == 0
     assert [pid for pid in started if is_running(pid)] == []
-    greeting, logs, killed, *end = instance.said().splitlines()[1:]
+    greeting, logs, killed, *end = instance.log_text().splitlines()[1:]
     assert greeting == f"LMR-Board answers at http://127.0.0.1:{instance.port}/, workers: 2. Ctrl-C stops it."
     assert logs == f"Logs are in {instance.data / 'logs'}; make password sets a maintainer's password."
     assert killed.startswith("worker-1 was killed by SIGKILL after ")
@@ -293,11 +293,11 @@ def test_without_a_sandbox_the_board_runs_and_reports_this_once(instance: Instan
         (tmp_path / "bin" / "redis-server").symlink_to(redis_server)
     instance.environment |= {"PATH": str(tmp_path / "bin"), "EVALUATOR_SANDBOX": "bubblewrap"}
     instance.start("--setup")
-    assert "workers: 0" in instance.said()
-    wait_until(lambda: "Fix that" in instance.said(), "the reason")
-    assert "\nNOTHING IS EVALUATED, since no sandbox works here (the reason is above).\n" in instance.said()
-    assert [instance.said().count(words) for words in ("bwrap is not on PATH", "make password")] == [1, 1], (
-        instance.said()
+    assert "workers: 0" in instance.log_text()
+    wait_until(lambda: "Fix that" in instance.log_text(), "the reason")
+    assert "\nNOTHING IS EVALUATED, since no sandbox works here (the reason is above).\n" in instance.log_text()
+    assert [instance.log_text().count(words) for words in ("bwrap is not on PATH", "make password")] == [1, 1], (
+        instance.log_text()
     )
     assert instance.get("/healthz")[0] == 200
     why = "no sandbox works on the evaluator's machine"

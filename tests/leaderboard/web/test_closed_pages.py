@@ -25,7 +25,7 @@ from submissions.enums import Verb
 from submissions.models import Submission
 from submissions.trajectories.steps import Action
 from tests.benchmark_tasks.factories import CategoryFactory
-from tests.leaderboard.asked import CHAT_REQUEST, asked, called
+from tests.leaderboard.endpoint_runs import CHAT_REQUEST, called, endpoint_run
 from tests.leaderboard.factories import MetricFactory, ReportedResultFactory, reported
 from tests.leaderboard.judging import JudgeFactory, judged, show, walked
 from tests.leaderboard.showing import address_of, scored
@@ -143,7 +143,7 @@ def _remeasure(submission: Submission) -> None:
 
 def _endpoint_answer() -> tuple[Implementation, dict[str, Page]]:
     """An answer of a published run on an endpoint, on another suite, and the pages of its calls."""
-    run = asked(UserFactory(), "done", state="done")
+    run = endpoint_run(UserFactory(), "done", state="done")
     question = run.requests.get()
     messages = [{"role": "user", "content": "a marked question"}]
     call = called(question, request={**CHAT_REQUEST, "messages": messages})

@@ -16,7 +16,7 @@ from evaluator.enums import AnswerTaken, CallState, GenerationState, WorkState
 from evaluator.models import AnswerRequest, Generation
 from submissions.enums import Visibility
 from submissions.models import Submission
-from tests.leaderboard.asked import CHAT_REQUEST, PROMPT, REPLY, asked, called
+from tests.leaderboard.endpoint_runs import CHAT_REQUEST, PROMPT, REPLY, called, endpoint_run
 from tests.leaderboard.showing import address_of, words_of
 from tests.submissions.factories import UserFactory
 
@@ -55,7 +55,7 @@ def post(client: Client, action: str, run: Generation, **typed: str) -> Any:
 
 
 def test_progress_shows_answers_and_usage(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE, DONE, RUNNING, QUEUED, run_tokens=10_000, run_dollars=Decimal(1))
+    run = endpoint_run(alice, DONE, DONE, RUNNING, QUEUED, run_tokens=10_000, run_dollars=Decimal(1))
     for request in requests(run)[:2]:
         called(request)
     text = words_of(part(as_alice, run))
@@ -68,7 +68,7 @@ def test_progress_shows_answers_and_usage(as_alice: Client, alice: User) -> None
 
 
 def test_the_time_meter_omits_time_spent_paused(as_alice: Client, alice: User) -> None:
-    run = asked(alice, QUEUED, run_seconds=3600, stood_still_seconds=7200)
+    run = endpoint_run(alice, QUEUED, run_seconds=3600, stood_still_seconds=7200)
     Generation.objects.update(created=timezone.now() - timedelta(hours=2, minutes=30))
     assert "Time 30 min of 1 h" in words_of(part(as_alice, run))
 
@@ -80,7 +80,7 @@ UNREPORTED: dict[str, Any] = {
 
 
 def test_unreported_usage_is_unknown_and_estimated_for_limits(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE, DONE, run_tokens=10_000, run_dollars=Decimal(1))
+    run = endpoint_run(alice, DONE, DONE, run_tokens=10_000, run_dollars=Decimal(1))
     for request, facts in zip(requests(run), ({}, UNREPORTED), strict=True):
         called(request, **facts)
     response = part(as_alice, run)
@@ -98,7 +98,7 @@ def test_unreported_usage_is_unknown_and_estimated_for_limits(as_alice: Client, 
 
 
 def test_a_running_run_is_polled_and_answers_changes_only(as_alice: Client, alice: User) -> None:
-    run = asked(alice, RUNNING, QUEUED)
+    run = endpoint_run(alice, RUNNING, QUEUED)
     shown = part(as_alice, run)
     seen = shown.context["seen"]
     assert f'hx-get="/submissions/{run.submission_id}/asking/?seen={seen}"' in shown.content.decode()
@@ -114,7 +114,7 @@ def test_a_running_run_is_polled_and_answers_changes_only(as_alice: Client, alic
 
 
 def test_a_paused_run_resumes_with_higher_limits(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE, QUEUED, run_tokens=5000)
+    run = endpoint_run(alice, DONE, QUEUED, run_tokens=5000)
     assert post(as_alice, "generation_pause", run)["Location"] == run.submission.get_absolute_url()
     run.refresh_from_db()
     text = words_of(part(as_alice, run))
@@ -125,9 +125,9 @@ def test_a_paused_run_resumes_with_higher_limits(as_alice: Client, alice: User) 
 
 
 def test_others_cannot_see_or_change_a_private_run(client: Client, alice: User) -> None:
-    run = asked(alice, QUEUED, reason="alice's secret reason")
+    run = endpoint_run(alice, QUEUED, reason="alice's secret reason")
     call = called(requests(run)[0])
-    own = asked(UserFactory(), DONE, state=GenerationState.DONE)
+    own = endpoint_run(UserFactory(), DONE, state=GenerationState.DONE)
     Submission.objects.filter(pk=own.submission_id).update(visibility=Visibility.PUBLISHED, code_licence="MIT")
     pages = [
         reverse("model_call", args=[own.submission_id, call.pk]),
@@ -149,7 +149,7 @@ def test_others_cannot_see_or_change_a_private_run(client: Client, alice: User) 
 
 
 def test_calls_are_hidden_where_the_code_is(client: Client, alice: User) -> None:
-    run = asked(alice, DONE)
+    run = endpoint_run(alice, DONE)
     call = called(requests(run)[0])
     Submission.objects.filter(pk=run.submission_id).update(visibility=Visibility.PUBLISHED, code_licence="")
     address = address_of(requests(run)[0].implementation, "answer_calls")
@@ -162,7 +162,7 @@ def test_calls_are_hidden_where_the_code_is(client: Client, alice: User) -> None
 
 
 def test_a_call_shows_its_request_and_response(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE)
+    run = endpoint_run(alice, DONE)
     first, second = called(requests(run)[0], key="a"), called(requests(run)[0], key="b")
     response = as_alice.get(reverse("model_call", args=[run.submission_id, first.pk]))
     assert [(turn.role, turn.text) for turn in response.context["sent"]] == [
@@ -176,7 +176,7 @@ def test_a_call_shows_its_request_and_response(as_alice: Client, alice: User) ->
 
 
 def test_a_hostile_server_s_response_is_escaped(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE)
+    run = endpoint_run(alice, DONE)
     evil = "<script>alert(1)</script>"
     call = called(requests(run)[0], response={"content": evil, "x": [evil] * 3}, returned_model=evil)
     where = reverse("model_call", args=[run.submission_id, call.pk])
@@ -189,7 +189,7 @@ def test_a_hostile_server_s_response_is_escaped(as_alice: Client, alice: User) -
 
 
 def test_each_task_shows_its_result_and_notes(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE, DONE, HELD, QUEUED)
+    run = endpoint_run(alice, DONE, DONE, HELD, QUEUED)
     first, second, third, _ = requests(run)
     AnswerRequest.objects.filter(pk=first.pk).update(note="Took the only block.", cuts=[{"part": "references"}])
     AnswerRequest.objects.filter(pk=second.pk).update(taken=AnswerTaken.REFUSED, note="It said no.")
@@ -201,7 +201,7 @@ def test_each_task_shows_its_result_and_notes(as_alice: Client, alice: User) -> 
 
 
 def test_omitted_parts_are_listed_by_kind_with_each_reason_once(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE)
+    run = endpoint_run(alice, DONE)
     [request] = requests(run)
     why = "The prompt would not fit the model's context."
     cuts = [{"part": f"section of the paper: {name}", "tokens": 1200, "why": why} for name in "ABCDEFGHI"]
@@ -221,7 +221,7 @@ def test_omitted_parts_are_listed_by_kind_with_each_reason_once(as_alice: Client
 
 
 def test_invalid_limits_are_reported_and_stay_in_the_form(as_alice: Client, alice: User) -> None:
-    run = asked(alice, QUEUED, state=GenerationState.PAUSED)
+    run = endpoint_run(alice, QUEUED, state=GenerationState.PAUSED)
     response = post(as_alice, "generation_resume", run, run_tokens="7", run_seconds="7200")
     assert (response.status_code, 'value="7"' in response.content.decode()) == (422, True)
     assert "greater than or equal to 1000" in words_of(response)
@@ -230,7 +230,7 @@ def test_invalid_limits_are_reported_and_stay_in_the_form(as_alice: Client, alic
 
 
 def test_calls_in_doubt_are_marked(as_alice: Client, alice: User) -> None:
-    run = asked(alice, DONE)
+    run = endpoint_run(alice, DONE)
     request = requests(run)[0]
     called(request, key="k", state=CallState.IN_DOUBT, message="The connection broke.")
     called(request, key="k", number=2)

@@ -19,7 +19,7 @@ from evaluator.models import AnswerRequest, Attempt, JudgeConfig, Judgement
 from submissions.enums import SubmissionState, Visibility
 from submissions.models import Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
-from tests.leaderboard.asked import asked
+from tests.leaderboard.endpoint_runs import endpoint_run
 from tests.leaderboard.judging import JudgeFactory, judged, vote
 from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
 
@@ -179,7 +179,7 @@ def test_private_cases_are_shown_as_a_count_to_everyone(client: Client, alice: U
 
 def replied(owner: User, *, answer: dict[str, Any] | None = None, **facts: Any) -> Implementation:
     """An answer that this site requested from a model; ``facts`` are the request's."""
-    generation = asked(owner, WorkState.DONE)
+    generation = endpoint_run(owner, WorkState.DONE)
     request = generation.requests.get()
     AnswerRequest.objects.filter(pk=request.pk).update(**{"rule": "2", **facts})
     Implementation.objects.filter(pk=request.implementation_id).update(attempted=True, **(answer or {}))

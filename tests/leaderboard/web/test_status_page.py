@@ -29,7 +29,7 @@ from leaderboard.health.queues import LISTENING, infra_summary, queue_state
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory
-from tests.leaderboard.asked import asked
+from tests.leaderboard.endpoint_runs import endpoint_run
 from tests.leaderboard.showing import words_of
 from tests.submissions.factories import SubmissionFactory, UserFactory, with_answers
 
@@ -123,8 +123,8 @@ def test_workers_that_call_models_are_counted_separately(redis_url: str) -> None
 
 @pytest.mark.redis
 def test_requests_of_paused_runs_are_not_counted_as_waiting(redis_url: str) -> None:
-    asked(UserFactory(), WorkState.QUEUED, WorkState.RUNNING, WorkState.DONE)
-    asked(UserFactory(), WorkState.QUEUED, state=GenerationState.PAUSED)
+    endpoint_run(UserFactory(), WorkState.QUEUED, WorkState.RUNNING, WorkState.DONE)
+    endpoint_run(UserFactory(), WorkState.QUEUED, state=GenerationState.PAUSED)
     assert (queue_state().questions, queue_state().questions_running) == (1, 1)
 
 

@@ -22,7 +22,7 @@ from submissions.domain.audit import history
 from submissions.enums import Source, SubmissionState, Verb, Visibility
 from submissions.models import Submission, User
 from tests.evaluator.factories import TestRunFactory
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.showing import get, scored, text_of
 from tests.submissions.factories import UserFactory, with_answers
 

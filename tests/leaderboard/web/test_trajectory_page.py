@@ -16,7 +16,7 @@ from submissions.models import Submission
 from submissions.trajectories.steps import Action, AgentRun
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
-from tests.leaderboard.api.asking import Program
+from tests.leaderboard.api.program import Program
 from tests.leaderboard.judging import walked
 from tests.leaderboard.showing import address_of
 from tests.submissions.factories import SubmissionFactory, SystemFactory, UserFactory, with_answers

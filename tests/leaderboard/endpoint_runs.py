@@ -31,7 +31,7 @@ CHAT_RESPONSE: dict[str, Any] = {
 }
 
 
-def asked(owner: User, *states: str, state: str = GenerationState.RUNNING, **facts: Any) -> Generation:
+def endpoint_run(owner: User, *states: str, state: str = GenerationState.RUNNING, **facts: Any) -> Generation:
     """A run on an endpoint of ``owner`` with a request in each of ``states``."""
     endpoint = EndpointFactory(owner=owner, price_input=Decimal(2), price_output=Decimal(8))
     system = SystemFactory(owner=owner)

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
 
 
-def counted(version: SuiteVersion, **filters: Any) -> Labels:
+def labels_on(version: SuiteVersion, **filters: Any) -> Labels:
     """The labels on the selected answers of a suite."""
     selected = Selection(**filters)
     entries = selected_entries(suite=version.suite, selection=selected)
     return count_labels(entries=entries, category=selected.category, raters=raters())
 
 
-def said(labels: Labels) -> dict[str, list[str]]:
+def labels_of(labels: Labels) -> dict[str, list[str]]:
     """Rater's slug -> all labels of the rater, sorted. Raters without labels are missing."""
     found: dict[str, list[str]] = {}
     for rater in raters():
