@@ -16,10 +16,14 @@ import pytest
 from tests import conftest
 from tests.conftest import BOTH_DATABASES, PROJECT_ROOT, _runs_in_other_boxes, examples
 
-PASSES = "def test_passes():\n    pass\n"
-SKIPS = "import pytest\n\ndef test_skips():\n    pytest.skip({reason!r})\n"
-SLOW = """\
+SKIPS = """\
 import time, pytest
+
+def test_passes():
+    pass
+
+def test_skips():
+    pytest.skip({reason!r})
 
 @pytest.fixture
 def slow():
@@ -30,8 +34,6 @@ def slow():
 def test_slow(slow):
     time.sleep(0.2)
 """
-
-
 OPERATIONS = """\
 import schemathesis
 
@@ -69,11 +71,14 @@ def reported(folder: Path, *options: str, require_all: bool) -> tuple[subprocess
     return result, json.loads(report.read_text(encoding="utf-8"))
 
 
-def test_each_operation_of_a_description_is_run_by_xdist(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(OPERATIONS, encoding="utf-8")
-    found = reported(tmp_path, "-n", "2", "--dist", "loadgroup", require_all=False)[1]
+def test_each_operation_of_a_description_is_run_by_xdist_and_a_skip_fails_under_require_all(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(OPERATIONS + SKIPS.format(reason="no Redis"), encoding="utf-8")
+    result, found = reported(tmp_path, "-n", "1", "--dist", "loadgroup", require_all=True)
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "skipped, which REQUIRE_ALL=1 forbids" in result.stdout
+    assert (found["passed"], [skip[1] for skip in found["skips"]]) == (4, ["no Redis"])
     names = sorted(name.partition("::")[2] for name in found["seconds"])
-    assert (found["passed"], names) == (2, ["test_it[GET /one]", "test_it[GET /two]"])
+    assert names == ["test_it[GET /one]", "test_it[GET /two]", "test_passes", "test_skips", "test_slow"]
 
 
 def test_two_tests_with_one_id_are_refused() -> None:
@@ -82,23 +87,15 @@ def test_two_tests_with_one_id_are_refused() -> None:
         conftest.pytest_collection_modifyitems(SimpleNamespace(), twins)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("reason", "require_all", "code"), [("no Redis", True, 1), ("no ../shared here", True, 0)])
-def test_a_skip_fails_under_require_all_except_for_one_reason(
-    tmp_path: Path, reason: str, require_all: bool, code: int
-) -> None:
-    (tmp_path / "test_it.py").write_text(PASSES + SKIPS.format(reason=reason), encoding="utf-8")
-    result, found = reported(tmp_path, require_all=require_all)
-    assert result.returncode == code, result.stdout + result.stderr
-    assert ("skipped, which REQUIRE_ALL=1 forbids" in result.stdout) is (code == 1)
-    assert (found["passed"], [skip[1] for skip in found["skips"]]) == (1, [reason])
-    assert [name.partition("::")[2] for name in found["seconds"]] == ["test_passes", "test_skips"]
-
-
-def test_seconds_of_a_test_include_setup_and_teardown(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(SLOW, encoding="utf-8")
-    found = reported(tmp_path, require_all=False)[1]
-    (seconds,) = found["seconds"].values()
-    assert 0.6 <= seconds < 5
+def test_a_skip_for_lack_of_shared_does_not_fail_and_seconds_include_setup_and_teardown(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(SKIPS.format(reason="no ../shared here"), encoding="utf-8")
+    result, found = reported(tmp_path, require_all=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "skipped, which REQUIRE_ALL=1 forbids" not in result.stdout
+    assert (found["passed"], [skip[1] for skip in found["skips"]]) == (2, ["no ../shared here"])
+    seconds = {name.partition("::")[2]: taken for name, taken in found["seconds"].items()}
+    assert sorted(seconds) == ["test_passes", "test_skips", "test_slow"]
+    assert 0.6 <= seconds["test_slow"] < 5
 
 
 def summary(folder: Path, *failed: str, require_all: bool = False, **reports: Any) -> tuple[int, list[str]]:

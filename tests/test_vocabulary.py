@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tokenize
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -49,7 +51,7 @@ EXEMPT: Final = {
     "reviews/practice/items.toml": "the file's digest identifies the practice round",
     "static/": "rewritten with the pages; static/vendor is other projects' code",
     "templates/": "rewritten with the pages",
-    "tests/": "not yet rewritten",
+    "tests/evaluator/upstream/overlays/": "data that tests import",
 }
 """Files and folders (with a slash at the end) that are not checked -> the reason."""
 
@@ -73,6 +75,7 @@ ALLOWED: Final = {
     "faults.py": _MODULE,
     "faults.quotable": _MODULE,
     "providers.faults": _MODULE,
+    "segmentation_fault": "the name of a signal",
     "stands_out": "is conspicuous",
 }
 """Phrases in which a word of the list is the right one -> what it means there."""
@@ -87,6 +90,11 @@ ALLOWED_IN: Final = {
     ("evaluator/providers/sdk_client.py", "faults"): _MODULE,
     ("evaluator/sandbox/bubblewrap.py", "nobody"): "the user of this name",
     ("evaluator/sandbox/docker_launcher.py", "nobody"): "the digest of every Docker environment includes this source",
+    ("tests/chaos/instance.py", "faults"): _INJECTION,
+    ("tests/chaos/test_chaos.py", "fault"): _INJECTION,
+    ("tests/chaos/test_chaos.py", "faults"): _INJECTION,
+    ("tests/evaluator/providers/test_error_bodies.py", "faults"): _MODULE,
+    ("tests/evaluator/providers/test_faults.py", "faults"): _MODULE,
     ("submissions/domain/samples.py", "tells"): "part of the samples' digest, by which setup recognises them",
 }
 """File and word of the list that is the right one in all of the file -> what it means there."""
@@ -114,6 +122,7 @@ def whole(phrase: str) -> str:
     return f"{_BEGIN}{pattern(phrase)}{_END}"
 
 
+_BEFORE_DOCSTRINGS: Final = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 _LISTED: Final = {word: re.compile(whole(word), re.IGNORECASE) for word in WORDS}
 _PERMITTED: Final = {phrase: re.compile(pattern(phrase), re.IGNORECASE) for phrase in ALLOWED}
 
@@ -146,10 +155,35 @@ def text_of(file: Path) -> str:
         return ""
 
 
+def without_data(source: str) -> str:
+    """Return Python code with its literals blanked; docstrings, comments and names stay, each in its line.
+
+    The literals of tests are data, and pages' texts as expected.
+    """
+    lines = source.splitlines(keepends=True)
+    before = tokenize.NEWLINE
+    for token in tokenize.generate_tokens(StringIO(source).readline):
+        if token.type == tokenize.STRING and before not in _BEFORE_DOCSTRINGS:
+            for number in range(token.start[0], token.end[0] + 1):
+                line = lines[number - 1]
+                start = token.start[1] if number == token.start[0] else 0
+                end = token.end[1] if number == token.end[0] else len(line.rstrip("\n"))
+                lines[number - 1] = line[:start] + " " * (end - start) + line[end:]
+        if token.type not in {tokenize.COMMENT, tokenize.NL}:
+            before = token.type
+    return "".join(lines)
+
+
+def checked_text(name: str, root: Path = PROJECT_ROOT) -> str:
+    """The text of the file ``name`` that is held to the list."""
+    text = text_of(root / name)
+    return without_data(text) if name.startswith("tests/") and name.endswith(".py") else text
+
+
 def complaints(names: Iterable[str], root: Path = PROJECT_ROOT) -> Iterator[str]:
     """``file:line: word, and what to write instead`` for each finding in the files ``names`` below ``root``."""
     for name in filter(is_checked, names):
-        for line, word, instead in findings(text_of(root / name), name):
+        for line, word, instead in findings(checked_text(name, root), name):
             yield f"{name}:{line}: {' '.join(word.split())!r}: write {instead}"
 
 
@@ -170,12 +204,12 @@ def test_each_exempt_place_exists() -> None:
 
 
 def test_each_allowed_phrase_occurs() -> None:
-    texts = [text_of(PROJECT_ROOT / name) for name in tracked() if is_checked(name)]
+    texts = [checked_text(name) for name in tracked() if is_checked(name)]
     assert [phrase for phrase, each in _PERMITTED.items() if not any(map(each.search, texts))] == []
 
 
 def test_each_word_allowed_in_a_file_occurs_there() -> None:
-    idle = [(name, word) for name, word in ALLOWED_IN if not _LISTED[word].search(text_of(PROJECT_ROOT / name))]
+    idle = [(name, word) for name, word in ALLOWED_IN if not _LISTED[word].search(checked_text(name))]
     assert idle == []
 
 
@@ -219,8 +253,27 @@ def _told_there(letters: str) -> None:
 def test_parts_of_other_words_and_allowed_phrases_are_not_found() -> None:
     text = "default faulty untold letterhead standstill newsletters: use letters, digits; major page\nfaults"
     assert findings(text) == []
-    assert [each.word for each in findings("a page fault, segmentation fault")] == ["fault", "fault"]
+    assert [each.word for each in findings("a page fault, a storage fault")] == ["fault", "fault"]
     assert [each.word for each in findings("faults of which", "docs/lmr-bench.md")] == ["faults"]
+
+
+def test_literals_of_tests_are_data(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    planted = '''"""Told."""
+
+
+def test_it():  # anew
+    """Nobody."""
+    page = """one
+    fault"""; letter = f"told {page}"
+    "stands"
+'''
+    (tmp_path / "tests/test_it.py").write_text(planted, encoding="utf-8")
+    found = [complaint.partition(": write")[0] for complaint in complaints(["tests/test_it.py"], tmp_path)]
+    assert found == [
+        *("tests/test_it.py:1: 'Told'", "tests/test_it.py:4: 'anew'", "tests/test_it.py:5: 'Nobody'"),
+        *("tests/test_it.py:7: 'letter'", "tests/test_it.py:8: 'stands'"),
+    ]
 
 
 def test_exempt_files_are_not_read(tmp_path: Path) -> None:
