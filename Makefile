@@ -28,7 +28,7 @@ lmr-bench: ## LMR-BENCH's own tasks: import, environments, audit, a table (SOURC
 test: ## Lint, types, unit, integration and browser tests, SQLite and PostgreSQL (REQUIRE_ALL=1: a skip fails)
 	@exec scripts/test.sh
 
-test-all: ## All of make test, boxes, attacks and chaos, hypothesis with all its examples, and coverage (it takes hours)
+test-all: ## All of make test, boxes, attacks and chaos, hypothesis with all its examples, and coverage (it takes an hour)
 	@exec scripts/test.sh all
 
 boxes: ## Tests of boxes in the sandboxes that make test leaves out, and all with PyTorch (make test has a smoke of each)

@@ -59,7 +59,7 @@ NOT_RUN: dict[str, str] = {
     "python -m tests.provider_server": _SERVER,
     "python -m benchmark_tasks.suites.build_notes": "needs typst; tests/benchmark_tasks runs it",
     "python -m evaluator.sandbox.images": "needs Docker and a registry",
-    **dict.fromkeys((f"python -m tests.perf.benchmark_{each}" for each in ("board", "boxes", "pages", "suite")),
+    **dict.fromkeys((f"python -m tests.perf.benchmark_{each}" for each in ("board", "boxes", "kept", "pages", "suite")),
                     _MEASURES),
     "pytest": "is what runs this",
 }  # fmt: skip

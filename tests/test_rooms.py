@@ -7,6 +7,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -136,17 +139,28 @@ def modules(folder: str) -> list[Path]:
     ]
 
 
-def imported(file: Path) -> set[str]:
-    """Every module that the file imports, also inside functions, with relative imports resolved."""
+@cache
+def imports(file: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """The modules that the file imports, also inside functions, with relative imports resolved; and the names that it
+    imports from them, each with its module.
+    """
     package = file.relative_to(PROJECT_ROOT).with_suffix("").parts[:-1]
-    names: set[str] = set()
+    found: set[str] = set()
+    named: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else ()
-            names.add(".".join((*base, *([node.module] if node.module else []))))
-    return names
+            module = ".".join((*base, *([node.module] if node.module else [])))
+            found.add(module)
+            named |= {f"{module}.{alias.name}" for alias in node.names}
+    return frozenset(found), frozenset(named)
+
+
+def imported(file: Path) -> frozenset[str]:
+    """Every module that the file imports."""
+    return imports(file)[0]
 
 
 def dotted(file: Path) -> str:
@@ -190,18 +204,14 @@ def test_no_imports_are_circular() -> None:
     assert circles(graph) == {}
 
 
-def uses(file: Path) -> set[str]:
+def uses(file: Path) -> frozenset[str]:
     """The modules that the file imports, also by ``from package import module``."""
-    names = imported(file)
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset.union(*imports(file))
 
 
-def circles(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+def circles(graph: Mapping[str, AbstractSet[str]]) -> dict[str, AbstractSet[str]]:
     """The part of ``graph`` that remains when modules without uses, or without users, are removed repeatedly."""
-    left = {name: used & graph.keys() for name, used in graph.items()}
+    left: dict[str, AbstractSet[str]] = {name: used & graph.keys() for name, used in graph.items()}
     while ends := {name for name, used in left.items() if not used} | (left.keys() - set().union(*left.values())):
         left = {name: used - ends for name, used in left.items() if name not in ends}
     return left
