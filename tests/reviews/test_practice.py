@@ -260,7 +260,7 @@ def sample_cases() -> list[Case]:
     return list(Case.objects.filter(kind=CaseKind.REVIEW).select_related("implementation__revision__task"))
 
 
-def test_a_newcomer_gets_mixed_cases_and_the_practice_round_once(lmr_mini: SuiteVersion) -> None:  # noqa: F811
+def test_mixed_cases_and_practice_items_are_made_once_with_scripted_votes(lmr_mini: SuiteVersion) -> None:  # noqa: F811
     output = run()
     submission = Submission.objects.get(system__name="Sample: disputed answers")
     assert output.splitlines()[:2] == [
@@ -281,11 +281,8 @@ def test_a_newcomer_gets_mixed_cases_and_the_practice_round_once(lmr_mini: Suite
     assert run("--count", "27").startswith("Sample cases: 27 (17 opened)")
     assert (len(sample_cases()), Submission.objects.count()) == (27, 2)
     assert Case.objects.filter(kind=CaseKind.PRACTICE).count() == 5
-
-
-def test_scripted_votes_are_marked_and_give_the_severities(lmr_mini: SuiteVersion) -> None:  # noqa: F811
-    """Right answers labelled LI and wrong ones labelled CC contradict the tests; splits and abstentions are unsure."""
-    run("--count", "27")
+    # Scripted votes are marked and give the severities: right answers labelled LI and wrong ones labelled CC contradict
+    # the tests; splits and abstentions are unsure.
     judge = JudgeConfig.objects.get()
     assert (judge.name, judge.active, ShownJudge.objects.exists()) == ("Scripted sample judge", False, False)
     assert JudgeVote.objects.filter(calls__isnull=False).count() == 0

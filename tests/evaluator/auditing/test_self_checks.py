@@ -63,6 +63,8 @@ def no_sandbox(settings: Any) -> None:
 
 
 class TestCommand:
+    # tests/attacks fires the same attacks, and the worker's test keeps a round.
+    @pytest.mark.in_full
     @pytest.mark.bubblewrap
     def test_every_attack_is_repelled_and_the_round_is_kept(self, real_sandbox: Sandbox) -> None:
         code, printed = attack()
