@@ -29,8 +29,8 @@ chmod 0755 "$work"
 reports="$work/reports"
 mkdir "$reports"
 failed=()
-declare -A started groups
-trap 'for group in "${groups[@]}"; do kill -- "-$group" 2>/dev/null; done; stop_services; rm -rf "$work"' EXIT
+lint=
+trap '[ -z "$lint" ] || kill -- "-$lint" 2>/dev/null; stop_services; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 
 not_run() {
@@ -74,27 +74,21 @@ debian_packages() {
   fi
 }
 
-# beside NAME COMMAND…: start a stage in the background, for the time in which others wait. It is a process group, so that
-# it can be stopped.
-beside() {
-  local name=$1
-  shift
-  started[$name]=$(date +%s)
-  set -m
-  { renice -n 10 "$BASHPID" >/dev/null && "$@"; } >"$work/$name.log" 2>&1 </dev/null &
-  set +m
-  groups[$name]=$!
+# Runs in its own process group, so that the whole group can be stopped, in the time in which other stages wait.
+start_lint() {
+  lint_started=$(date +%s)
+  setsid nice scripts/lint.sh >"$work/lint.log" 2>&1 &
+  lint=$!
 }
 
-# finish NAME: wait for a stage that runs beside others, and print its output. The log's modification time is its end.
-finish() {
-  local name=$1
-  wait "${groups[$name]}" || failed+=("$name")
-  unset "groups[$name]"
+# Print lint's complete output. The log's modification time is lint's end.
+finish_lint() {
+  wait "$lint" || failed+=("lint")
+  lint=
   say
-  say "== $name"
-  cat "$work/$name.log"
-  say "tests $(($(date -r "$work/$name.log" +%s) - started[$name])) $name, beside other stages" >>"$reports/stages"
+  say "== lint"
+  cat "$work/lint.log"
+  say "tests $(($(date -r "$work/lint.log" +%s) - lint_started)) lint, beside chaos, which mostly waits" >>"$reports/stages"
 }
 
 kind=machine
@@ -113,7 +107,7 @@ done
 
 TEST_SANDBOX_DIR="$work/sandbox" stage "tests on SQLite" \
   tests sqlite -n 3 --dist loadgroup -m "not e2e and not postgres and not chaos and not attacks $left_out" "${covered[@]}"
-beside "lint" scripts/lint.sh
+start_lint
 [ -z "$all" ] || stage "attacks" tests attacks -m attacks "${covered[@]}" tests
 chaos="chaos and not docker"
 [ -z "$all" ] || chaos=chaos
@@ -122,15 +116,14 @@ stage "chaos" tests chaos -m "$chaos" tests/chaos
 if start_postgres; then
   database=$POSTGRES_URL
   # shellcheck disable=SC2086 - a list of words
-  beside "tests on PostgreSQL" \
-    tests postgresql -n 2 --dist loadgroup -m "(postgres or $both) and not attacks $left_out" "${covered[@]}" $on_both
+  stage "tests on PostgreSQL" \
+    tests postgresql -n 3 --dist loadgroup -m "(postgres or $both) and not attacks $left_out" "${covered[@]}" $on_both
   database=
 fi
+finish_lint
 # Playwright runs an event loop in the main thread, where Django refuses ORM calls without this.
 export DJANGO_ALLOW_ASYNC_UNSAFE=1
 stage "browser tests" tests browser -n 2 --dist loadgroup -m "e2e $left_out" tests/e2e
-finish "lint"
-[ -z "${groups[tests on PostgreSQL]:-}" ] || finish "tests on PostgreSQL"
 
 stop_services
 if [ -n "$all" ]; then

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -233,6 +234,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     for name in MADE_ONCE:
         if name in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group(name))
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage less often: what is imported lives as long as the process, and tests leave few cycles."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def _runs_in_other_boxes(item: pytest.Item) -> bool:
