@@ -87,6 +87,8 @@ def _resumes_where_it_was(copy: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert EnvironmentBuild.objects.count() == 1
 
 
+# tests/attacks fires the same attacks, and test_self_checks tests the command.
+@pytest.mark.in_full
 def test_attacks_on_every_task_of_the_suite(
     copy: Path, real_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
