@@ -75,7 +75,6 @@ ALLOWED: Final = {
     "faults.py": _MODULE,
     "faults.quotable": _MODULE,
     "providers.faults": _MODULE,
-    "segmentation_fault": "the name of a signal",
     "stands_out": "is conspicuous",
 }
 """Phrases in which a word of the list is the right one -> what it means there."""
@@ -90,12 +89,13 @@ ALLOWED_IN: Final = {
     ("evaluator/providers/sdk_client.py", "faults"): _MODULE,
     ("evaluator/sandbox/bubblewrap.py", "nobody"): "the user of this name",
     ("evaluator/sandbox/docker_launcher.py", "nobody"): "the digest of every Docker environment includes this source",
+    ("submissions/domain/samples.py", "tells"): "part of the samples' digest, by which setup recognises them",
     ("tests/chaos/instance.py", "faults"): _INJECTION,
     ("tests/chaos/test_chaos.py", "fault"): _INJECTION,
     ("tests/chaos/test_chaos.py", "faults"): _INJECTION,
     ("tests/evaluator/providers/test_error_bodies.py", "faults"): _MODULE,
     ("tests/evaluator/providers/test_faults.py", "faults"): _MODULE,
-    ("submissions/domain/samples.py", "tells"): "part of the samples' digest, by which setup recognises them",
+    ("tests/evaluator/sandbox/test_programs.py", "fault"): "segmentation fault, what a signal reports",
 }
 """File and word of the list that is the right one in all of the file -> what it means there."""
 
@@ -255,7 +255,7 @@ def _told_there(letters: str) -> None:
 def test_parts_of_other_words_and_allowed_phrases_are_not_found() -> None:
     text = "default faulty untold letterhead standstill newsletters: use letters, digits; major page\nfaults"
     assert findings(text) == []
-    assert [each.word for each in findings("a page fault, a storage fault")] == ["fault", "fault"]
+    assert [each.word for each in findings("a page fault, segmentation fault")] == ["fault", "fault"]
     assert [each.word for each in findings("faults of which", "docs/lmr-bench.md")] == ["faults"]
 
 
