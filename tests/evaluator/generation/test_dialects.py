@@ -12,11 +12,11 @@ from evaluator.generation.agent import CALL_AGAIN
 from evaluator.generation.asking import ask_next
 from evaluator.judging.configs import add_judge
 from evaluator.models import ModelCall
-from evaluator.providers.checking_endpoints import check
 from submissions.domain import endpoints
 from submissions.enums import EndpointCheck, Scaffold, Verb
 from submissions.models import AuditEvent, Endpoint
 from submissions.trajectories.steps import AgentRun
+from tests.evaluator.generation.test_checking_endpoints import run_check
 from tests.evaluator.judging.site import endpoint, judged, verdict, votes
 from tests.evaluator.judging.site import judge as make_judge
 from tests.provider_server.dialects import DIALECTS
@@ -41,13 +41,6 @@ def of_dialect(server: ProviderServer, dialect: str, model: str, **fields: Any) 
     made = endpoint(server, model, base_url=server.url_of(dialect), api=api, provider=provider, **fields)
     endpoints.change(endpoint=made, actor=made.owner, described={}, key="sk-of-a-dialect")
     return made
-
-
-def run_check(made: Endpoint) -> tuple[str, str]:
-    Endpoint.objects.filter(pk=made.pk).update(check_state=EndpointCheck.WAITING)
-    check(made.pk)
-    made.refresh_from_db()
-    return made.check_state, made.check_message
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
