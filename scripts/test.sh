@@ -74,7 +74,7 @@ debian_packages() {
   fi
 }
 
-# Runs in its own process group, so that the whole group can be stopped, in the time in which other stages wait.
+# Runs beside chaos, which leaves time unused, in its own process group, so that the whole group can be stopped.
 start_lint() {
   lint_started=$(date +%s)
   setsid nice scripts/lint.sh >"$work/lint.log" 2>&1 &
@@ -88,7 +88,7 @@ finish_lint() {
   say
   say "== lint"
   cat "$work/lint.log"
-  say "tests $(($(date -r "$work/lint.log" +%s) - lint_started)) lint, beside chaos, which mostly waits" >>"$reports/stages"
+  say "tests $(($(date -r "$work/lint.log" +%s) - lint_started)) lint, beside chaos and what follows" >>"$reports/stages"
 }
 
 kind=machine

@@ -83,7 +83,6 @@ def _new_submission(owner: User, endpoint: Endpoint, order: RunOrder, trials: in
         scaffold=scaffold,
         inputs=order.inputs,
         organisation=order.organisation,
-        links=(),
         notes=order.notes,
         weights=order.weights,
         knowledge_cutoff=order.knowledge_cutoff,

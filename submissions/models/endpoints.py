@@ -32,8 +32,8 @@ class ModelSettings(models.Model):
     class Meta:
         abstract = True
 
-    def cost(self, input_tokens: int | None, output_tokens: int | None) -> Decimal | None:
-        """Return the cost of these tokens in US dollars; ``None`` if a price or token count is unknown."""
+    def cost(self, input_tokens: int, output_tokens: int) -> Decimal | None:
+        """Return the cost of these tokens in US dollars; ``None`` if the prices are unknown."""
         return cost_of(input_tokens, output_tokens, self.price_input, self.price_output)
 
 
