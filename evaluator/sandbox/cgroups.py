@@ -165,15 +165,16 @@ class Group:
 
     def _stop_forks(self) -> None:
         """Ensure that killing catches up with a program that forks endlessly."""
-        if self._is_v1:
-            with suppress(FileNotFoundError):
-                (self._at["pids"] / "pids.max").write_text("0")
-        else:
-            # Kills the whole group at once; kernels before 5.14 lack the file, so only the loop works there.
-            with suppress(FileNotFoundError, PermissionError):
-                (self._at[""] / "cgroup.kill").write_text("1")
+        with suppress(FileNotFoundError, PermissionError):  # the second where version 2 has no such controller
+            (self._at["pids" if self._is_v1 else ""] / "pids.max").write_text("0")
 
     def _kill_all(self) -> set[int]:
+        if not self._is_v1:
+            # Killed processes leave the list at once, so it is read first.
+            inside = self.processes()
+            with suppress(FileNotFoundError, PermissionError):  # kernels before 5.14 have no such file
+                (self._at[""] / "cgroup.kill").write_text("1")
+                return inside
         # A pid read from the group may belong to another process by the time it is signalled. A descriptor is bound to
         # its process: only processes in the group before and after taking the descriptor are killed.
         descriptors: dict[int, int] = {}
