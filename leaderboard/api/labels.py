@@ -175,11 +175,10 @@ def save_draft(request: HttpRequest, pk: int, typed: DraftIn) -> dict[str, Any]:
 
 
 @router.post("/labels/{int:pk}/lock", response=LockedOut, auth=LABEL)
-def lock_label(request: HttpRequest, pk: int, typed: LabelIn) -> Review | None:
+def lock_label(request: HttpRequest, pk: int, typed: LabelIn) -> Review:
     """Lock a label permanently. Sending the same label twice locks it once."""
     assignment = own_item(request, pk)
-    locking.lock(assignment=assignment, **_typed(typed)._asdict(), active_seconds=typed.active_seconds)
-    return locking.locked_label(assignment)
+    return locking.lock(assignment=assignment, **_typed(typed)._asdict(), active_seconds=typed.active_seconds)
 
 
 @router.post("/labels/{int:pk}/return", response=ItemOut, auth=LABEL)

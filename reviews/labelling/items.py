@@ -137,8 +137,7 @@ def paper_response(assignment: Assignment) -> FileResponse:
     file = paper_file(revision)
     if file is None:
         raise Http404("No paper is stored for this task.")
-    is_pdf = paper_form(revision) == "pdf"
-    kind, name = ("application/pdf", "paper.pdf") if is_pdf else ("text/plain; charset=utf-8", "paper.txt")
+    kind, name = ("application/pdf", "paper.pdf") if is_pdf(file) else ("text/plain; charset=utf-8", "paper.txt")
     response = FileResponse(file.open("rb"), content_type=kind, filename=name)
     response["X-Content-Type-Options"] = "nosniff"
     patch_cache_control(response, private=True, max_age=3600)

@@ -98,8 +98,7 @@ def _lock(case: Case, held: Assignment, given: Given, active_seconds: float) -> 
         state=AssignmentState.DONE, lease_until=None, ended=now, active_seconds=review.active_seconds
     )
     closing.close_if_labelled(case, reviewer=held.reviewer)
-    if case.kind == CaseKind.REVIEW:
-        transaction.on_commit(partial(repeats.plan_repeat, review))
+    transaction.on_commit(partial(repeats.plan_repeat, review))
     return review
 
 
