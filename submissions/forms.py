@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -11,13 +10,12 @@ from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
 from django.db.models import Sum
 
-from benchmark_tasks.domain.queries import current_version, has_code
-from benchmark_tasks.models import Suite
+from benchmark_tasks.domain.queries import distinct_titles
 from submissions.answers.archives import ArchiveLimits, readable
 from submissions.answers.contents import hidden_character
 from submissions.answers.manifest import LONGEST_LINK, LONGEST_NAME, LONGEST_NOTES, MONTH, MOST_LINKS
 from submissions.domain.publishing import CODE_LICENCES
-from submissions.domain.uploads import DESCRIBING_FIELDS, described_by
+from submissions.domain.uploads import DESCRIBING_FIELDS, described_by, open_versions
 from submissions.enums import Inputs, Scope, Weights
 from submissions.models import Upload, User
 from submissions.upload_limits import largest_upload, tree_limits
@@ -152,7 +150,8 @@ class UploadForm(ModelFactsForm):
         stored.queryset = Upload.objects.filter(owner=owner)
         suite = self.fields["suite"]
         assert isinstance(suite, forms.ChoiceField)  # noqa: S101 - for the type checker: declared above
-        suite.choices = [("", "as in the bundle"), *_open_suites()]
+        titled = distinct_titles(version.suite for version in open_versions().values())
+        suite.choices = [("", "as in the bundle"), *((each.slug, title) for each, title in titled)]
 
     def clean_file(self) -> UploadedFile[bytes] | None:
         """Return the file, if one was sent. Raises ValidationError if it, or the waiting uploads, are too large."""
@@ -206,17 +205,6 @@ class UploadForm(ModelFactsForm):
     def as_typed(self) -> dict[str, str]:
         """Return the describing fields as entered, to store with the file; PostgreSQL cannot store NUL."""
         return {name: str(self.data.get(name, "")).replace("\0", "") for name in DESCRIBING_FIELDS}
-
-
-def _open_suites() -> list[tuple[str, str]]:
-    """Return the suites that accept answers as choices; slugs distinguish equal titles."""
-    suites = []
-    for suite in Suite.objects.all():
-        version = current_version(suite)
-        if version is not None and has_code(version):
-            suites.append(suite)
-    titles = Counter(suite.title for suite in suites)
-    return [(s.slug, s.title if titles[s.title] == 1 else f"{s.title} ({s.slug})") for s in suites]
 
 
 class SubmitForm(forms.Form):

@@ -130,7 +130,7 @@ def upload_file(request: HttpRequest, file: File[UploadedFile], described: Form[
 
 def own_upload(request: HttpRequest, pk: int) -> Upload:
     """Return the requesting user's own upload. Raises Http404."""
-    return get_object_or_404(Upload, pk=pk, owner=user_of(request))
+    return get_object_or_404(user_of(request).uploads, pk=pk)
 
 
 @router.get("/uploads/{int:pk}", response=UploadOut, auth=READ)

@@ -11,7 +11,6 @@ from django.core.files.base import ContentFile, File
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
-from benchmark_tasks.models import SuiteVersion
 from submissions.answers.contents import Problem, Severity
 from submissions.answers.diff_text import as_utf8
 from submissions.domain import quotas
@@ -114,7 +113,7 @@ def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: st
         msg = "Calibration samples are published by maintainers only; submit this one without consent to publish."
         raise NotAllowedError(msg)
     digest = reading.digest()
-    existing = _existing(owner, digest, version)
+    existing = _existing(owner, digest, suite_version=version)
     if existing:
         return Submitted(existing, created=False)
     submission = Submission(
@@ -144,7 +143,7 @@ def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: st
                 submission_created.send(sender=Submission, submission=submission)
         except IntegrityError:
             # Two identical uploads at the same time: the database accepted one.
-            existing = _existing(owner, digest, version)
+            existing = _existing(owner, digest, suite_version=version)
             if existing is None:
                 raise
             return Submitted(existing, created=False)
@@ -184,15 +183,14 @@ def cancel(*, submission: Submission, actor: User) -> None:
 
 def submitted_before(upload: Upload) -> Submission | None:
     """Return the owner's submission of the same content to the suite version that ``upload`` was checked against."""
-    report = upload.report
-    version = SuiteVersion.objects.filter(
-        suite__slug=report.get("suite", ""), number=report.get("suite_version")
-    ).first()
-    return _existing(upload.owner, report["digest"], version) if version and report.get("digest") else None
+    suite, number, digest = (upload.report.get(field) for field in ("suite", "suite_version", "digest"))
+    if not digest or number is None:
+        return None
+    return _existing(upload.owner, digest, suite_version__suite__slug=suite, suite_version__number=number)
 
 
-def _existing(owner: User, digest: str, version: SuiteVersion) -> Submission | None:
-    same = Submission.objects.filter(owner=owner, suite_version=version, bundle_digest=digest)
+def _existing(owner: User, digest: str, **version: object) -> Submission | None:
+    same = Submission.objects.filter(owner=owner, bundle_digest=digest, **version)
     return same.exclude(state=SubmissionState.CANCELLED).first()
 
 

@@ -135,7 +135,7 @@ def run_check(*, path: Path, described: Manifest | None) -> bytes:
     Raises BundleError if it cannot be read at all, or its check exceeds a limit.
     """
     # Taken before the check: a change during it makes the result stale.
-    versions = _open_versions()
+    versions = open_versions()
     about: dict[str, Any] = {
         "tasks": {slug: _fingerprint(version) for slug, version in versions.items()},
         "missing": [],
@@ -219,7 +219,7 @@ def closed_reason(revision: TaskRevision) -> str:
     return "; ".join(revision.not_runnable_reasons) or revision.why_left_out
 
 
-def _open_versions() -> dict[str, SuiteVersion]:
+def open_versions() -> dict[str, SuiteVersion]:
     """Return the current version of every suite with a runnable task, by slug."""
     versions = {suite.slug: current_version(suite) for suite in Suite.objects.all()}
     return {slug: version for slug, version in versions.items() if version and has_code(version)}
@@ -234,12 +234,12 @@ def _fingerprint(version: SuiteVersion) -> str:
 
 def _find_version(manifest: Manifest, *, file: str) -> tuple[SuiteVersion | None, Problem | None]:
     """Return the suite version for the manifest in ``file``, and the problem if it cannot be used."""
-    known = list(Suite.objects.values_list("slug", flat=True))
+    known = {suite.slug: suite for suite in Suite.objects.all()}
     if manifest.suite not in known:
         nearest = get_close_matches(manifest.suite, known, n=1)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else f" Known suites: {', '.join(known)}."
         return None, refuse(f"There is no suite {manifest.suite!r}.{hint}", file=file)
-    version = current_version(Suite.objects.get(slug=manifest.suite))
+    version = current_version(known[manifest.suite])
     if version is None:
         return None, refuse(f"The suite {manifest.suite!r} has no version yet.", file=file)
     closed = why_closed(version)
