@@ -37,12 +37,10 @@ class BoundedUploadHandler(FileUploadHandler):
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes | None:
         """Pass the chunk to the next handler, or drop it beyond the limit. ``start`` is its offset in bytes."""
-        return raw_data if start <= self._limit() else None
-
-    def _limit(self) -> int:
-        """Return the limit in bytes; only signed-in users may send output trees, which are larger."""
+        # Only signed-in users may send output trees, which are larger.
         user = getattr(self.request, "user", None)
-        return largest_upload() if user is not None and user.is_authenticated else ArchiveLimits().upload
+        limit = largest_upload() if user is not None and user.is_authenticated else ArchiveLimits().upload
+        return raw_data if start <= limit else None
 
     def file_complete(self, file_size: int) -> None:
         """Leave the file to the next handler."""

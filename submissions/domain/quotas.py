@@ -40,11 +40,6 @@ def cancelled_today(user: User) -> int:
     return _today(user).filter(cancelled_after_start=True).count()
 
 
-def cancel_limit(user: User) -> int:
-    """Return the daily limit of those: cancelling restores the quota, but not the workers' time."""
-    return max(int(settings.ENVIRONMENT.daily_cancelled), user.daily_submissions or 0)
-
-
 def _today(user: User) -> QuerySet[Submission]:
     midnight = datetime.combine(timezone.now().astimezone(UTC).date(), time.min, tzinfo=UTC)
     return Submission.objects.filter(owner=user, created__gte=midnight)
@@ -67,9 +62,11 @@ def require(user: User) -> None:
             "cancelled and held submissions do not count. A maintainer can raise it."
         )
         raise QuotaExceededError(msg)
-    if cancelled_today(user) >= cancel_limit(user):
+    # Cancelling restores the quota, but not the workers' time.
+    most_cancelled = max(int(settings.ENVIRONMENT.daily_cancelled), user.daily_submissions or 0)
+    if cancelled_today(user) >= most_cancelled:
         msg = (
-            f"You have cancelled {cancel_limit(user)} submissions today (UTC) after their evaluation began, the most "
+            f"You have cancelled {most_cancelled} submissions today (UTC) after their evaluation began, the most "
             "that one account may. You can submit again after midnight."
         )
         raise QuotaExceededError(msg)
