@@ -7,7 +7,7 @@ from typing import Final
 
 from evaluator.queue.database import DATABASE_IS_AWAY
 from evaluator.sandbox.interface import DISK_IS_FULL, HOST_FAILED, SandboxError, SandboxUnavailableError, means_full
-from evaluator.testing.sealed import GoldenError
+from evaluator.testing.golden import GoldenError
 
 BUG: Final = "an error of the evaluator"
 

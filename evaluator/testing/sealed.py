@@ -29,7 +29,6 @@ from evaluator.testing.box import frames
 from evaluator.testing.comparison import compare
 from evaluator.testing.golden import (
     GoldenCase,
-    GoldenError,
     GoldenFolder,
     box_family,
     compute_golden,
@@ -44,11 +43,9 @@ if TYPE_CHECKING:
     from evaluator.sandbox.interface import Sandbox
     from evaluator.testing.verdicts import Check, Data, SealedTask
 
-__all__ = ["GoldenError", "compute_golden", "grade"]
-
 MAX_ERROR_CHARACTERS = 4000
 MAX_REASON_CHARACTERS = 300
-_OUTCOME_OF_ENDING = {
+OUTCOME_OF_ENDING = {
     Ending.EXITED: Outcome.RAISED,
     Ending.SIGNALLED: Outcome.RAISED,
     Ending.WALL_TIMEOUT: Outcome.TIMEOUT,
@@ -56,6 +53,7 @@ _OUTCOME_OF_ENDING = {
     Ending.OUT_OF_MEMORY: Outcome.OUT_OF_MEMORY,
     Ending.OUTPUT_LIMIT: Outcome.OUTPUT_LIMIT,
 }
+"""The way a box ended -> the outcome of the cases that it had not answered."""
 _COSTLY = frozenset({Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY})
 _FIELDS_BY_STATUS = {
     "ok": {"kind", "case", "status", "output"},
@@ -79,8 +77,8 @@ def grade(
     Boxes are labelled ``label`` plus a suffix. If the public box runs out of time or memory, the private seeds are not
     run, and their cases are missing from the verdict.
 
-    Raises :class:`SandboxError` (a :class:`GoldenError` when the reference fails) for infrastructure errors and
-    :class:`~evaluator.sandbox.interface.RunCancelledError` when ``cancelled``.
+    Raises :class:`SandboxError` for infrastructure errors (:class:`~evaluator.testing.golden.GoldenError` when the
+    reference fails) and :class:`~evaluator.sandbox.interface.RunCancelledError` when ``cancelled``.
     """
     seeds = tuple(dict.fromkeys((*task.check.public_seeds, *private_seeds)))
     expected = compute_golden(sandbox=sandbox, task=task, seeds=seeds, golden=golden, label=label, cancelled=cancelled)
@@ -135,7 +133,7 @@ def grade_variants(
         if found[:1] != [Outcome.PASSED]:
             raise SandboxError(f"box {spec.label}: the reference does not pass beside its variants ({found[:1]})")
         # A box may be stopped for one variant while the next one runs already: only the first one certainly caused it.
-        outcomes += found[1:] or [outcome_of_ending(box_output.result.ending)]
+        outcomes += found[1:] or [OUTCOME_OF_ENDING[box_output.result.ending]]
     return outcomes
 
 
@@ -165,7 +163,7 @@ def _judge_box(
         error = "the box sent bytes that the driver does not write; nothing from it is trusted"
         return [CaseResult(seed, case.index, True, Outcome.TAMPERING, error=error) for seed, case in cases]
     judged = [_judge_case(seed, case, answer, check) for (seed, case), answer in zip(cases, answers, strict=False)]
-    outcome = outcome_of_ending(box_output.result.ending)
+    outcome = OUTCOME_OF_ENDING[box_output.result.ending]
     error = ending_text(box_output.result, spec)
     for seed, case in cases[len(answers) :]:
         judged.append(CaseResult(seed, case.index, True, outcome, error=error))
@@ -203,11 +201,6 @@ def _judge_case(seed: int, case: GoldenCase, answer: dict[str, Data], check: Che
     if answer["status"] == "raised":
         return CaseResult(seed, case.index, True, Outcome.RAISED, error=text)
     return CaseResult(seed, case.index, True, Outcome.WRONG_OUTPUT, difference=f"the output is not plain data: {text}")
-
-
-def outcome_of_ending(ending: Ending) -> Outcome:
-    """Return the outcome of cases that a box had not answered when it ended."""
-    return _OUTCOME_OF_ENDING[ending]
 
 
 def ending_text(result: BoxResult, spec: BoxSpec) -> str:

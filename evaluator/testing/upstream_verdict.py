@@ -18,8 +18,8 @@ from evaluator.testing.logs import MAX_LOG_BYTES, clean_log, clean_text, error_t
 from evaluator.testing.sealed import (
     MAX_ERROR_CHARACTERS,
     MAX_REASON_CHARACTERS,
+    OUTCOME_OF_ENDING,
     ending_text,
-    outcome_of_ending,
 )
 from evaluator.testing.verdicts import CaseResult, Verdict
 
@@ -76,7 +76,7 @@ def judge(report: Any, *, name: str, result: BoxResult, spec: BoxSpec) -> Verdic
     """
     script = PurePosixPath(name).name
     if result.ending is not Ending.EXITED or not isinstance(report, dict):
-        return stopped(script, outcome_of_ending(result.ending), ending_text(result, spec), result)
+        return stopped(script, OUTCOME_OF_ENDING[result.ending], ending_text(result, spec), result)
     if not _is_report(report):
         return _tampered(script, "the box sent a report that its driver does not write", result)
     reading = read_events(report, script)

@@ -20,8 +20,8 @@ from evaluator.queue import database
 from evaluator.sandbox import configuration
 from evaluator.sandbox.interface import SandboxError, SandboxUnavailableError
 from evaluator.testing import evaluate, results
+from evaluator.testing.golden import GoldenError
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
-from evaluator.testing.sealed import GoldenError
 from leaderboard.health.queues import infra_causes, infra_summary
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import GOLDEN_1
