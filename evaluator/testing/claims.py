@@ -19,8 +19,6 @@ from submissions.models import Submission
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from django.db.models import QuerySet
-
 _RUN_LABEL = re.compile(r"run-(\d+)-(\d+)(?:-[a-z]+)*")
 _JOB_LABEL = re.compile(r"job-(\d+)(?:-[a-z0-9]+)*")
 
@@ -40,27 +38,20 @@ def claim_next(*, worker: str, submission_id: int | None = None) -> Attempt | No
     return None
 
 
-def _waiting(submission_id: int | None) -> QuerySet[TestRun]:
-    waiting = leases.due(TestRun.objects.all())
-    if submission_id is not None:
-        waiting = waiting.filter(implementation__submission_id=submission_id)
-    return waiting
-
-
 def fair_order(submission_id: int | None = None) -> Iterator[int]:
     """Yield run ids, oldest first within each owner, starting with the owners with the fewest running.
 
     Covers all owners, so that a job finds work if any is waiting. Later owners are queried only when needed.
     """
     owner = "implementation__submission__owner_id"
+    waiting = leases.due(TestRun.objects.all())
+    if submission_id is not None:
+        waiting = waiting.filter(implementation__submission_id=submission_id)
     running = Counter(TestRun.objects.filter(state=RunState.RUNNING).values_list(owner, flat=True))
-    owners = sorted(
-        _waiting(submission_id).order_by(owner).values_list(owner, flat=True).distinct(),
-        key=lambda pk: (running[pk], pk),
-    )
-    for pk in owners:
+    owners = waiting.order_by(owner).values_list(owner, flat=True).distinct()
+    for pk in sorted(owners, key=lambda pk: (running[pk], pk)):
         # First results come before re-evaluations.
-        in_order = _waiting(submission_id).filter(**{owner: pk}).order_by(F("reevaluation").asc(nulls_first=True), "pk")
+        in_order = waiting.filter(**{owner: pk}).order_by(F("reevaluation").asc(nulls_first=True), "pk")
         yield from list(in_order.values_list("pk", flat=True)[:CANDIDATES])
 
 

@@ -24,15 +24,17 @@ def plan(submission_id: int) -> list[int]:
     """
     with transaction.atomic():
         # The sweep may find a submission at the moment when it is planned for the first time.
-        queued = Submission.objects.select_for_update(of=("self",)).filter(
-            pk=submission_id, state=SubmissionState.QUEUED
+        queued = (
+            Submission.objects.select_for_update(of=("self",))
+            .select_related("suite_version__seed_epoch")
+            .filter(pk=submission_id, state=SubmissionState.QUEUED)
         )
         # An open question must not count as not attempted, no matter which caller plans.
-        queued = queued.filter(Q(generation__isnull=True) | Q(generation__state=GenerationState.DONE))
-        if queued.first() is None:
+        submission = queued.filter(Q(generation__isnull=True) | Q(generation__state=GenerationState.DONE)).first()
+        if submission is None:
             return []
         unplanned = Implementation.objects.filter(submission_id=submission_id, test_runs__isnull=True)
-        epoch = Submission.objects.values_list("suite_version__seed_epoch__number", flat=True).get(pk=submission_id)
+        epoch = submission.suite_version.seed_epoch.number
         TestRun.objects.bulk_create(
             [_new_run(implementation, epoch) for implementation in unplanned.select_related("revision")]
         )
