@@ -78,7 +78,7 @@ def list_rows(request: HttpRequest, suite: str, query: Query[BoardQuery], paging
     found = _found(request, suite, query)
     if found is None:
         return paged(request, [], paging, lambda shown: shown)
-    version, category, metrics = found
+    version, category, _, metrics = found
 
     def shown(part: Any) -> list[BoardRow]:
         return without_numbers(board_rows(part, version, category), closed_submissions(request))
@@ -92,8 +92,8 @@ def list_marks(request: HttpRequest, suite: str, query: Query[BoardQuery], pagin
     found = _found(request, suite, query)
     if found is None:
         return paged(request, [], paging, lambda shown: shown)
-    version, category, metrics = found
-    tasks = arranged(board_context(version, state_of(version)).tasks, [], category=category.slug if category else "")
+    version, category, tasks, metrics = found
+    tasks = arranged(tasks, [], category=category.slug if category else "")
 
     def shown(part: Any) -> list[dict[str, Any]]:
         rows = without_numbers(board_rows(part, version, category), closed_submissions(request))
@@ -113,10 +113,11 @@ def list_marks(request: HttpRequest, suite: str, query: Query[BoardQuery], pagin
 
 def _found(
     request: HttpRequest, suite: str, query: BoardQuery
-) -> tuple[SuiteVersion, Category | None, QuerySet[EntryMetric]] | None:
-    """Return the version, the category and the sorted rows of a request; None if the suite has no version."""
-    version = requested_version(request, get_object_or_404(Suite, slug=suite))
+) -> tuple[SuiteVersion, Category | None, list[MatrixTask], QuerySet[EntryMetric]] | None:
+    """Return version, category, all tasks and the sorted rows of a request; None if the suite has no version."""
+    version = requested_version(request, suite)
     if version is None:
+        get_object_or_404(Suite, slug=suite)
         return None
     state = state_of(version)
     around = board_context(version, state)
@@ -128,7 +129,7 @@ def _found(
     found = BoardFilter(request.GET, queryset=metrics, facets=facets)
     if found.is_bound:
         valid(found.form)
-    return version, category, sorted_metrics(found.qs, query.sort, hidden=closed_submissions(request))
+    return version, category, around.tasks, sorted_metrics(found.qs, query.sort, hidden=closed_submissions(request))
 
 
 def _marks(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[dict[str, Any]]:
