@@ -11,6 +11,7 @@ from django.utils.text import Truncator
 
 from benchmark_tasks.domain.queries import distinct_titles
 from benchmark_tasks.facts.lmr_bench import lmr_bench
+from leaderboard.board.columns import Column
 from leaderboard.board.row import system_facts
 from leaderboard.evidence.generations import cuts_in_words, question_state
 from leaderboard.evidence.submissions import known_as
@@ -20,12 +21,12 @@ from submissions.highlighting import with_visible_marks
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import Suite
-    from leaderboard.board.columns import Column
-    from leaderboard.board.row import BoardRow, LabelsCell, TestsCell
+    from leaderboard.board.row import LabelsCell, TestsCell
     from submissions.models import System
 
 register = template.Library()
 register.filter("known_as", known_as)
+register.filter("text_in", Column.text)
 register.filter(cuts_in_words)
 register.filter(flags_in)
 register.filter(flags_on)
@@ -90,12 +91,6 @@ register.filter(distinct_titles)
 def facts_of(system: System) -> str:
     """Return a system's backbone, agent and organisation in one line, without those that are missing."""
     return system_facts(system.backbone, system.scaffold, system.organisation)
-
-
-@register.filter
-def text_in(column: Column, row: BoardRow) -> str:
-    """Return the cell of a column of plain text in a row."""
-    return column.text(row)
 
 
 @register.simple_tag
