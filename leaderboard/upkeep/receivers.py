@@ -32,15 +32,9 @@ from submissions.models import Implementation, Submission, System
 from submissions.signals import submission_changed
 
 
-@receiver(submission_scored)
+@receiver([submission_scored, submission_reevaluated])
 def compute_entry(submission: Submission, **_: Any) -> None:
-    """Compute the row of a newly scored submission, in the worker that scored it."""
-    recompute_submission(submission.pk)
-
-
-@receiver(submission_reevaluated)
-def recompute_entry(submission: Submission, **_: Any) -> None:
-    """Recompute the row of a re-evaluated submission, in the same transaction."""
+    """Compute the row of a submission: in the worker that scored it, or in the transaction of its re-evaluation."""
     recompute_submission(submission.pk)
 
 
