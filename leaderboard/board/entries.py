@@ -233,14 +233,8 @@ def _empty_tallies(counted: Iterable[TaskRevision]) -> dict[int | None, Tally]:
 
 
 def _write_metrics(entry: Entry, tallies: dict[int | None, Tally], judge: JudgeConfig | None = None) -> None:
-    entry.metrics.all().delete()
-    EntryMetric.objects.bulk_create(_metrics(entry, tallies.items(), judge))
-
-
-def _metrics(
-    entry: Entry, tallies: Iterable[tuple[int | None, Tally]], judge: JudgeConfig | None
-) -> Iterable[EntryMetric]:
-    for category, tally in tallies:
+    metrics = []
+    for category, tally in tallies.items():
         metric = EntryMetric(
             entry=entry,
             category_id=category,
@@ -254,7 +248,9 @@ def _metrics(
             metric.tests_rate = tally.tests / tally.tasks
             metric.tests_low, metric.tests_high = wilson(tally.tests, tally.tasks)
         metric.labels = distributions(tally.labels, tally.tasks, judge)
-        yield metric
+        metrics.append(metric)
+    entry.metrics.all().delete()
+    EntryMetric.objects.bulk_create(metrics)
 
 
 _CAUGHT_UP: Final = "board-rows-caught-up"

@@ -28,10 +28,10 @@ from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import Implementation
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
-    from benchmark_tasks.models import Suite, TaskRevision
+    from benchmark_tasks.models import Suite
     from leaderboard.models.board import RaterLabels
     from submissions.models import Submission, User
 
@@ -146,27 +146,21 @@ def count_labels(raters: Mapping[str, Shares], *, without: Collection[int]) -> d
 
 def distributions(counts: Counts, tasks: int, judge: JudgeConfig | None = None) -> dict[str, RaterLabels]:
     """Return ``EntryMetric.labels`` of a metric with ``tasks`` tasks. They name ``judge``, a judge of this site."""
-    return {
-        rater: distribution(labels, tasks, judge if rater == RaterAxis.JUDGE.value else None)
-        for rater, labels in counts.items()
-    }
-
-
-def distribution(counts: Mapping[str, float], tasks: int, judge: JudgeConfig | None = None) -> RaterLabels:
-    """Return one rater's labels of a metric with ``tasks`` tasks."""
-    made: RaterLabels = {
-        "CC": _whole(counts.get("CC", 0)),
-        "LC": _whole(counts.get("LC", 0)),
-        "LI": _whole(counts.get("LI", 0)),
-        "abstained": _whole(counts.get(ABSTAINED, 0)),
-        "none": _whole(tasks - sum(counts.get(label, 0) for label in COUNTED)),
-        "percent": {label: round(100 * counts.get(label, 0) / tasks, 1) for label in LABELS},
-    }
-    if judge is not None:
-        made["by"] = {"slug": judge.slug, "name": judge.name, "model": judge.model}
-    if counts.keys() & set(SOURCES):
-        made["sources"] = {source: _whole(counts.get(source, 0)) for source in SOURCES}
-    return made
+    found: dict[str, RaterLabels] = {}
+    for rater, labels in counts.items():
+        found[rater] = {
+            "CC": _whole(labels.get("CC", 0)),
+            "LC": _whole(labels.get("LC", 0)),
+            "LI": _whole(labels.get("LI", 0)),
+            "abstained": _whole(labels.get(ABSTAINED, 0)),
+            "none": _whole(tasks - sum(labels.get(label, 0) for label in COUNTED)),
+            "percent": {label: round(100 * labels.get(label, 0) / tasks, 1) for label in LABELS},
+        }
+        if judge is not None and rater == RaterAxis.JUDGE.value:
+            found[rater]["by"] = {"slug": judge.slug, "name": judge.name, "model": judge.model}
+        if labels.keys() & set(SOURCES):
+            found[rater]["sources"] = {source: _whole(labels.get(source, 0)) for source in SOURCES}
+    return found
 
 
 def recount_labels(submission_id: int) -> bool:
@@ -189,7 +183,9 @@ def recount_labels(submission_id: int) -> bool:
         judge = shown_judge(entry.suite_version.suite_id)
         raters = raters_shares(entry.submission, judge)
         revisions = list(revisions_of(entry.suite_version))
-        counted = count_labels(raters, without=left_out_revisions(entry, revisions))
+        # Tasks that the row's numbers left out when they were computed.
+        left_out = {each["task"] for each in entry.left_out}
+        counted = count_labels(raters, without={each.pk for each in revisions if each.task.slug in left_out})
         for metric in entry.metrics.all():
             metric.labels = distributions(counted.get(metric.category_id, {}), metric.tasks, judge)
         EntryMetric.objects.bulk_update(entry.metrics.all(), ["labels"])
@@ -263,12 +259,6 @@ def judge_suite(*, suite: Suite, config: JudgeConfig, actor: User) -> int:
         number = plan_judgements(suite=suite, config=config)
         record(verb=Verb.JUDGED_AGAIN, subject=suite, actor=actor, data={"judge": config.slug, "answers": number})
     return number
-
-
-def left_out_revisions(entry: Entry, revisions: Iterable[TaskRevision]) -> set[int]:
-    """Return the ids of ``revisions`` that the row's numbers left out when they were computed."""
-    slugs = {each["task"] for each in entry.left_out}
-    return {each.pk for each in revisions if each.task.slug in slugs}
 
 
 def _whole(number: float) -> float | int:
