@@ -44,7 +44,7 @@ def add_judge(
     endpoints of other accounts, and :class:`SubmissionError` for numbers of votes that cannot decide.
     """
     if not actor.is_staff or endpoint.owner_id != actor.pk:
-        msg = "Only maintainers may make judges, and only of their own endpoints: a judge spends its owner's key."
+        msg = "Only maintainers may make judges, and only from their own endpoints: its calls use the owner's key."
         raise NotAllowedError(msg)
     _check_votes(votes, votes_when_split)
     made = _unsaved(endpoint, name=name, votes=votes, votes_when_split=votes_when_split, vendor=vendor)

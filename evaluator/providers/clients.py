@@ -27,7 +27,7 @@ def connect(settings: EndpointSettings, *, key: str, policy: Policy) -> ModelCli
     Raises ``ValueError`` for an interface that does not exist.
     """
     if settings.api not in CLIENTS:
-        msg = f"There is no interface {settings.api!r}; there are {', '.join(sorted(CLIENTS))}."
+        msg = f"There is no interface {settings.api!r}. Known: {', '.join(sorted(CLIENTS))}."
         raise ValueError(msg)
     client = CLIENTS[settings.api]
     return client(settings, key=key, policy=policy)

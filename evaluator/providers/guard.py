@@ -105,10 +105,10 @@ def _look_up(origin: Origin) -> list[Address]:
     try:
         answers = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        msg = "The host's name has no address. Check its spelling."
+        msg = "The host name has no IP address. Check its spelling."
         raise UnknownHostError(msg) from error
     if not answers:
-        msg = "The host's name has no address. Check its spelling."
+        msg = "The host name has no IP address. Check its spelling."
         raise UnknownHostError(msg)
     try:
         return [ipaddress.ip_address(answer[4][0]) for answer in answers]

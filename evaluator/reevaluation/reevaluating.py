@@ -44,7 +44,7 @@ def start(*, planned: PlannedReevaluation, reason: str, actor: User | None) -> R
         msg = "Give a reason: it is published beside the difference."
         raise NotAllowedError(msg)
     if not planned.needed:
-        msg = f"Submission {planned.submission.pk} has nothing to be measured again."
+        msg = f"Submission {planned.submission.pk} has no answers to measure again."
         raise WrongStateError(msg)
     with transaction.atomic():
         submission = _lock(planned)

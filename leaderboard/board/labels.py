@@ -213,7 +213,7 @@ def show_judge(*, suite: Suite, config: JudgeConfig, actor: User, reason: str) -
             config=config, implementation__submission__suite_version__suite=suite, state=WorkState.DONE
         )
         if not judged.exists():
-            msg = f"{config.name} has judged nothing on {suite.title} yet. Have the suite judged by it first."
+            msg = f"{config.name} has judged nothing on {suite.title} yet. Have it judge the suite first."
             raise WrongStateError(msg)
         ShownJudge.objects.update_or_create(suite=suite, defaults={"config": config})
         record(
@@ -250,7 +250,7 @@ def judge_suite(*, suite: Suite, config: JudgeConfig, actor: User) -> int:
     Raises ``NotAllowedError`` unless the actor is a maintainer, ``WrongStateError`` for a retired judge.
     """
     if not actor.is_staff:
-        msg = "Only maintainers may have a suite judged: it spends a maintainer's key."
+        msg = "Only maintainers may have a suite judged: judging is charged to a maintainer's key."
         raise NotAllowedError(msg)
     if not config.active:
         msg = f"{config.name} is retired and cannot judge any more."

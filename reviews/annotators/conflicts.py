@@ -66,7 +66,7 @@ def add_conflict(*, reviewer: Reviewer, system: System | None = None, organisati
         Reviewer.objects.select_for_update(no_key=True).get(pk=reviewer.pk)
         declared = list(reviewer.conflicts.all())
         if len(declared) >= MOST_CONFLICTS:
-            msg = f"You have declared {MOST_CONFLICTS} conflicts, the most that one reviewer may. Remove one first."
+            msg = f"You have declared {MOST_CONFLICTS} conflicts, the most that one annotator may. Remove one first."
             raise ReviewError(msg)
         declared_name = any(folded(each.organisation) == folded(name) for each in declared) if name else False
         if declared_name or any(system is not None and each.system_id == system.pk for each in declared):
@@ -75,7 +75,7 @@ def add_conflict(*, reviewer: Reviewer, system: System | None = None, organisati
         try:
             conflict = Conflict.objects.create(reviewer=reviewer, system=system, organisation=name)
         except IntegrityError as error:
-            msg = "A conflict is with a system or with an organisation; choose one of them."
+            msg = "A conflict is either with a system or with an organisation; choose one of them."
             raise ReviewError(msg) from error
         _changed(reviewer, before="", after=str(conflict))
         return hand_back_conflicting(reviewer)

@@ -66,7 +66,7 @@ def publish(*, actor: User, text: str, changes: str, made_from: int | None = Non
         msg = f"This is the text of revision {newest.number}, unchanged. Change something, or leave it as it is."
         raise ReviewError(msg)
     if not changes:
-        msg = "Describe in a sentence what is new: reviewers read it first."
+        msg = "Describe in a sentence what is new: annotators read this sentence first."
         raise ReviewError(msg)
     try:
         with transaction.atomic():

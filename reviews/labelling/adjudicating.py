@@ -123,6 +123,7 @@ def _require_access(case: Case, held: Assignment) -> None:
     elif claiming.claimable(held.reviewer, Role.ADJUDICATOR).filter(pk=case.pk).exists():
         return
     msg = (
-        "You no longer hold this case: another adjudicator has it, or its review has ended. Your note is kept as draft."
+        "You no longer hold this case: another adjudicator has it, or its review has ended. "
+        "Your note is kept as a draft."
     )
     raise LeaseLostError(msg)

@@ -115,7 +115,7 @@ def _require_place(case: Case, held: Assignment) -> None:
     if held.state == AssignmentState.SKIPPED:
         raise LeaseLostError(holding.why_lost(held))
     msg = (
-        "This item no longer accepts your label: other reviewers have it, or its review has ended. "
+        "This item no longer accepts your label: other annotators have it, or its review has ended. "
         "Your label is kept as a draft."
     )
     raise LeaseLostError(msg)

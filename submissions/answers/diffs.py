@@ -199,7 +199,7 @@ def _require_change(result: _Result, builder: AnswerBuilder, deleted: Sequence[s
     if builder.files or deleted:
         return
     if builder.aside:
-        raise AnswerError("Nothing remains of the diff: an answer may not change any of the files that it changes.")
+        raise AnswerError("Nothing remains of the diff: an answer may not change any of the diff's files.")
     if any(content != builder.pristine(path) for path, content in result.written.items()):
-        raise AnswerError("The diff changes nothing but line ends in the masked repository.")
+        raise AnswerError("The diff changes only line endings in the masked repository.")
     raise AnswerError("The diff changes nothing in the masked repository.")

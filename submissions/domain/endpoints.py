@@ -156,10 +156,10 @@ def delete(*, endpoint: Endpoint, actor: User) -> None:
             raise WrongStateError(msg)
         judges, runs = using_judges(now), open_runs(now)
         if judges:
-            msg = f"These judges use it: {', '.join(judges)}. Retire them first."
+            msg = f"These judges use this endpoint: {', '.join(judges)}. Retire them first."
             raise NotAllowedError(msg)
         if runs:
-            msg = f"A run is still open: submission {', '.join(map(str, runs))}. Cancel it, or wait for its end."
+            msg = f"A run is still open: submission {', '.join(map(str, runs))}. Cancel the run, or wait until it ends."
             raise NotAllowedError(msg)
         record(verb=Verb.ENDPOINT_DELETED, subject=now, actor=actor, data={"base_url": now.base_url})
         now.delete()
@@ -226,5 +226,5 @@ def _require_address(base_url: str) -> None:
 
 def _require_owner(endpoint: Endpoint, actor: User) -> None:
     if endpoint.owner_id != actor.pk:
-        msg = "Only its owner may change an endpoint."
+        msg = "Only the owner of an endpoint may change it."
         raise NotAllowedError(msg)

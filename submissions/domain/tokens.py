@@ -36,7 +36,7 @@ def make(*, owner: User, name: str, scopes: Iterable[str], days: int) -> tuple[A
     """
     requested = set(scopes)
     if not requested or requested - set(Scope.values) or not 1 <= days <= MOST_DAYS:
-        msg = f"A token needs at least one scope of {', '.join(Scope.values)}, and lasts 1 to {MOST_DAYS} days."
+        msg = f"A token needs at least one scope of {', '.join(Scope.values)}, and a lifetime of 1 to {MOST_DAYS} days."
         raise NotAllowedError(msg)
     secret = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
     facts = {
@@ -64,7 +64,7 @@ def make(*, owner: User, name: str, scopes: Iterable[str], days: int) -> tuple[A
 def revoke(*, token: ApiToken, actor: User) -> None:
     """Revoke a token at once. Raises :class:`NotAllowedError`, and :class:`WrongStateError` if it is already gone."""
     if token.owner_id != actor.pk:
-        msg = "Only its owner may revoke a token."
+        msg = "Only the owner of a token may revoke it."
         raise NotAllowedError(msg)
     with transaction.atomic():
         deleted, _ = ApiToken.objects.filter(pk=token.pk).delete()

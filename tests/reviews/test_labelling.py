@@ -248,7 +248,7 @@ def test_an_adjudicators_late_label_reclaims_the_case_if_free(adjudicator: Revie
     case_of(state=CaseState.DISPUTED)
     assignment = expired(claimed(adjudicator, Role.ADJUDICATOR))
     rival = claimed(ready(annotator=False, adjudicator=True), Role.ADJUDICATOR)
-    with pytest.raises(LeaseLostError, match="other reviewers have it"):
+    with pytest.raises(LeaseLostError, match="other annotators have it"):
         lock(assignment)
     holding.hand_back(rival)
     lock(assignment)

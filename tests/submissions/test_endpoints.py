@@ -100,7 +100,7 @@ def test_others_cannot_see_or_change_an_endpoint(endpoint: Endpoint, alice: User
             (endpoints.delete, {}),
         ]
         for act, options in acts:
-            with pytest.raises(NotAllowedError, match="Only its owner may change an endpoint"):
+            with pytest.raises(NotAllowedError, match="Only the owner of an endpoint may change it"):
                 act(endpoint=endpoint, actor=actor, **options)
     endpoint.refresh_from_db()
     assert (endpoint.name, endpoints.key_of(endpoint)) == ("Alpha", KEY)
@@ -189,7 +189,7 @@ def test_deleting_keeps_the_runs(endpoint: Endpoint, alice: User) -> None:
 
 def test_an_endpoint_in_use_is_not_deleted(endpoint: Endpoint, alice: User) -> None:
     config = judge(endpoint)
-    with pytest.raises(NotAllowedError, match="These judges use it: Strict judge"):
+    with pytest.raises(NotAllowedError, match="These judges use this endpoint: Strict judge"):
         endpoints.delete(endpoint=endpoint, actor=alice)
     config.delete()
     run = generation(endpoint, GenerationState.PAUSED)

@@ -75,7 +75,7 @@ def test_use_is_recorded_once_a_minute(
 @pytest.mark.parametrize("facts", [{"scopes": []}, {"scopes": ["read", "rule"]}, {"days": 0}, {"days": 367}])
 def test_a_token_without_scopes_or_end_is_refused(alice: User, facts: dict[str, Any]) -> None:
     with pytest.raises(
-        NotAllowedError, match=r"at least one scope of read, submit, endpoints, label, notices, and lasts 1 to"
+        NotAllowedError, match=r"at least one scope of read, submit, endpoints, label, notices, and a lifetime of 1 to"
     ):
         made(alice, **facts)
     assert (ApiToken.objects.count(), AuditEvent.objects.count()) == (0, 0)

@@ -54,7 +54,7 @@ class Command(BaseCommand):
                 msg = f"Nothing was attacked, because no sandbox is available: {error}"
                 raise CommandError(msg) from None
         if check.error:
-            msg = f"The evaluator could not be attacked, which proves nothing: {check.error}"
+            msg = f"The attacks could not be run, so they show nothing about the evaluator: {check.error}"
             raise CommandError(msg)
         self.stdout.write(json.dumps(_as_data(check)) if options["json"] else _summary(check))
         if not check.ok:

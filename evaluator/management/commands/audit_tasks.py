@@ -71,7 +71,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no task {unknown[0]!r} in {where}.")
         jobs = options["jobs"] if options["jobs"] is not None else len(os.sched_getaffinity(0))
         if jobs < 1:
-            raise CommandError(f"--jobs {jobs}: at least one task at a time.")
+            raise CommandError(f"--jobs must be at least 1, not {jobs}.")
         rows = []
         errors = []
         tasks = waiting(suites, tasks=wanted, again=options["again"], failed=options["failed"])

@@ -121,7 +121,7 @@ def _require_match(suite: str | None, pattern: str | None) -> None:
         tasks = tasks.filter(suite__slug=suite)
     if pattern is not None and not any(matches(f"{task.suite.slug}/{task.slug}", task.slug, pattern) for task in tasks):
         of = f" of {suite}" if suite else ""
-        raise CommandError(f"No task{of} matches {pattern!r}; they are written as {_example(tasks)}.")
+        raise CommandError(f"No task{of} matches {pattern!r}; tasks are written as {_example(tasks)}.")
 
 
 def _example(tasks: Iterable[Task]) -> str:
@@ -138,7 +138,7 @@ def _build_lock() -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise CommandError("Another build_images is running on this data folder; wait for its end.") from None
+            raise CommandError("Another build_images is running on this data folder; wait until it ends.") from None
         yield
 
 

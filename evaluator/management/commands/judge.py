@@ -42,7 +42,7 @@ class Command(BaseCommand):
                 "Give --pending to judge waiting answers; --suite, --config and --limit select among them."
             )
         if options["limit"] is not None and options["limit"] < 1:
-            raise CommandError(f"--limit {options['limit']}: at least one answer.")
+            raise CommandError(f"--limit must be at least 1, not {options['limit']}.")
         configs = judges(options["config"])
         only = suite_named(options["suite"]) if options["suite"] is not None else None
         planned = sum(judgements.plan_judgements(config=config, suite=only) for config in configs)

@@ -39,7 +39,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Check and print. Exits with code 1 if a threshold is missed or a round could not be completed."""
         if options["tasks"] is not None and options["tasks"] < 1:
-            raise CommandError(f"--tasks {options['tasks']}: at least one task.")
+            raise CommandError(f"--tasks must be at least 1, not {options['tasks']}.")
         configs = judges(options["config"])
         version = newest_version(options["suite"])
         checks = [self._check(config, version, options) for config in configs]

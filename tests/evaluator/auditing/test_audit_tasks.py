@@ -233,7 +233,7 @@ def test_only_the_requested_tasks_are_audited(real_sandbox: Sandbox, tmp_path: P
     assert sorted(task["task"] for task in audit(*both)["tasks"]) == ["alpha/1", "alpha/2"]
     with pytest.raises(CommandError, match=r"There is no task 'alpha/9' in small\."):
         call_command("audit_tasks", "--task", "alpha/9", "--task", "alpha/1", "--suite", "small")
-    with pytest.raises(CommandError, match="--jobs 0: at least one"):
+    with pytest.raises(CommandError, match="--jobs must be at least 1, not 0"):
         call_command("audit_tasks", "--jobs", "0")
 
 

@@ -131,7 +131,9 @@ class TestCommand:
     def test_without_a_sandbox_nothing_is_attacked(self) -> None:
         with pytest.raises(CommandError, match=r"Nothing was attacked, because no sandbox is available: .*/python3"):
             attack("--name", "sleep")
-        with pytest.raises(CommandError, match=r"could not be attacked, which proves nothing: .*/nowhere/python3"):
+        with pytest.raises(
+            CommandError, match=r"could not be run, so they show nothing about the evaluator: .*/nowhere/python3"
+        ):
             attack("--short")
 
 

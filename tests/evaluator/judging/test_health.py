@@ -164,7 +164,7 @@ def test_wrong_arguments_are_refused_with_the_reason(provider: ProviderServer, l
         run("judge_health", "--config", "other")
     with pytest.raises(CommandError, match="no suite 'other'"):
         run("judge_health", "--suite", "other")
-    with pytest.raises(CommandError, match="at least one task"):
+    with pytest.raises(CommandError, match="--tasks must be at least 1"):
         run("judge_health", "--tasks", "0")
 
 

@@ -84,7 +84,7 @@ def test_wrong_arguments_are_refused_with_the_reason(provider: ProviderServer) -
         run("judge", "--pending", "--config", "x")
     with pytest.raises(CommandError, match="no suite 'x'"):
         run("judge", "--pending", "--suite", "x")
-    with pytest.raises(CommandError, match="at least one answer"):
+    with pytest.raises(CommandError, match="--limit must be at least 1"):
         run("judge", "--pending", "--limit", "0")
 
 

@@ -62,7 +62,7 @@ def test_public_addresses_may_be_called(address: str, answers: list[list[str]]) 
 def test_names_without_an_address_are_unknown_rather_than_forbidden(answers: list[list[str]]) -> None:
     answers.append([])
     for _ in range(2):
-        with pytest.raises(UnknownHostError, match=r"^The host's name has no address\. Check its spelling\.$"):
+        with pytest.raises(UnknownHostError, match=r"^The host name has no IP address\. Check its spelling\.$"):
             resolve(Origin("https", "models.example", 443), PUBLIC_ONLY)
 
 

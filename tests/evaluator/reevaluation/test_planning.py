@@ -24,7 +24,7 @@ def test_current_results_need_no_reevaluation() -> None:
     submission = scored("passed", "raised", "not_attempted")
     plan = planned(submission)
     assert (plan.runs, plan.kept, plan.moves, plan.needed, plan.stale) == ((), 3, False, False, ())
-    with pytest.raises(WrongStateError, match="nothing to be measured again"):
+    with pytest.raises(WrongStateError, match="no answers to measure again"):
         start(submission)
 
 

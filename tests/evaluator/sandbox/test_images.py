@@ -304,7 +304,7 @@ def test_a_task_without_environment_is_reported(small_version: SuiteVersion, rea
         (["--suite", "smal"], r"There is no suite 'smal'\. Known: small\."),
         (
             ["--suite", "small", "--task", "nope/*"],
-            r"No task of small matches 'nope/\*'; they are written as alpha/1 or ",
+            r"No task of small matches 'nope/\*'; tasks are written as alpha/1 or ",
         ),
         (["--task", "nope/1", "--json"], r"^No task matches 'nope/1'; "),
     ],
