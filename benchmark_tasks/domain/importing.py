@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 class ImportReport:
     """Result of an import, or of a dry run. ``version`` is None if nothing changed.
 
-    ``not_runnable`` maps task slugs to reasons. ``left_out`` are the folders of papers with errors of form; the suite
-    keeps the tasks that it had of them before.
+    ``not_runnable`` maps task slugs to reasons. ``left_out`` are the folders of papers with format errors; the suite
+    keeps the earlier tasks of these papers.
     """
 
     suite: Suite
@@ -75,12 +75,12 @@ def import_suite(
     """Import a suite folder as the suite ``slug``, which is created if missing; same content changes nothing.
 
     The overlays shipped for the suite are applied unless ``with_overlays`` is false. Tasks with missing or unusable
-    files are stored as not runnable, papers with errors of form are left out. ``actor`` is passed to the
+    files are stored as not runnable, papers with format errors are left out. ``actor`` is passed to the
     ``suite_imported`` signal; a dry run stores nothing. ``read_papers`` reads every paper, some seconds each, and adds
     a problem for each that models cannot read.
 
     Raises ImportRefusedError with every problem for errors that concern the whole folder (see SuiteFolder.refused), and
-    with ``strict`` for any error of form.
+    with ``strict`` for any format error.
     """
     # Imported here: pages import this module for what is shipped, and do not need pydantic.
     from benchmark_tasks.domain.overlays import NO_OVERLAYS, Overlays

@@ -24,7 +24,7 @@ _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}", re.ASCII)
 class SuiteFolder:
     """A whole suite folder, with every problem found in it, in the order of its files.
 
-    ``left_out`` maps the slugs of papers with errors of form to their folders.
+    ``left_out`` maps the slugs of papers with format errors to their folders.
     """
 
     path: Path

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LEAST_SHARE_KILLED = 0.8
 GUESSING_LIMIT = 1 / 1000
-"""The best guesser, who always answers the most frequent output, must pass all private cases less often than this."""
+"""A guesser who always answers the most frequent output must pass all private test cases less often than this."""
 # In floating point, 0.57 times 100 is slightly less than 57.
 _FLOAT_SLACK = 1e-9
 
@@ -89,7 +89,7 @@ class Guessing:
 
     @property
     def chance(self) -> float:
-        """The probability that the best constant answer passes all private cases."""
+        """The probability that the best constant answer passes all private test cases."""
         return float((self.commonest / self.outputs) ** self.private_cases)
 
     @property
@@ -99,7 +99,7 @@ class Guessing:
 
     @property
     def missing_cases(self) -> int | None:
-        """How many more private cases of the same kind are needed; None if no number suffices."""
+        """How many more private test cases of the same kind are needed; None if no number suffices."""
         if self.passed:
             return 0
         if self.commonest == self.outputs:
@@ -113,10 +113,12 @@ class Guessing:
         if self.passed:
             return ""
         if self.missing_cases is None:
-            return f"guessing passes: all {self.outputs} golden outputs are equal, make cases with different outputs"
+            return (
+                f"guessing passes: all {self.outputs} golden outputs are equal; write test cases with different outputs"
+            )
         return (
             f"guessing passes once in {max(1, round(1 / self.chance))} times: {self.commonest} of {self.outputs} "
-            f"golden outputs are equal, so at least {self.missing_cases} more private "
+            f"golden outputs are equal, so at least {self.missing_cases} more private test "
             f"{'case is' if self.missing_cases == 1 else 'cases are'} needed (or more varied ones)"
         )
 

@@ -87,7 +87,6 @@ def measure_margins(
 
     Variations that this machine or the environment does not support are left out. Raises ``SandboxUnavailableError``
     when there is no sandbox at all.
-    there is no sandbox at all.
     """
     largest: dict[str, Moved] = {}
     tried = []

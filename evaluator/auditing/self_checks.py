@@ -83,7 +83,7 @@ def run_full(
 def run_canary() -> SelfCheck:
     """Check that a right answer passes here and a stub fails, before anything is evaluated.
 
-    Raises :class:`CanaryError` if not, or if it cannot be determined; the finding is stored in every case.
+    Raises :class:`CanaryError` if the check fails or cannot be made; the finding is stored in every case.
     """
     started = timezone.now()
     try:

@@ -92,7 +92,7 @@ def serve(limits_text: str) -> None:
 def extract(text: str, task: TaskFiles) -> Extracted:
     """Return the answer in a model's reply. Raises NoAnswerError.
 
-    Parsing and applying diffs may take as long as the reply makes them: call it where a deadline applies.
+    A reply can make parsing and applying diffs take very long: call this only where a deadline applies.
     """
     # JSON can hold lone surrogates, which cannot be encoded as UTF-8.
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode("utf-8", "replace").decode("utf-8")

@@ -57,11 +57,11 @@ class CallError(Exception):
 
 
 class CallLostError(CallError):
-    """The answer was lost twice: it is unknown whether the provider did and charged the work."""
+    """The answer was lost twice: it is unknown whether the provider answered and charged for the request."""
 
 
 class CallBusyError(CallError):
-    """Not now: the provider asked to wait ``until`` then, or another worker has the same request under way."""
+    """Try again at ``until``: the provider asked to wait, or another worker has the same request under way."""
 
     def __init__(self, message: str, *, until: datetime) -> None:
         super().__init__(message)
@@ -73,7 +73,7 @@ class CallFailedError(CallError):
 
 
 class CallRejectedError(CallError):
-    """The provider will never accept this (key, model, form, length), or may not be called: a person must act."""
+    """The provider will never accept this request (key, model, form, length), or may not be called: a user must act."""
 
     def __init__(self, message: str, *, too_long: bool = False) -> None:
         super().__init__(message)

@@ -89,7 +89,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One question. ``schema`` (name, JSON schema) requires an answer of exactly that form."""
+    """One request. ``schema`` (name, JSON schema) requires an answer of exactly that form."""
 
     system: str
     messages: tuple[Message, ...]
@@ -143,7 +143,7 @@ class FailureKind(StrEnum):
     ``UNSENT``: it did not reach the provider (refused connection, unknown name); safe to send again. ``LOST``: it may
     have been answered, but the answer did not arrive (broken connection, deadline); in doubt. ``BUSY``: the provider
     asked to wait. ``SERVER``: the provider reports its own error (5xx). ``REJECTED``: the provider will never accept it
-    (wrong key, unknown model, bad request, prompt too long). ``HOSTILE``: the answer is none that a provider gives (too
+    (wrong key, unknown model, bad request, prompt too long). ``HOSTILE``: no provider gives such an answer (too
     much, not JSON, a redirect). ``FORBIDDEN``: the address may not be called from this site.
     """
 

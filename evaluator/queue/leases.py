@@ -1,4 +1,4 @@
-"""Lease work to one worker at a time: test runs, questions to models and judgements (every :class:`Leased` model).
+"""Lease work to one worker at a time: test runs, requests to models and judgements (every :class:`Leased` model).
 
 The holder of the newest token decides the row; any other result is discarded (docs/design/sandbox.md). All changes
 are conditional updates, so a job that is delivered twice runs once. An expired lease counts as an infrastructure
@@ -87,7 +87,7 @@ def record_error(
 
 
 def finish(model: type[Leased], pk: int, token: uuid.UUID, **fields: Any) -> bool:
-    """Decide the work if ``token`` still holds it; return whether it did."""
+    """Mark the work as done and store ``fields`` if ``token`` still holds it; return whether it did."""
     return bool(
         _held(model, pk, token).update(
             state=WorkState.DONE,

@@ -42,8 +42,8 @@ class PlannedReevaluation:
     """Planned re-evaluation of ``submission``: ``runs`` to add, and how many answers are ``kept`` with their old run.
 
     The runs are not saved yet; each gives its reason in ``supersedes_reason``. ``target`` is the suite version that it
-    ends on. If ``stale`` is not empty, that is the submission's own version: the current version asks for something
-    else than what was answered, and each text names one such change.
+    ends on. If ``stale`` is not empty, that is the submission's own version: the tasks of the current version differ
+    from those that were answered, and each text names one such change.
     """
 
     submission: Submission

@@ -138,7 +138,7 @@ def _remarks(run: RunFacts, grader: Grader, sandbox: str, private: tuple[int, in
     if private != (run.private_passed, run.private_total):
         # Private seeds differ between instances, so the pass count of a partly right answer may differ too.
         found.append(
-            f"private cases: stored {run.private_passed} of {run.private_total} passed, here {private[0]} of "
+            f"private test cases: stored {run.private_passed} of {run.private_total} passed, here {private[0]} of "
             f"{private[1]}; each instance has private seeds of its own"
         )
     return tuple(found)

@@ -98,8 +98,8 @@ class BoxSpec:
     ``argv[0]`` is ``"python"``: each sandbox replaces it by its environment's interpreter, with ``-I -B`` and
     one-thread BLAS settings; ``variables`` (name, value) are added to these or replace them. ``stdin`` is sent whole
     and then closed. ``label`` (lower-case ASCII, digits, hyphens) names the run in cgroup directories and container
-    labels; several boxes may share one. With ``may_fork`` the program may start where the environment's main packages
-    are already imported, if no file below the mounts has such a name.
+    labels; several boxes may share one. With ``may_fork`` the program may start in a process
+    that has already imported the environment's main packages, if no mounted file has the name of one of them.
     """
 
     label: str

@@ -89,7 +89,7 @@ def _measure(claim: Attempt, heartbeat: Heartbeat) -> None:
             environment_digest=digest,
         )
     )
-    # Pages show how many private cases passed; the others' outcomes are for operators.
+    # Pages show how many private test cases passed; the others' outcomes are for operators.
     private = Counter(case.outcome.value for case in verdict.cases if not case.public)
     log.info("run_ended", outcome=verdict.outcome.value, accepted=accepted, private=dict(private))
 

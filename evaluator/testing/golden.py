@@ -110,7 +110,7 @@ def compute_golden(
     label: str,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> dict[int, tuple[GoldenCase, ...]]:
-    """Return the golden cases of every seed, from the store or else from one reference box.
+    """Return the golden test cases of every seed, from the store or else from one reference box.
 
     Stored entries are checked; a damaged one is computed again. Raises :class:`GoldenError` when the reference box
     fails, :class:`SandboxError` when it cannot run.
@@ -140,7 +140,7 @@ def run_reference(
     family: str | None = None,
     variables: tuple[tuple[str, str], ...] = (),
 ) -> dict[int, tuple[GoldenCase, ...]]:
-    """Compute the golden cases of ``seeds`` in one reference box, ignoring the store.
+    """Compute the golden test cases of ``seeds`` in one reference box, ignoring the store.
 
     ``variables`` are added to its environment. Raises like :func:`compute_golden`, and :class:`SandboxError` for a box
     of another processor family.

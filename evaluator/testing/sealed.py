@@ -11,7 +11,7 @@ those of the private seeds. The boxes' outputs are compared here, outside, with 
                                fields, case numbers out of order, repeated or unknown. Then nothing from that box is
                                trusted, and a maintainer inspects the answer.
 
-Where only private cases fail, the run's outcome is ``wrong_output``, however they ended.
+If only private test cases fail, the run's outcome is ``wrong_output``, however they ended.
 
 Infrastructure errors raise :class:`SandboxError` and are retried; they are never a verdict.
 """
@@ -225,11 +225,11 @@ def _signal_name(number: int | None) -> str:
 
 
 def _verdict(public: list[CaseResult], private: list[CaseResult], public_result: BoxResult) -> Verdict:
-    """Combine the cases. Of ``private``, which are judged like ``public``, only the outcomes are kept.
+    """Combine the test cases. Of ``private``, which are judged like ``public``, only the outcomes are kept.
 
-    If the public cases pass, outcome, reason and time reveal only how many private ones passed. Otherwise an answer
-    could report their inputs, bit by bit, through the way in which it fails. The outcome of each is in ``cases``, for
-    operators who read the database.
+    If the public test cases pass, outcome, reason and time reveal only how many private ones passed. Otherwise an
+    answer could report their inputs, bit by bit, through the way in which it fails. The outcome of each is in
+    ``cases``, for operators who read the database.
     """
     failing = next((case for case in public if case.outcome is not Outcome.PASSED), None)
     passed = sum(case.outcome is Outcome.PASSED for case in private)
@@ -237,7 +237,7 @@ def _verdict(public: list[CaseResult], private: list[CaseResult], public_result:
     if failing is not None:
         outcome, reason = failing.outcome, _reason(failing)
     elif passed < len(private):
-        outcome, reason = Outcome.WRONG_OUTPUT, f"{passed} of {len(private)} private cases passed"
+        outcome, reason = Outcome.WRONG_OUTPUT, f"{passed} of {len(private)} private test cases passed"
     return Verdict(
         outcome=outcome,
         cases=(

@@ -60,8 +60,8 @@ def newest(runs: Iterable[TestRun]) -> TestRun | None:
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """One public case. ``headline`` is the first line of its difference or error, ``detail`` the whole text if there
-    is more. The first failing case is ``opened``. Only upstream's tests have a ``name``, and no seed.
+    """One public test case. ``headline`` is the first line of its difference or error, ``detail`` the whole text if
+    there is more. The first failing one is ``opened``. Only upstream's tests have a ``name``, and no seed.
     """
 
     number: int
@@ -75,14 +75,14 @@ class CaseRow:
 
 @dataclass(frozen=True, slots=True)
 class PrivateCases:
-    """All that pages show of a run's private cases, no matter what the database holds."""
+    """All that pages show of a run's private test cases, no matter what the database holds."""
 
     passed: int
     total: int
 
 
 def case_rows(run: TestRun | None) -> tuple[list[CaseRow], PrivateCases]:
-    """Return a run's public cases, and how many private ones passed."""
+    """Return a run's public test cases, and how many private ones passed."""
     public: list[CaseRow] = []
     private: list[bool] = []
     for case in run.cases if run else []:

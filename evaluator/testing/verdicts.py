@@ -1,4 +1,4 @@
-"""Types used in grading: seeds, cases, verdicts. No Django here.
+"""Types used in grading: seeds, test cases, verdicts. No Django here.
 
 Source: docs/design/verdicts.md.
 """
@@ -78,7 +78,7 @@ class SealedTask:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One case of one seed, or one test of an upstream unit test file, which has a ``name`` and no seed.
+    """One test case of one seed, or one test of an upstream unit test file, which has a ``name`` and no seed.
 
     ``difference`` and ``error`` are empty for private seeds; their ``outcome`` is for operators only.
     """
@@ -94,11 +94,11 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a test run: the first failing public case decides the outcome.
+    """The result of a test run: the first failing public test case decides the outcome.
 
     If all of them pass and private ones fail, it is ``WRONG_OUTPUT``, however these ended, and ``reason`` gives the
     number that passed. ``log`` is what the candidate printed in the public box, bounded, without control characters;
-    ``seconds`` is how long the public cases took.
+    ``seconds`` is how long the public test cases took.
     """
 
     outcome: Outcome

@@ -143,5 +143,5 @@ def sort_by_new_name(instance: System, **_: Any) -> None:
 @receiver([post_save, post_delete], sender=TaskRevision)
 @receiver([post_save, post_delete], sender=JudgeConfig)
 def refresh_every_board(**_: Any) -> None:
-    """Render every board again after a change of something that any board may name, which is rare."""
+    """Render every board again after a change, which is rare, of something that any board may show."""
     transaction.on_commit(every_board_changed)

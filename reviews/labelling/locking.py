@@ -35,10 +35,10 @@ def lock(
 ) -> Review:
     """Lock a blind label permanently and move its case on. ``active_seconds`` is the time since the last saved draft.
 
-    Sending the same label twice stores it once. A label is accepted after expiry or hand-back while the case still has
-    a place. Raises :class:`IncompleteError` for incomplete input; :class:`NotReadyError` if the guidelines have
-    changed; :class:`LeaseLostError` if there is no place left or another label is already locked. The last two keep the
-    input as a draft.
+    Sending the same label twice stores it once. After expiry or hand-back, a label is accepted while the case still
+    needs one. Raises :class:`IncompleteError` for incomplete input; :class:`NotReadyError` if the guidelines have
+    changed; :class:`LeaseLostError` if the case needs no more labels or another label is already locked. The last
+    two keep the input as a draft.
     """
     lines = items.line_count(assignment)
     given = clean_label(label=label, confidence=confidence, findings=findings, note=note, lines=lines)

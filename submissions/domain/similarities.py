@@ -1,4 +1,4 @@
-"""Compare answers from before similarity was measured with the golden function."""
+"""Compare with the golden function the answers that are older than the measurement of similarity."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ ATTACKS: Final[dict[str, tuple[str, str, str]]] = {
     "knows the public answers": (
         answer("return 2.0 * x if x in (1, 2, 0, -1.5) else x"),
         "wrong_output",
-        "6 of 9 private cases passed",
+        "6 of 9 private test cases passed",
     ),
     "a file in a folder's place": (FILE_FOR_FOLDER, "raised", "seed 1, case 0: NotImplementedError"),
     "leaves a daemon": (
@@ -119,7 +119,7 @@ def seeds_in(text: str, submission: Submission) -> list[int]:
 def test_private_inputs_are_not_exposed(target: SuiteVersion, real_sandbox: Sandbox, tmp_path: Path) -> None:
     UserFactory(username="alice")
     run = send(tmp_path, {"leak": LEAK}, username="alice")["leak"]
-    assert (run.outcome, run.reason) == ("wrong_output", "6 of 9 private cases passed")
+    assert (run.outcome, run.reason) == ("wrong_output", "6 of 9 private test cases passed")
     submission = Submission.objects.get()
     assert seeds_in(shown(submission, run), submission) == []
     hidden = {"seed": None, "index": 0, "public": False, "outcome": "raised", "difference": "", "error": "", "name": ""}

@@ -63,11 +63,13 @@ class Command(OneForWrongArguments):
 
 def _lines(found: Repeated) -> list[str]:
     private = f", {found.private_passed} of {found.private_total} private ones" if found.private_total else ""
-    result = f"{Outcome(found.outcome).words}: {found.passed} of {found.cases} public cases{private} ({found.sandbox})"
+    result = (
+        f"{Outcome(found.outcome).words}: {found.passed} of {found.cases} public test cases{private} ({found.sandbox})"
+    )
     if found.differences:
         verdict = ["The result differs from the stored one:", *(f"  {each}" for each in found.differences)]
     else:
-        verdict = ["The result equals the stored one in every public case."]
+        verdict = ["The result equals the stored one in every public test case."]
     return [result, *verdict, *(f"Not the same here: {each}" for each in found.remarks)]
 
 

@@ -233,7 +233,7 @@ TAMPERING: Final[tuple[Attack, ...]] = (
             "return truth(scores, names) if known else guess(scores, names) if len(names) > 1 else (scores, ['?'])",
             _PUBLIC,
         ),
-        reason_part="private case",
+        reason_part="private test case",
         ways=(Way.SEALED,),
     ),
 )

@@ -101,8 +101,8 @@ def test_a_coin_needs_ten_private_cases() -> None:
     assert (nine.chance, nine.passed, nine.missing_cases) == (1 / 512, False, 1)
     assert (ten.chance, ten.passed, ten.missing_cases, ten.reason) == (1 / 1024, True, 0, "")
     assert nine.reason == (
-        "guessing passes once in 512 times: 1 of 2 golden outputs are equal, so at least 1 more private case is needed "
-        "(or more varied ones)"
+        "guessing passes once in 512 times: 1 of 2 golden outputs are equal, so at least 1 more private test case is "
+        "needed (or more varied ones)"
     )
 
 
@@ -117,7 +117,7 @@ def test_the_named_number_of_cases_is_the_smallest_that_suffices(outputs: int, c
 def test_no_number_of_equal_outputs_is_enough() -> None:
     found = Guessing(6, 6, 100)
     assert (found.chance, found.missing_cases) == (1.0, None)
-    assert found.reason == "guessing passes: all 6 golden outputs are equal, make cases with different outputs"
+    assert found.reason == "guessing passes: all 6 golden outputs are equal; write test cases with different outputs"
 
 
 def test_outputs_are_equal_within_the_tolerance() -> None:

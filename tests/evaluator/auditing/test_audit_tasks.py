@@ -93,7 +93,7 @@ def test_a_test_that_trivial_answers_pass_fails_its_audit(real_sandbox: Sandbox,
     assert (result["audited"], result["failed"]) == (1, 1)
     reasons = result["tasks"][0]["reasons"]
     assert "the trivial answer 'none' passes" in reasons
-    assert reasons[-1] == "guessing passes: all 24 golden outputs are equal, make cases with different outputs"
+    assert reasons[-1] == "guessing passes: all 24 golden outputs are equal; write test cases with different outputs"
     revision = TaskRevision.objects.get()
     assert (revision.audit_state, revision.runnable) == (AuditState.FAILED, False)
 

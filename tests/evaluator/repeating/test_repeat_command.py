@@ -78,7 +78,7 @@ def test_a_run_is_repeated_from_its_receipt_and_every_difference_is_named(
     assert facts["run"]["sandbox"] == real_sandbox.name == "bubblewrap"
     code, text = repeated(file)
     assert code == 0, text
-    assert "The result equals the stored one in every public case." in text
+    assert "The result equals the stored one in every public test case." in text
     assert "Not the same here" not in text
 
     # Every change of the result in the receipt is named.

@@ -107,7 +107,7 @@ def test_tampering(grade_goal: Grade, name: str) -> None:
 def test_forging_only_in_the_private_box_looks_like_any_failure(grade_goal: Grade) -> None:
     goal = GOLDEN.replace("    weights = ", "    if scores[0] == 12.0:\n        send(b'x')\n    weights = ")
     verdict = grade_goal(IMPORTS + TOOLS + goal)
-    assert (verdict.outcome, verdict.reason) == (Outcome.WRONG_OUTPUT, "0 of 6 private cases passed")
+    assert (verdict.outcome, verdict.reason) == (Outcome.WRONG_OUTPUT, "0 of 6 private test cases passed")
     assert {case.outcome for case in verdict.cases if not case.public} == {Outcome.TAMPERING}
     assert {case.error for case in verdict.cases} == {""}
 

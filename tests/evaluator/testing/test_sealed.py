@@ -54,7 +54,7 @@ def test_failing_only_in_private_cases_reveals_nothing_about_them(grade_goal: Gr
     )
     verdict = grade_goal(goal)
     assert verdict.outcome is Outcome.WRONG_OUTPUT
-    assert verdict.reason == "5 of 6 private cases passed"
+    assert verdict.reason == "5 of 6 private test cases passed"
     assert verdict.cases[-1] == CaseResult(None, 5, False, Outcome.RAISED)
     assert verdict.log.count("secret") == 6
 
@@ -67,7 +67,7 @@ def test_failing_only_in_private_cases_reveals_nothing_about_them(grade_goal: Gr
 def test_how_a_private_case_fails_makes_no_difference(grade_goal: Grade, task: SealedTask, way: str) -> None:
     goal = GOLDEN.replace("    weights = ", f"    if scores[0] == 12.0:\n        {way}\n    weights = ")
     verdict = grade_goal(goal, task=replace(task, check=replace(task.check, wall_seconds=3.0)))
-    assert (verdict.outcome, verdict.reason) == (Outcome.WRONG_OUTPUT, "5 of 6 private cases passed")
+    assert (verdict.outcome, verdict.reason) == (Outcome.WRONG_OUTPUT, "5 of 6 private test cases passed")
     assert verdict.seconds < 3.0
 
 

@@ -189,7 +189,7 @@ def test_an_answer_that_memorised_the_public_cases_fails_on_the_private_ones(
     version: SuiteVersion, audited: TaskRevision
 ) -> None:
     run = answered(version, audited, table_of_public_cases())
-    assert (run.outcome, run.reason) == ("wrong_output", "0 of 54 private cases passed")
+    assert (run.outcome, run.reason) == ("wrong_output", "0 of 54 private test cases passed")
     assert {case["outcome"] for case in run.cases if case["public"]} == {"passed"}
 
 
