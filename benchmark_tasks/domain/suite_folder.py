@@ -36,7 +36,7 @@ class SuiteFolder:
 
     @property
     def has_errors(self) -> bool:
-        """Whether there is an error of form."""
+        """Whether there is a format error."""
         return any(problem.fatal for problem in self.problems)
 
     @property

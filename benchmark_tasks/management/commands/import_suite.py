@@ -41,7 +41,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--dry-run", action="store_true", help="report what an import would do, and store nothing")
         parser.add_argument(
-            "--strict", action="store_true", help="import nothing if any paper's info.json has an error of form"
+            "--strict", action="store_true", help="import nothing if any paper's info.json has a format error"
         )
         parser.add_argument(
             "--without-overlays",
