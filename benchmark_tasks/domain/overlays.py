@@ -162,7 +162,7 @@ NO_OVERLAYS: Final = Overlays()
 
 
 def read_overlay(folder: Path, problems: list[ImportProblem]) -> PaperOverlay:
-    """Read the overlay in ``folder``. Overlays are the project's own: a format error in one refuses the whole import."""
+    """Read the overlay in ``folder``. Overlays are the project's own: a format error refuses the whole import."""
     shown = f"overlays/{folder.parent.name}/{folder.name}/{OVERLAY_FILE}"
     file = InfoFile(folder, OVERLAY_FILE, shown=shown, problems=problems, whole=True)
     return file.validated(PaperOverlay, {}) or PaperOverlay(tasks=[])
