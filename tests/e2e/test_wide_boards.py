@@ -79,7 +79,7 @@ def overflow(page: Page) -> tuple[int, int]:
     return widths[0], widths[1]
 
 
-@pytest.mark.parametrize("tasks", [9, 28, 35, 60])
+@pytest.mark.parametrize("tasks", [*(pytest.param(each, marks=pytest.mark.in_full) for each in (9, 35)), 28, 60])
 def test_a_board_of_any_number_of_tasks_fits_a_laptop(live_server: LiveServer, page: Page, tasks: int) -> None:
     version = board_of(tasks)
     for width in (1440, 1280):
@@ -119,7 +119,7 @@ def test_a_wider_table_scrolls_in_its_own_box_with_a_shade_at_its_edge(live_serv
         assert last.evaluate("cell => getComputedStyle(cell).backgroundColor") == "rgba(0, 0, 0, 0)"
 
 
-@pytest.mark.parametrize("tasks", [9, 35, 60])
+@pytest.mark.parametrize("tasks", [pytest.param(9, marks=pytest.mark.in_full), 35, 60])
 def test_phones_show_cards_with_every_mark(live_server: LiveServer, page: Page, tasks: int) -> None:
     version = board_of(tasks, rich=True)
     page.set_viewport_size({"width": 390, "height": 844})

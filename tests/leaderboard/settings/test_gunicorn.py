@@ -135,10 +135,12 @@ def test_only_a_trusted_proxy_sets_the_scheme(start: Start, tmp_path: Path, trus
         ([], {"BIND": "0.0.0.0"}, "0.0.0.0"),
         ([], {"BIND": "::"}, "::"),
         pytest.param(["--bind=0.0.0.0:{port}"], {}, "0.0.0.0", marks=pytest.mark.in_full),
-        (["--bind=[::]:{port}"], {}, "::"),
+        pytest.param(["--bind=[::]:{port}"], {}, "::", marks=pytest.mark.in_full),
         pytest.param(["--bind=:{port}"], {}, "0.0.0.0", marks=pytest.mark.in_full),
         (["--bind=127.0.0.1:{port}", "--bind=0.0.0.0:{other}"], {}, "0.0.0.0"),
-        (["--bind=unix:{folder}/web.sock", "--bind=0.0.0.0:{port}"], {}, "0.0.0.0"),
+        pytest.param(
+            ["--bind=unix:{folder}/web.sock", "--bind=0.0.0.0:{port}"], {}, "0.0.0.0", marks=pytest.mark.in_full
+        ),
         pytest.param(["--bind=0.0.0.0:{port}", "--reuse-port"], {}, "0.0.0.0", marks=pytest.mark.in_full),
     ],
     ids=["IPv4", "IPv6", "an option", "an option, IPv6", "a port alone", "one of two", "beside a socket", "reused"],

@@ -106,7 +106,7 @@ def test_other_machines_reach_the_site_through_a_proxy_or_at_the_operators_risk(
                 programs.check_proxy(["127.0.0.1", host], environment)
 
 
-@pytest.mark.parametrize("bind", ["0.0.0.0", "::"])
+@pytest.mark.parametrize("bind", ["0.0.0.0", pytest.param("::", marks=pytest.mark.in_full)])
 def test_serving_other_machines_without_a_proxy_is_a_clear_error(instance: Instance, bind: str) -> None:
     instance.environment["BIND"] = bind
     # The port is taken as well: another port would not help.
