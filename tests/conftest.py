@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     from submissions.models import User
 
+# Collect garbage less often: importing the tests makes many objects that stay, and tests leave few cycles.
+gc.set_threshold(50_000, 20, 50)
+
 PROJECT_ROOT = Path(__file__).resolve().parents[1]
 SHARED = PROJECT_ROOT.parent / "shared" / "lmr-bench"
 NO_SHARED = "no ../shared here"
@@ -237,10 +240,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage less often: what is imported lives as long as the process, and tests leave few cycles."""
+    """Exempt what is imported from garbage collection: it lives as long as the process."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
 
 
 def _runs_in_other_boxes(item: pytest.Item) -> bool:
