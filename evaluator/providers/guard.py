@@ -41,6 +41,7 @@ DENIED: Final[tuple[Network, ...]] = tuple(
     )
 )
 GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
+_UNKNOWN: Final = "The host name has no IP address. Check its spelling."
 _NOT_PUBLIC: Final = "This is not a public address, and the operator has not allowed it ({})."
 _OTHER_WAY: Final = "Use https:// and port 443 or 8443; other ways are open to the operator's own networks only."
 
@@ -105,11 +106,9 @@ def _look_up(origin: Origin) -> list[Address]:
     try:
         answers = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        msg = "The host name has no IP address. Check its spelling."
-        raise UnknownHostError(msg) from error
+        raise UnknownHostError(_UNKNOWN) from error
     if not answers:
-        msg = "The host name has no IP address. Check its spelling."
-        raise UnknownHostError(msg)
+        raise UnknownHostError(_UNKNOWN)
     try:
         return [ipaddress.ip_address(answer[4][0]) for answer in answers]
     except ValueError as error:

@@ -165,14 +165,15 @@ class Group:
 
     def _stop_forks(self) -> None:
         """Ensure that killing catches up with a program that forks endlessly."""
-        with suppress(FileNotFoundError, PermissionError):  # the second where version 2 has no such controller
+        # A group of version 2 may lack the controller "pids"; the kernel refuses to create the file.
+        with suppress(FileNotFoundError, PermissionError):
             (self._at["pids" if self._is_v1 else ""] / "pids.max").write_text("0")
 
     def _kill_all(self) -> set[int]:
         if not self._is_v1:
-            # Killed processes leave the list at once, so it is read first.
+            # Killed processes leave the list at once, so it is read first. Kernels before 5.14 lack ``cgroup.kill``.
             inside = self.processes()
-            with suppress(FileNotFoundError, PermissionError):  # kernels before 5.14 have no such file
+            with suppress(FileNotFoundError, PermissionError):
                 (self._at[""] / "cgroup.kill").write_text("1")
                 return inside
         # A pid read from the group may belong to another process by the time it is signalled. A descriptor is bound to

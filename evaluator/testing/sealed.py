@@ -53,7 +53,7 @@ OUTCOME_OF_ENDING = {
     Ending.OUT_OF_MEMORY: Outcome.OUT_OF_MEMORY,
     Ending.OUTPUT_LIMIT: Outcome.OUTPUT_LIMIT,
 }
-"""The way a box ended -> the outcome of the cases that it had not answered."""
+"""The way a box ended -> the outcome of the test cases that it had not answered."""
 _COSTLY = frozenset({Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY})
 _FIELDS_BY_STATUS = {
     "ok": {"kind", "case", "status", "output"},

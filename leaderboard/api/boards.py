@@ -117,7 +117,7 @@ def _found(
     """Return version, category, all tasks and the sorted rows of a request; None if the suite has no version."""
     version = requested_version(request, suite)
     if version is None:
-        get_object_or_404(Suite, slug=suite)
+        get_object_or_404(Suite, slug=suite)  # only a known suite has an empty board
         return None
     state = state_of(version)
     around = board_context(version, state)
