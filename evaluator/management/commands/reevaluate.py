@@ -159,7 +159,7 @@ def _under_way(plans: list[PlannedReevaluation]) -> list[int]:
 def _check(options: dict[str, Any]) -> None:
     """Raise ``CommandError`` for conflicting options, before anything is done."""
     if bool(options["submission"]) == bool(options["suite"] or options["task"]):
-        raise CommandError("Give either --submission, or --suite, --task or both of these.")
+        raise CommandError("Give either --submission, or one or both of --suite and --task.")
     if options["new_epoch"] and not options["suite"]:
         raise CommandError("A new seed epoch belongs to a suite: give --suite with --new-epoch.")
     if not options["dry_run"] and not options["reason"].strip():
