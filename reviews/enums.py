@@ -62,6 +62,7 @@ class TriggerKind(TextChoices):
     ANNOTATORS_DIFFER = "humans_differ", "the annotators differ"
     JUDGE_OPPOSES = "judge_opposes", "annotators and judge are two steps apart"
     TESTS_OPPOSE = "tests_oppose", "a label contradicts the unit tests"
+    TEST_LACKS = "test_lacks", "the answer used what the test lacks"
     JUDGE_UNSURE = "judge_unsure", "the judge is split, abstained or suspects influence"
     APPEAL = "appeal", "an appeal"
     JUDGE_GAP = "judge_gap", "sampled: one step between labels"

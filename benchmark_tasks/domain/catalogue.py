@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from django.db import transaction
 
 from benchmark_tasks.domain.facts_suite import ensure_categories, load_facts
 from benchmark_tasks.domain.importing import ImportReport, import_suite
+from benchmark_tasks.domain.known_answers import SHIPPED_SUITES_FOLDER
 from benchmark_tasks.domain.repository_metrics import store_missing_metrics
 from benchmark_tasks.domain.revisions import SuiteChanges
-from benchmark_tasks.models import Suite, TaskRevision
+from benchmark_tasks.models import Suite
 
 SHIPPED_SUITE: Final = "lmr-mini"
-SHIPPED_SUITES_FOLDER: Final = Path(__file__).resolve().parents[1] / "suites"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +23,6 @@ class CatalogueReport:
 
     facts: SuiteChanges | None
     shipped: ImportReport
-
-
-def shipped_sample(revision: TaskRevision, name: str) -> str | None:
-    """Return the sample answer ``alternative`` or ``wrong`` of a shipped task, or None if it has none."""
-    task = revision.task
-    folder = SHIPPED_SUITES_FOLDER / task.suite.slug / task.paper.folder_name / "samples"
-    file = folder / f"{name}_{task.index}.py"
-    return file.read_text(encoding="utf-8") if file.is_file() else None
 
 
 def load_catalogue(*, actor: Any = None) -> CatalogueReport:

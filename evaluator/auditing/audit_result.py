@@ -12,6 +12,7 @@ from evaluator.testing.verdicts import Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from benchmark_tasks.domain.known_answers import KnownAnswer
     from evaluator.auditing.image_scan import ImageScan
     from evaluator.auditing.margins import Margins
     from evaluator.auditing.mutants import Mutant
@@ -76,6 +77,25 @@ class MutantsResult:
 
 
 @dataclass(frozen=True, slots=True)
+class TriedAnswer:
+    """A known answer, and the outcome of the test; ``reason`` says why a right one failed."""
+
+    answer: KnownAnswer
+    outcome: Outcome
+    reason: str = ""
+
+    @property
+    def is_misjudged(self) -> bool:
+        """Whether a right answer fails, or a wrong one passes."""
+        return self.answer.right is not (self.outcome is Outcome.PASSED)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return plain data for storing."""
+        about = {"answer": self.answer.name, "right": self.answer.right, "about": self.answer.about}
+        return {**about, "outcome": self.outcome.value, **({"reason": self.reason} if self.reason else {})}
+
+
+@dataclass(frozen=True, slots=True)
 class Guessing:
     """How often outputs repeat: ``commonest`` of ``outputs`` are equal; ``private_cases`` must be guessed in turn."""
 
@@ -127,7 +147,8 @@ class Guessing:
 class AuditResult:
     """All findings of one audit. Checks that were not run are None: if the reference fails, the others mean nothing.
 
-    ``golden`` holds the verdicts on the golden function, each on other seeds; ``missing`` is what the environment lacks
+    ``golden`` holds the verdicts on the golden function, each on other seeds; ``answers`` are the known answers that
+    ship with the task; ``missing`` is what the environment lacks
     to run it, which says nothing about the test.
     ``upstream_trial`` is None if there is no such test beside a sealed one, otherwise why it cannot run here, and empty
     if it runs. ``reasons`` are findings that make the task unusable.
@@ -137,6 +158,7 @@ class AuditResult:
     stub: Outcome | None = None
     trivial: tuple[tuple[str, Outcome], ...] = ()
     mutants: MutantsResult | None = None
+    answers: tuple[TriedAnswer, ...] = ()
     guessing: Guessing | None = None
     margins: Margins | None = None
     image_scan: ImageScan | None = None
@@ -159,6 +181,11 @@ class AuditResult:
         if self.stub is Outcome.PASSED:
             found.append("the masked stub passes")
         found += [f"the trivial answer '{name}' passes" for name, outcome in self.trivial if outcome is Outcome.PASSED]
+        found += [
+            f"the right answer {each.answer.name} fails ({each.outcome.words}: {each.reason})"
+            for each in self.answers
+            if each.answer.right and each.is_misjudged
+        ]
         if self.guessing and self.guessing.reason:
             found.append(self.guessing.reason)
         return (
@@ -170,6 +197,9 @@ class AuditResult:
     @property
     def weakness(self) -> str:
         """Why a usable test is weak; empty when it is not."""
+        passing = [each.answer.name for each in self.answers if not each.answer.right and each.is_misjudged]
+        if passing:
+            return f"weak test: it passes the wrong answer {', '.join(passing)}"
         if self.mutants is None or self.mutants.share >= LEAST_SHARE_KILLED:
             return ""
         return (
@@ -196,6 +226,7 @@ class AuditResult:
             "stub": self.stub.value if self.stub else "",
             "trivial": [{"answer": name, "outcome": outcome.value} for name, outcome in self.trivial],
             "mutants": self.mutants and self.mutants.as_data(),
+            "answers": [each.as_data() for each in self.answers],
             "guessing": self.guessing and self.guessing.as_data(),
             "margins": self.margins and self.margins.as_data(),
             "image_scan": self.image_scan and self.image_scan.as_data(),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import hmac
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +18,12 @@ from django.utils import timezone
 
 from benchmark_tasks.domain.content import ContentMissingError
 from benchmark_tasks.domain.goals import Goal, find_goal
+from benchmark_tasks.domain.known_answers import digest_of, known_answers
 from benchmark_tasks.domain.python_source import SourceError
 from benchmark_tasks.domain.queries import current_version, goal_of, revisions_of
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import SeedEpoch, Suite, TaskRevision
-from evaluator.auditing.audit_result import AuditResult, MutantsResult, guessing
+from evaluator.auditing.audit_result import AuditResult, MutantsResult, TriedAnswer, guessing
 from evaluator.auditing.image_scan import scan_image
 from evaluator.auditing.margins import measure_margins
 from evaluator.auditing.mutants import Mutant, fingerprint, mutants_of, sample
@@ -34,15 +37,14 @@ from evaluator.sandbox.missing_modules import Missing, is_module_of, missing_in_
 from evaluator.sandbox.task_environments import environment_of, what_to_add
 from evaluator.signals import revision_audited
 from evaluator.testing.golden import GoldenError, GoldenFolder, compute_golden
-from evaluator.testing.graders import Grader, retried
+from evaluator.testing.graders import Grader, retried, writable_copy
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
 from evaluator.testing.verdicts import Verdict
 from submissions.answers.contents import AnswerError
 from submissions.answers.splice import splice
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from evaluator.sandbox.interface import Sandbox
     from evaluator.testing.golden import GoldenCase
@@ -59,9 +61,9 @@ def waiting(
 ) -> list[tuple[TaskRevision, SeedEpoch]]:
     """Return revisions to audit, each with the epoch of its private seeds.
 
-    These are runnable revisions in the newest version of their suite that are unaudited or whose declared equivalent
-    mutants have changed since. ``again`` selects all of them, ``failed`` those whose audit failed or stopped at an
-    incomplete environment. ``tasks`` are slugs, or empty for all.
+    These are runnable revisions in the newest version of their suite that are unaudited, or whose declared equivalent
+    mutants or known answers have changed since. ``again`` selects all of them, ``failed`` those whose audit failed or
+    stopped at an incomplete environment. ``tasks`` are slugs, or empty for all.
 
     An audit made with another environment or evaluator is shown as outdated, but not repeated automatically: the scores
     that depend on it would change without a request.
@@ -77,7 +79,10 @@ def waiting(
         and (
             revision.audit_state in _FAILED
             if failed
-            else again or revision.audit_state == AuditState.UNAUDITED or _declarations_changed(revision)
+            else again
+            or revision.audit_state == AuditState.UNAUDITED
+            or _declarations_changed(revision)
+            or _answers_changed(revision)
         )
     ]
 
@@ -123,24 +128,28 @@ def audit_revision(revision: TaskRevision, epoch: SeedEpoch) -> AuditResult:
     return result
 
 
-def measure(revision: TaskRevision, epoch: SeedEpoch) -> tuple[AuditResult, dict[str, Any]]:
+def measure(
+    revision: TaskRevision, epoch: SeedEpoch, *, cancelled: Callable[[], bool] = lambda: False
+) -> tuple[AuditResult, dict[str, Any]]:
     """Return an audit's findings on ``revision``, and the conditions of the audit. Nothing is stored.
 
     The reference must pass twice: with the public and current private seeds, and with other seeds derived for this
-    purpose; everything else uses the former. Raises ``SandboxError`` for infrastructure errors.
+    purpose; everything else uses the former. Raises ``SandboxError`` for infrastructure errors, and
+    ``RunCancelledError`` soon after ``cancelled`` returns true.
     """
     started = monotonic()
-    grader = Grader(revision, epoch)
+    grader = Grader(revision, epoch, cancelled)
     sandbox = configured_sandbox()
     facts = {
         "sandbox": sandbox.name,
         "environment": grader.environment,
         "environment_digest": grader.environment_digest(),
         "evaluator_version": EVALUATOR_VERSION,
+        "answers_digest": digest_of(known_answers(revision)),
     }
     auditor = Auditor(
         grader=grader,
-        regrader=Grader(revision, _other_seeds(epoch)),
+        regrader=Grader(revision, _other_seeds(epoch), cancelled),
         sandbox=sandbox,
         goal=goal_of(revision),
         label=job_label(),
@@ -186,6 +195,11 @@ def _declarations_changed(revision: TaskRevision) -> bool:
     return set(map(fingerprint, known)) != {fingerprint(each["mutant"]) for each in revision.equivalent_mutants}
 
 
+def _answers_changed(revision: TaskRevision) -> bool:
+    """Return whether the known answers have changed since the audit. Audits before version 6 tried none."""
+    return bool(revision.audit.get("answers_digest", digest_of(())) != digest_of(known_answers(revision)))
+
+
 def _other_seeds(epoch: SeedEpoch) -> SeedEpoch:
     """Return an epoch that is never stored: its private seeds follow from ``epoch`` but differ from its own."""
     key = hmac.digest(epoch.key.encode(), b"audit", "sha256").hex()
@@ -215,6 +229,7 @@ class Auditor:
         if any(verdict.outcome is not Outcome.PASSED for verdict in golden):
             # Everything else would fail for the same reason, so it would show nothing.
             return result
+        result = self._with_known_answers(result)
         result = self._with_tries(result, max(LEAST_SECONDS, TIMES_REFERENCE * max(each.seconds for each in golden)))
         return self._with_upstream_test(self._with_numbers(result)) if sealed else result
 
@@ -226,6 +241,23 @@ class Auditor:
             if missing_in_text(str(error), self.grader.reference_tree) is None:
                 raise
             return Verdict(Outcome.RAISED, (), "", 0.0, str(error))
+
+    def _with_known_answers(self, result: AuditResult) -> AuditResult:
+        """Add the outcomes of the answers that ship with the task, graded like submissions."""
+        masked = (self.grader.masked_tree / self.goal.file).read_bytes()
+        tried = []
+        answers = known_answers(self.grader.revision)
+        with writable_copy(self.grader.masked_tree) if answers else nullcontext(Path()) as tree:
+            for answer in answers:
+                try:
+                    text = splice(masked, self.goal, answer.source.encode())
+                except AnswerError as error:
+                    tried.append(TriedAnswer(answer, Outcome.BAD_PATCH, str(error)))
+                    continue
+                (tree / self.goal.file).write_bytes(text)
+                verdict = retried(lambda: self.grader.grade(tree, label=f"{self.label}-answer"))
+                tried.append(TriedAnswer(answer, verdict.outcome, verdict.reason))
+        return replace(result, answers=tuple(tried))
 
     def _with_tries(self, result: AuditResult, seconds: float) -> AuditResult:
         """Add the results of stub, trivial answers and mutants, and the search for a copy of the reference."""
@@ -270,6 +302,7 @@ class Auditor:
                 goal_name=self.goal.function.rpartition(".")[2],
                 golden=golden,
                 label=self.label,
+                cancelled=self.grader.cancelled,
             )
         )
         mutants = _mutants_result(made, tried=mutant_texts, passing=passing, declared=declared)
@@ -326,7 +359,15 @@ class Auditor:
                 private_cases=sum(len(golden[seed]) for seed in private),
                 check=task.check,
             ),
-            margins=retried(lambda: measure_margins(sandbox=self.sandbox, task=task, golden=golden, label=self.label)),
+            margins=retried(
+                lambda: measure_margins(
+                    sandbox=self.sandbox,
+                    task=task,
+                    golden=golden,
+                    label=self.label,
+                    cancelled=self.grader.cancelled,
+                )
+            ),
         )
 
     def _golden(self, seeds: tuple[int, ...]) -> dict[int, tuple[GoldenCase, ...]]:
@@ -337,6 +378,7 @@ class Auditor:
                 seeds=seeds,
                 golden=GoldenFolder(golden_folder()),
                 label=self.label,
+                cancelled=self.grader.cancelled,
             )
         )
 

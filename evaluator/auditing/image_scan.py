@@ -12,19 +12,26 @@ import secrets
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from evaluator.sandbox.interface import BoxSpec, Ending, Limits, Mount, Sandbox, SandboxError
 from evaluator.testing import box, boxes
 from evaluator.testing.box import frames
+from evaluator.testing.box.scan import count_statements
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evaluator.testing.verdicts import Data
 
 SCAN_SECONDS = 60.0
 OUTPUT_BYTES = 16 * 1024 * 1024
 LEAST_NODES = 30
 """Smaller definitions may be equal by chance, such as ``return self.x``."""
+INCOMPLETE: Final = (
+    "the search for an installed copy of the reference ended before it had read the whole environment; a copy in the "
+    "rest would matter, because answers could import it: make an environment with fewer packages"
+)
 _BOX_FILES = Path(box.__file__).parent
 _COMMON_NAMES = frozenset({"setup", "conftest", "test", "tests", "unit_test", "docs", "examples", "scripts", "src"})
 
@@ -50,9 +57,7 @@ class ImageScan:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Hints for a maintainer."""
-        if self.complete:
-            return ()
-        return ("the environment has more files than the search for a copy of the reference looks at",)
+        return () if self.complete else (INCOMPLETE,)
 
     def as_data(self) -> dict[str, Any]:
         """Return plain data for storing."""
@@ -60,7 +65,14 @@ class ImageScan:
 
 
 def scan_image(
-    *, sandbox: Sandbox, environment: str, repository: Path, goal_name: str, golden: str, label: str
+    *,
+    sandbox: Sandbox,
+    environment: str,
+    repository: Path,
+    goal_name: str,
+    golden: str,
+    label: str,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> ImageScan:
     """Search the packages of ``environment`` for ``golden``, the source of the reference's ``goal_name``.
 
@@ -68,7 +80,9 @@ def scan_image(
     tree. Raises :class:`SandboxError` when the box does not finish.
     """
     nonce = secrets.token_hex(16)
-    order: dict[str, Data] = {"name": goal_name}
+    wanted, size, statements = _shape(golden)
+    own = _packages_of(repository)
+    order: dict[str, Data] = {"name": goal_name, "statements": statements, "packages": [*sorted(own)]}
     spec = BoxSpec(
         f"{label}-scan",
         ("python", "/box/scan.py", nonce),
@@ -77,14 +91,12 @@ def scan_image(
         limits=Limits(wall_seconds=SCAN_SECONDS, cpu_seconds=math.ceil(SCAN_SECONDS), output_bytes=OUTPUT_BYTES),
         environment=environment,
     )
-    box_output = boxes.run_box(sandbox, spec, nonce, cancelled=lambda: False)
+    box_output = boxes.run_box(sandbox, spec, nonce, cancelled=cancelled)
     messages = [message for message in box_output.messages if isinstance(message, dict)]
     if box_output.result.ending is not Ending.EXITED or not messages or messages[-1].get("kind") != "done":
         raise SandboxError(
             f"the search of the environment {environment} ended with {box_output.result.ending} before its end"
         )
-    wanted, size = _shape(golden)
-    own = _packages_of(repository)
     copies = set()
     for message in messages[:-1]:
         path = str(message["path"])
@@ -106,14 +118,17 @@ def _packages_of(repository: Path) -> set[str]:
     return names - _COMMON_NAMES
 
 
-def _shape(source: str) -> tuple[str, int]:
-    """Return a definition's syntax tree without decorators, docstrings and annotations, and its size; empty if none."""
+def _shape(source: str) -> tuple[str, int, int]:
+    """Return a definition's syntax tree without decorators, docstrings and annotations, its nodes and statements.
+
+    The tree is empty if there is no definition.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree: ast.AST = ast.parse(f"if True:\n{source}" if source[:1] in (" ", "\t") else source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "", 0
+        return "", 0, 0
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             if ast.get_docstring(node, clean=False) is not None:
@@ -124,4 +139,4 @@ def _shape(source: str) -> tuple[str, int]:
         elif isinstance(node, ast.arg):
             node.annotation = None
     definition = next(node for node in ast.walk(tree) if not isinstance(node, ast.Module | ast.If | ast.Constant))
-    return ast.dump(definition), sum(1 for _ in ast.walk(definition))
+    return ast.dump(definition), sum(1 for _ in ast.walk(definition)), count_statements(definition)

@@ -17,6 +17,8 @@ from evaluator.testing.golden import run_reference
 from evaluator.testing.verdicts import Check
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evaluator.sandbox.interface import Sandbox
     from evaluator.testing.golden import GoldenCase
     from evaluator.testing.verdicts import Data, Rule, SealedTask
@@ -81,7 +83,12 @@ class Margins:
 
 
 def measure_margins(
-    *, sandbox: Sandbox, task: SealedTask, golden: dict[int, tuple[GoldenCase, ...]], label: str
+    *,
+    sandbox: Sandbox,
+    task: SealedTask,
+    golden: dict[int, tuple[GoldenCase, ...]],
+    label: str,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Margins:
     """Run the reference again for every variation on the seeds of ``golden``, and compare the outputs with it.
 
@@ -97,7 +104,7 @@ def measure_margins(
                 task=task,
                 seeds=tuple(golden),
                 label=label,
-                cancelled=lambda: False,
+                cancelled=cancelled,
                 variables=tuple(variables.items()),
             )
         except SandboxUnavailableError:

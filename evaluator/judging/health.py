@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.utils import timezone
 
-from benchmark_tasks.domain.catalogue import shipped_sample
+from benchmark_tasks.domain.known_answers import known_source
 from benchmark_tasks.domain.queries import UNREADABLE, golden_definition, runnable_revisions_of
 from evaluator.enums import CallPurpose, Variant
 from evaluator.judging.canaries import CanaryKind, TaskTexts, canaries_of
@@ -165,8 +165,8 @@ def _texts(revision: TaskRevision) -> TaskTexts:
         instruction=revision.instruction,
         golden=golden_definition(revision),
         masked=revision.masked_source,
-        alternative=shipped_sample(revision, "alternative") or "",
-        wrong=shipped_sample(revision, "wrong") or "",
+        alternative=known_source(revision, right=True),
+        wrong=known_source(revision, right=False),
         paper=shown_paper(revision),
     )
 

@@ -16,11 +16,14 @@ from evaluator.sandbox.interface import SandboxError, SandboxUnavailableError
 if TYPE_CHECKING:
     from evaluator.sandbox.interface import Sandbox
 
-EVALUATOR_VERSION = "5"
+EVALUATOR_VERSION = "6"
 """Part of what makes two test runs comparable. Raise it when the driver, the comparison, the verdict or the derivation
-of private seeds from an epoch changes. Version 5 tests every answer to an upstream task in-process."""
+of private seeds from an epoch changes. Version 5 tests every answer to an upstream task in-process. Version 6 gives
+answers that used what a test's stand-in lacks an outcome of their own; they do not pass in any version."""
 
-_SAME_WHERE_SEALED: Final = frozenset({"4", EVALUATOR_VERSION})
+_SAME: Final = frozenset({"5", EVALUATOR_VERSION})
+"""Versions that give the same verdicts."""
+_SAME_WHERE_SEALED: Final = _SAME | {"4"}
 """Versions that give the same verdicts on sealed tasks."""
 
 Kind = Literal["bubblewrap", "docker"]
@@ -34,7 +37,7 @@ _SETTINGS: Final = (
 
 def is_comparable(version: str, *, sealed: bool) -> bool:
     """Return whether evaluator ``version`` gives this one's verdicts on answers to ``sealed`` or upstream tasks."""
-    return version in _SAME_WHERE_SEALED if sealed else version == EVALUATOR_VERSION
+    return version in (_SAME_WHERE_SEALED if sealed else _SAME)
 
 
 def sandbox_state_folder() -> Path:

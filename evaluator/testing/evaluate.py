@@ -23,7 +23,7 @@ from evaluator.testing.graders import Grader, writable_copy
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from evaluator.queue.leases import Heartbeat
@@ -72,14 +72,14 @@ def _measure(claim: Attempt, heartbeat: Heartbeat) -> None:
     ).get(pk=claim.run_id)
     implementation = run.implementation
     version = run.reevaluation.to_version if run.reevaluation else implementation.submission.suite_version
-    grader = Grader(run.graded_revision, version.seed_epoch)
+    grader = Grader(run.graded_revision, version.seed_epoch, heartbeat.lost)
     Attempt.objects.filter(token=claim.token).update(sandbox=configured_sandbox().name)
     environment, digest = grader.environment, grader.environment_digest()
     # Checked again when the verdict is stored; checking now avoids a useless run.
     task_environments.require_same(run, environment=environment, digest=digest)
     with _at_most(grader.most_seconds), candidate_tree(implementation) as tree:
-        verdict = grader.grade(tree, label=claim.label, cancelled=heartbeat.lost)
-        upstream_verdict = _upstream_verdict(grader, tree, label=claim.label, cancelled=heartbeat.lost)
+        verdict = grader.grade(tree, label=claim.label)
+        upstream_verdict = _upstream_verdict(grader, tree, label=claim.label)
     accepted = retry(
         lambda: results.accept(
             claim,
@@ -94,14 +94,12 @@ def _measure(claim: Attempt, heartbeat: Heartbeat) -> None:
     log.info("run_ended", outcome=verdict.outcome.value, accepted=accepted, private=dict(private))
 
 
-def _upstream_verdict(
-    grader: Grader, tree: Path, *, label: str, cancelled: Callable[[], bool]
-) -> Verdict | SandboxError | None:
+def _upstream_verdict(grader: Grader, tree: Path, *, label: str) -> Verdict | SandboxError | None:
     """Run the suite's own unit test beside a sealed one. Its verdict counts nowhere, so its errors do not matter."""
     if not grader.runs_upstream_test:
         return None
     try:
-        return grader.grade_by_upstream_test(tree, label=f"{label}-upstream", cancelled=cancelled)
+        return grader.grade_by_upstream_test(tree, label=f"{label}-upstream")
     except OverdueError:
         raise
     except SandboxError as error:

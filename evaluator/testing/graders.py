@@ -50,10 +50,14 @@ OUTSIDE_SECONDS = 1800.0
 
 @dataclass(frozen=True)
 class Grader:
-    """Grades candidates' trees with the tests of ``revision`` and the private seeds of ``epoch``."""
+    """Grades candidates' trees with the tests of ``revision`` and the private seeds of ``epoch``.
+
+    ``cancelled`` is called about twice a second; if it returns true, grading ends with ``RunCancelledError``.
+    """
 
     revision: TaskRevision
     epoch: SeedEpoch
+    cancelled: Callable[[], bool] = lambda: False
 
     @property
     def environment(self) -> str:
@@ -143,7 +147,6 @@ class Grader:
         tree: Path,
         *,
         label: str,
-        cancelled: Callable[[], bool] = lambda: False,
         private: bool = True,
         sandbox: Sandbox | None = None,
     ) -> Verdict:
@@ -153,7 +156,7 @@ class Grader:
         """
         sandbox = sandbox or configured_sandbox()
         if self._is_upstream:
-            return self.grade_by_upstream_test(tree, sandbox=sandbox, label=label, cancelled=cancelled)
+            return self.grade_by_upstream_test(tree, sandbox=sandbox, label=label)
         return grade(
             sandbox=sandbox,
             task=self.task,
@@ -161,20 +164,16 @@ class Grader:
             private_seeds=self.private_seeds if private else (),
             golden=GoldenFolder(golden_folder()),
             label=label,
-            cancelled=cancelled,
+            cancelled=self.cancelled,
         )
 
-    def grade_by_upstream_test(
-        self,
-        tree: Path,
-        *,
-        label: str,
-        cancelled: Callable[[], bool] = lambda: False,
-        sandbox: Sandbox | None = None,
-    ) -> Verdict:
+    def grade_by_upstream_test(self, tree: Path, *, label: str, sandbox: Sandbox | None = None) -> Verdict:
         """Grade ``tree`` by the suite's own unit test, even if a sealed test decides. Raises like :meth:`grade`."""
         sandbox = sandbox or configured_sandbox()
-        return grade_upstream(sandbox=sandbox, task=self.upstream_task, tree=tree, label=label, cancelled=cancelled)
+        return self._grade_upstream(self.upstream_task, tree, sandbox=sandbox, label=label)
+
+    def _grade_upstream(self, task: UpstreamTask, tree: Path, *, sandbox: Sandbox, label: str) -> Verdict:
+        return grade_upstream(sandbox=sandbox, task=task, tree=tree, label=label, cancelled=self.cancelled)
 
     def grade_goal_files(
         self, texts: Sequence[bytes], *, label: str, seconds: float, preload: Sequence[str] = ()
@@ -192,7 +191,7 @@ class Grader:
                 outcomes = []
                 for text in texts:
                     (tree / self.revision.goal_file).write_bytes(text)
-                    verdict = retried(lambda: grade_upstream(sandbox=sandbox, task=task, tree=tree, label=label))
+                    verdict = retried(lambda: self._grade_upstream(task, tree, sandbox=sandbox, label=label))
                     outcomes.append(verdict.outcome)
                 return outcomes
         goal_file = self.revision.goal_file
@@ -205,6 +204,7 @@ class Grader:
                 private_seeds=self.private_seeds,
                 golden=GoldenFolder(golden_folder()),
                 label=label,
+                cancelled=self.cancelled,
             )
         )
 

@@ -6,6 +6,7 @@ those of the private seeds. The boxes' outputs are compared here, outside, with 
 ``passed``, ``wrong_output``   by comparison; also ``wrong_output`` when the output is not plain data
 ``raised``                     the goal function or an import raised (``sys.exit`` too), or the process ended early
                                (``os._exit``, a signal) before it answered the case
+``test_lacks``                 it failed with the error of a stand-in that lacks what it used (``probe_tools.STAND_IN``)
 ``timeout``, ``out_of_memory``, ``output_limit``   how the box ended before it answered the case
 ``tampering``                  only for messages that the driver cannot have written: invalid bytes, unknown kinds or
                                fields, case numbers out of order, repeated or unknown. Then nothing from that box is
@@ -26,6 +27,7 @@ from evaluator.outcomes import Outcome
 from evaluator.sandbox.interface import BoxResult, BoxSpec, Ending, SandboxError
 from evaluator.testing import boxes
 from evaluator.testing.box import frames
+from evaluator.testing.box.probe_tools import STAND_IN
 from evaluator.testing.comparison import compare
 from evaluator.testing.golden import (
     GoldenCase,
@@ -111,6 +113,7 @@ def grade_variants(
     private_seeds: tuple[int, ...],
     golden: GoldenFolder,
     label: str,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> list[Outcome]:
     """Return the outcome of each variant of the goal file on the cases of all seeds, in as few boxes as possible.
 
@@ -118,7 +121,7 @@ def grade_variants(
     the box was stopped get another box. Raises like :func:`grade`.
     """
     seeds = tuple(dict.fromkeys((*task.check.public_seeds, *private_seeds)))
-    expected = compute_golden(sandbox=sandbox, task=task, seeds=seeds, golden=golden, label=label)
+    expected = compute_golden(sandbox=sandbox, task=task, seeds=seeds, golden=golden, label=label, cancelled=cancelled)
     cases = [(seed, case) for seed in seeds for case in expected[seed]]
     size = sum(len(frames.encode(case.output)) for _, case in cases)
     at_once = max(1, boxes.REFERENCE_OUTPUT_BYTES // (4 * size))
@@ -128,7 +131,7 @@ def grade_variants(
         spec, nonce = boxes.variants_box(
             task, batch, cases=[case.case for _, case in cases], expected_bytes=size, label=f"{label}-variants"
         )
-        box_output = boxes.run_box(sandbox, spec, nonce, cancelled=lambda: False)
+        box_output = boxes.run_box(sandbox, spec, nonce, cancelled=cancelled)
         found = [_outcome(_judge_box(each, spec, cases, task.check)) for each in _outputs_of_variants(box_output)]
         if found[:1] != [Outcome.PASSED]:
             raise SandboxError(f"box {spec.label}: the reference does not pass beside its variants ({found[:1]})")
@@ -198,6 +201,8 @@ def _judge_case(seed: int, case: GoldenCase, answer: dict[str, Data], check: Che
         outcome = Outcome.WRONG_OUTPUT if difference else Outcome.PASSED
         return CaseResult(seed, case.index, True, outcome, difference=clean_text(difference))
     text = clean_text(error_text(answer["error"]))[:MAX_ERROR_CHARACTERS]
+    if STAND_IN in text:
+        return CaseResult(seed, case.index, True, Outcome.TEST_LACKS, error=text)
     if answer["status"] == "raised":
         return CaseResult(seed, case.index, True, Outcome.RAISED, error=text)
     return CaseResult(seed, case.index, True, Outcome.WRONG_OUTPUT, difference=f"the output is not plain data: {text}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from django.db import transaction
 from django.utils import timezone
 
-from benchmark_tasks.domain.catalogue import shipped_sample
+from benchmark_tasks.domain.known_answers import known_source
 from benchmark_tasks.domain.queries import golden_definition, runnable_revisions_of
 from evaluator.enums import Abstention, WorkState
 from evaluator.judging.prompt import digest
@@ -106,8 +106,8 @@ def _submit(suite: str) -> Submission:
         raise ReviewError(msg)
     answers: dict[tuple[str, int], str] = {}
     for revision in runnable_revisions_of(version):
-        right, wrong = shipped_sample(revision, "alternative"), shipped_sample(revision, "wrong")
-        if right is not None and wrong is not None:
+        right, wrong = known_source(revision, right=True), known_source(revision, right=False)
+        if right and wrong:
             sources = (right, wrong, with_other_names(golden_definition(revision)))
             answers |= {(revision.task.slug, trial): source for trial, source in enumerate(sources, 1) if source}
     if not answers:

@@ -70,9 +70,12 @@ def triggers_of(answer: int, rating: Rating) -> list[NewTrigger]:
     Every judged answer is audited with the same probability, independent of its ratings, so the audited answers,
     disputed or not, are a simple random sample. Only this sample is used to correct for judges' errors.
     """
-    if not rating.decided:
-        return []
     found = []
+    if rating.outcome == Outcome.TEST_LACKS.value:
+        # No machine can decide it, so that it need not wait for the judge.
+        found.append(NewTrigger(TriggerKind.TEST_LACKS, Severity.CONTRADICTION, Outcome.TEST_LACKS.words))
+    if not rating.decided:
+        return found
     if _contradict(rating.outcome, rating.label):
         words = f"unit tests: {Outcome(rating.outcome).words}; judge: {rating.label}"
         found.append(NewTrigger(TriggerKind.TESTS_OPPOSE, Severity.CONTRADICTION, words))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from benchmark_tasks.domain.catalogue import shipped_sample
+from benchmark_tasks.domain.known_answers import known_source
 from benchmark_tasks.domain.python_source import same_definition
 from benchmark_tasks.domain.queries import golden_definition
 from benchmark_tasks.domain.zips import zipped
@@ -87,12 +87,12 @@ def _stub(revision: TaskRevision) -> _Answer:
 
 def _rewritten(revision: TaskRevision) -> _Answer:
     """Return a right answer that differs from the golden one."""
-    return (shipped_sample(revision, "alternative") or golden_definition(revision), "passed")
+    return (known_source(revision, right=True) or golden_definition(revision), "passed")
 
 
 def _mistaken(revision: TaskRevision) -> _Answer:
     """Return a plausible wrong answer that runs, or the stub if the suite ships none."""
-    wrong = shipped_sample(revision, "wrong")
+    wrong = known_source(revision, right=False)
     return (wrong, "wrong_output") if wrong else _stub(revision)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.core.management import call_command
 
-from benchmark_tasks.domain.catalogue import SHIPPED_SUITES_FOLDER
+from benchmark_tasks.domain.known_answers import SHIPPED_SUITES_FOLDER
 from benchmark_tasks.models import Suite, TaskRevision
 from evaluator.generation.papers import UNREADABLE
 from evaluator.generation.prompt_tasks import why_unreadable

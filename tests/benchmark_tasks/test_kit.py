@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmark_tasks.domain.catalogue import SHIPPED_SUITE, SHIPPED_SUITES_FOLDER, load_catalogue
+from benchmark_tasks.domain.catalogue import SHIPPED_SUITE, load_catalogue
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.domain.kit import KitUnavailableError, build_kit, example_answer
+from benchmark_tasks.domain.known_answers import SHIPPED_SUITES_FOLDER
 from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from benchmark_tasks.domain.queries import current_version
 from benchmark_tasks.enums import AuditState

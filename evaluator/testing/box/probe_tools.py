@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 CARRIES_GRADIENT = "carries a gradient"
+STAND_IN = "this test's stand-in for"
+"""Part of every error about something that a stand-in lacks; such a test case has an outcome of its own."""
 
 
 class NotInThisTestError(NotImplementedError, AttributeError):
@@ -24,7 +26,7 @@ class NotInThisTestError(NotImplementedError, AttributeError):
 
 def missing(package: str, name: str) -> NotInThisTestError:
     """Return the error for ``name``, which the stand-in for ``package`` lacks."""
-    return NotInThisTestError(f"this test's stand-in for {package} has no `{name}`")
+    return NotInThisTestError(f"{STAND_IN} {package} has no `{name}`")
 
 
 def _refuse(thing: Any, *_args: Any, **_options: Any) -> Any:
@@ -35,7 +37,6 @@ class Absent(type):
     """Type of everything in an absent package. Names, calls and subscripts return more of it; using a value raises.
 
     A repository's file can therefore be imported, derive classes from it and test for it with ``isinstance``, and an
-    answer may log or draw with it; but no invented number or text gets into a result.
     answer may log or draw with it; but no made-up number or text gets into a result.
     """
 
@@ -76,7 +77,7 @@ class Absent(type):
 
     def __repr__(cls) -> str:
         package, path = cls.place
-        return f"<`{path}`, which this test's stand-in for {package} does not have>"
+        return f"<`{path}`, which {STAND_IN} {package} does not have>"
 
     __float__ = __int__ = __index__ = __complex__ = __len__ = __iter__ = __contains__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
@@ -87,7 +88,7 @@ class Absent(type):
 def absent_thing(package: str, path: str) -> Any:
     """Return a placeholder for ``path`` of a missing package."""
     # Python, PyTorch and the driver name the type of an unusable value, so the type's name states what is missing.
-    kind: Any = type(f"`{path}` (which this test's stand-in for {package} does not have)", (Absent,), {})
+    kind: Any = type(f"`{path}` (which {STAND_IN} {package} does not have)", (Absent,), {})
     return kind(path, (), {"place": (package, path)})
 
 

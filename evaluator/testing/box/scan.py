@@ -1,8 +1,10 @@
 """Search the environment in a box for an installed copy of a task's reference. Mounted at ``/box/scan.py``.
 
-``scan.py NONCE``; stdin is one frame, ``{"name": goal's name}``. After the hello it sends frames of the kind
-``definition`` (the source of an installed definition of that name) and finally ``done``. It reads files and imports
-none of them; the worker judges what is found.
+``scan.py NONCE``; stdin is one frame, ``{"name": goal's name, "statements": their number in the reference,
+"packages": names of the repository's own}``. After the hello it sends frames of the kind ``definition`` and finally
+``done``. A definition is the source of an installed one of that name that is in one of the packages, or has as many
+statements as the reference, a docstring more or less. It reads files and imports none of them; the worker judges what
+is found.
 
 Python 3.9 or newer and the standard library; frames.py needs NumPy.
 """
@@ -45,7 +47,7 @@ def main(nonce: str) -> None:
 
     emit({"kind": "hello", "nonce": nonce, "cpu_family": ""})
     order: Any = frames.decode(sys.stdin.buffer.read())
-    complete = search(order["name"], package_folders(), emit)
+    complete = search(order, package_folders(), emit)
     emit({"kind": "done", "complete": complete})
 
 
@@ -56,9 +58,10 @@ def package_folders() -> list[Path]:
     return [path for path in map(Path, sys.path) if path.is_dir() and path.resolve() not in own]
 
 
-def search(name: str, folders: list[Path], emit: Callable[[dict[str, object]], None]) -> bool:
-    """Emit the installed definitions called ``name``; return whether every file was searched."""
+def search(order: Any, folders: list[Path], emit: Callable[[dict[str, object]], None]) -> bool:
+    """Emit the installed definitions that ``order`` describes; return whether every file was searched."""
     ends = time.monotonic() + MAX_SECONDS
+    name = order["name"]
     wanted = re.compile(rb"(?:def|class)[ \t]+" + re.escape(name).encode() + rb"\b")
     files = emitted = 0
     for folder in folders:
@@ -70,14 +73,19 @@ def search(name: str, folders: list[Path], emit: Callable[[dict[str, object]], N
                 if files > MAX_FILES or time.monotonic() > ends or emitted >= MAX_DEFINITIONS:
                     return False
                 path = Path(place) / file
-                for source in definitions(path, name, wanted):
+                relative = path.relative_to(folder)
+                like = None if relative.parts[0].partition(".")[0] in order["packages"] else order["statements"]
+                for source in definitions(path, name, wanted, like):
                     emitted += 1
-                    emit({"kind": "definition", "path": str(path.relative_to(folder)), "source": source})
+                    emit({"kind": "definition", "path": str(relative), "source": source})
     return True
 
 
-def definitions(path: Path, name: str, wanted: re.Pattern[bytes]) -> list[str]:
-    """Return the sources (whole lines) of definitions called ``name`` in a file; none if it cannot be read."""
+def definitions(path: Path, name: str, wanted: re.Pattern[bytes], statements: int | None) -> list[str]:
+    """Return the sources (whole lines) of definitions called ``name`` in a file; none if it cannot be read.
+
+    With ``statements`` only those with so many, one more, or one less: a docstring is a statement.
+    """
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             return []
@@ -93,8 +101,15 @@ def definitions(path: Path, name: str, wanted: re.Pattern[bytes]) -> list[str]:
     return [
         "".join(lines[node.lineno - 1 : node.end_lineno])[:MAX_SOURCE_CHARACTERS]
         for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == name
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        and node.name == name
+        and (statements is None or abs(count_statements(node) - statements) <= 1)
     ]
+
+
+def count_statements(tree: ast.AST) -> int:
+    """Return how many statements a syntax tree has, the definition's own included."""
+    return sum(isinstance(node, ast.stmt) for node in ast.walk(tree))
 
 
 def _load_frames() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import sysconfig
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,12 @@ def write(folder: Path, **files: str) -> Path:
     return folder
 
 
-def test_definitions_of_a_name_are_sent_as_source(installed: Path) -> None:
+def order(**changed: Any) -> dict[str, Any]:
+    """What is searched: the reference has its definition and four statements, or five with a docstring."""
+    return {"name": "score", "statements": 5, "packages": [], **changed}
+
+
+def test_definitions_as_large_as_the_reference_are_sent_as_source(installed: Path) -> None:
     write(
         installed,
         pkg__a=COPY,
@@ -68,20 +74,27 @@ def test_definitions_of_a_name_are_sent_as_source(installed: Path) -> None:
         e="class score:\n    x = 1\n",
     )
     sent: list[dict[str, Any]] = []
-    assert scan.search("score", [installed], sent.append)
-    assert [message["path"] for message in sent] == ["e.py", "pkg/a.py", "pkg/b.py"]
-    assert sent[1]["source"].startswith("    def score(self, scores, *, scale=2.0):\n")
-    assert sent[1]["source"].endswith("len(scores))\n")
+    assert scan.search(order(), [installed], sent.append)
+    assert [message["path"] for message in sent] == ["pkg/a.py"]
+    assert sent[0]["source"].startswith("    def score(self, scores, *, scale=2.0):\n")
+    assert sent[0]["source"].endswith("len(scores))\n")
+
+
+def test_in_packages_named_like_the_repositorys_every_definition_of_the_name_is_sent(installed: Path) -> None:
+    write(installed, pkg__a=COPY, pkg__b=OTHER, c=OTHER, d="class score:\n    x = 1\n")
+    sent: list[dict[str, Any]] = []
+    assert scan.search(order(packages=["pkg", "d"]), [installed], sent.append)
+    assert [message["path"] for message in sent] == ["d.py", "pkg/a.py", "pkg/b.py"]
 
 
 def test_the_search_ends_in_bounded_time(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(installed, a=OTHER, b=OTHER, c=OTHER)
     monkeypatch.setattr(scan, "MAX_DEFINITIONS", 2)
     sent: list[dict[str, object]] = []
-    assert not scan.search("score", [installed], sent.append)
+    assert not scan.search(order(statements=2), [installed], sent.append)
     assert len(sent) == 2
     monkeypatch.setattr(scan, "MAX_FILE_BYTES", 10)
-    assert scan.definitions(installed / "a.py", "score", __import__("re").compile(b"score")) == []
+    assert scan.definitions(installed / "a.py", "score", re.compile(b"score"), None) == []
 
 
 class ScriptedSandbox(UnconfinedSandbox):
@@ -138,7 +151,9 @@ def test_any_definition_of_the_name_in_a_package_of_the_repository_s_name_is_a_c
 
 def test_an_incomplete_search_leaves_a_remark(tmp_path: Path) -> None:
     found = scanned(tmp_path, {"kind": "done", "complete": False})
-    assert found.remarks == ("the environment has more files than the search for a copy of the reference looks at",)
+    (remark,) = found.remarks
+    assert remark.startswith("the search for an installed copy of the reference ended before it had read the whole env")
+    assert remark.endswith("because answers could import it: make an environment with fewer packages")
     with pytest.raises(SandboxError, match="search of the environment numpy ended"):
         scanned(tmp_path)
 

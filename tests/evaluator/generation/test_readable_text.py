@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark_tasks.domain.catalogue import SHIPPED_SUITES_FOLDER
+from benchmark_tasks.domain.known_answers import SHIPPED_SUITES_FOLDER
 from evaluator.generation.papers import UNREADABLE, PaperError, read_paper
 from evaluator.generation.readable_text import is_readable
 from tests.conftest import examples
