@@ -20,10 +20,10 @@ setup: ## Make .venv, migrate, load suites and results, prepare the boxes
 	@scripts/environment.sh base
 	@exec $(MANAGE) setup
 
-lmr-bench: ## LMR-BENCH's own tasks: import, environments, audit, a table (SOURCE=folder or git address)
+lmr-bench: ## LMR-BENCH's own tasks: import, environments, audit, a table (SOURCE=folder or git address, AUDIT=full)
 	@scripts/environment.sh base
 	@$(MANAGE) setup --no-audit
-	@exec $(MANAGE) lmr_bench -- "$(SOURCE)"
+	@exec $(MANAGE) lmr_bench $(if $(filter full,$(AUDIT)),--full) -- "$(SOURCE)"
 
 test: ## Lint, types, unit, integration and browser tests, SQLite and PostgreSQL (REQUIRE_ALL=1: a skip fails)
 	@exec scripts/test.sh

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import zipfile
 from collections import Counter
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from django.conf import settings
@@ -103,6 +103,11 @@ def build_kit(suite_version: SuiteVersion) -> Path:
     return place
 
 
+def is_code(name: str, size: int) -> bool:
+    """Return whether a file of a repository, with ``size`` in bytes, is code or text rather than data or media."""
+    return size <= _LARGEST and PurePosixPath(name).suffix.lower() not in _NOT_IN_KIT
+
+
 def _write(place: Path, members: list[Member]) -> None:
     with zipfile.ZipFile(place, "w") as archive:
         for name, _, content in members:
@@ -132,7 +137,7 @@ def _members(version: SuiteVersion, revisions: list[TaskRevision]) -> Iterator[M
     for slug, revision in papers.items():
         for name, path in tree_files(revision.repository_hash).items():
             size = path.stat().st_size
-            if name not in named and (size > _LARGEST or path.suffix.lower() in _NOT_IN_KIT):
+            if name not in named and not is_code(name, size):
                 left_out.append(f"{size:>10}  repositories/{slug}/{name}\n")
             else:
                 yield f"repositories/{slug}/{name}", revision.repository_hash, path

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from evaluator.models import JudgeConfig
 
 EXIT_INVALID = 1
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ended."""
 POLL_SECONDS = 0.5
 ENDED = {SubmissionState.SCORED, SubmissionState.HELD, SubmissionState.CANCELLED}
 

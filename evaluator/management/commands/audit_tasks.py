@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connections
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.management.suites import suite_named
 from benchmark_tasks.models import Suite, Task
-from evaluator.auditing.auditing import measure, note_obstacle, store, waiting
+from evaluator.auditing.auditing import note_obstacle, store, take_over, waiting
 from evaluator.auditing.mutants import fingerprint
+from evaluator.auditing.released import why_not_taken_over
+from evaluator.auditing.watching import AuditRound
+from evaluator.management.shared import INTERRUPTED
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.interface import SandboxError
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
@@ -23,12 +24,13 @@ from submissions.answers.contents import task_named
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from collections.abc import Iterator
 
     from benchmark_tasks.models import SeedEpoch, TaskRevision
     from evaluator.auditing.audit_result import AuditResult
 
-_DIFFS = 2
+_DIFFS: Final = 2
+_MINUTES: Final = 90
+"""Longer times are given in minutes."""
 _WORDS = {
     AuditState.PASSED: "good",
     AuditState.WEAK: "weak",
@@ -58,6 +60,9 @@ class Command(BaseCommand):
             action="store_true",
             help="repeat only audits that failed or stopped at an incomplete environment",
         )
+        parser.add_argument(
+            "--full", action="store_true", help="also audit tasks whose audit was taken over from the release"
+        )
         parser.add_argument("--jobs", type=int, help="how many tasks at a time (default: one per processor)")
         parser.add_argument("--json", action="store_true", help="print one JSON object with all findings")
 
@@ -72,27 +77,58 @@ class Command(BaseCommand):
         jobs = options["jobs"] if options["jobs"] is not None else len(os.sched_getaffinity(0))
         if jobs < 1:
             raise CommandError(f"--jobs must be at least 1, not {jobs}.")
+        quiet = options["json"]
+        anew = {name: options[name] for name in ("again", "failed", "full")}
+        tasks = waiting(suites, tasks=wanted, **anew)
         rows = []
-        errors = []
-        tasks = waiting(suites, tasks=wanted, again=options["again"], failed=options["failed"])
-        if tasks and not options["json"]:
-            many = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
-            self._progress(f"{many} to audit, {min(jobs, len(tasks))} at a time.")
-        begun = monotonic()
-        for done, (revision, found) in enumerate(_audited(tasks, jobs=jobs), start=1):
-            if not options["json"]:
-                left = (monotonic() - begun) / done * (len(tasks) - done)
-                self._progress(f"{done} of {len(tasks)} audited{f', about {left:.0f} s left' if left else ''}")
+        if tasks:
+            _require_sandbox()
+            if not any(anew.values()):
+                taken = [revision for revision, _ in tasks if take_over(revision)]
+                rows = [_row(revision) for revision in taken]
+                tasks = [task for task in tasks if task[0] not in taken]
+                if not quiet:
+                    self._report_taken_over(taken, tasks)
+        errors: list[str] = []
+        try:
+            self._audit(AuditRound(tasks, jobs=jobs), rows, errors, verbosity=0 if quiet else options["verbosity"])
+        except KeyboardInterrupt:
+            raise CommandError(_stopped(len(rows), again=options["again"]), returncode=INTERRUPTED) from None
+        self._sum_up(rows, errors, as_json=quiet)
+
+    def _audit(self, begun: AuditRound, rows: list[dict[str, Any]], errors: list[str], *, verbosity: int) -> None:
+        """Audit; store and report each result as soon as it is there. At ``verbosity`` 0 nothing is printed."""
+
+        def tell(text: str) -> None:
+            if verbosity:
+                self._progress(f"{text}{_left(begun)}")
+
+        number = len(begun.tasks)
+        if begun.tasks:
+            tell(f"{number} task{'s' if number > 1 else ''} to audit, {begun.jobs} at a time")
+        for done, (revision, found) in enumerate(begun.results(lambda: tell(f"now {begun.running()}")), start=1):
             if isinstance(found, SandboxError):
                 errors.append(f"{revision.task.slug} could not be audited: {found}")
                 note_obstacle(infrastructure_error_of(found).public, [revision])
-                continue
-            result, facts = found
-            store(revision, result, facts)
-            rows.append(_row(revision))
-            if not options["json"]:
-                self._report(revision, result, diffs=options["verbosity"] >= _DIFFS)
-        self._sum_up(rows, errors, as_json=options["json"])
+            else:
+                store(revision, *found)
+                rows.append(_row(revision))
+                if verbosity:
+                    self._report(revision, found[0], diffs=verbosity >= _DIFFS)
+            now = begun.running()
+            tell(f"{done} of {number} audited{f'; now {now}' if now else ''}")
+
+    def _report_taken_over(self, taken: list[TaskRevision], others: list[tuple[TaskRevision, SeedEpoch]]) -> None:
+        """Name the tasks whose audits were taken over, and say what differs for those that a release covers, too."""
+        if taken:
+            slugs = ", ".join(revision.task.slug for revision in taken)
+            self.stdout.write(f"{len(taken)} taken over from the release (--full measures them here): {slugs}")
+        differing: dict[str, list[str]] = defaultdict(list)
+        for revision, _ in others:
+            if why := why_not_taken_over(revision):
+                differing[why].append(revision.task.slug)
+        for why, named in differing.items():
+            self.stdout.write(f"{len(named)} not taken over, since they differ in {why}: {', '.join(named)}")
 
     def _progress(self, text: str) -> None:
         """Print progress, which ``setup`` shows, too; not in the red that errors have on a terminal."""
@@ -131,29 +167,25 @@ class Command(BaseCommand):
             raise SystemExit(1)
 
 
-def _audited(
-    tasks: list[tuple[TaskRevision, SeedEpoch]], *, jobs: int
-) -> Iterator[tuple[TaskRevision, tuple[AuditResult, dict[str, Any]] | SandboxError]]:
-    """Measure the tasks, ``jobs`` at a time, and yield results in order; the caller stores them."""
-    if not tasks:
-        return
+def _require_sandbox() -> None:
+    """Check once that a sandbox works, before all threads would check at the same time."""
     try:
-        # Checked once, before all threads would check at the same time.
         configured_sandbox()
     except SandboxError as error:
         raise CommandError(f"Nothing was audited, because no sandbox is available: {error}") from None
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        yield from zip((revision for revision, _ in tasks), pool.map(_measured, tasks), strict=True)
 
 
-def _measured(task: tuple[TaskRevision, SeedEpoch]) -> tuple[AuditResult, dict[str, Any]] | SandboxError:
-    try:
-        return measure(*task)
-    except SandboxError as error:
-        return error
-    finally:
-        # Close the connections that this thread opened; Django does not.
-        connections.close_all()
+def _stopped(audited: int, *, again: bool) -> str:
+    kept = "1 audit is" if audited == 1 else f"{audited} audits are"
+    how = "without --again goes" if again else "goes"
+    return f"Stopped; {kept} stored. The same command {how} on with the others."
+
+
+def _left(begun: AuditRound) -> str:
+    seconds = begun.seconds_left()
+    if not seconds:
+        return ""
+    return f", about {seconds / 60:.0f} min left" if seconds >= _MINUTES else f", about {seconds:.0f} s left"
 
 
 def _row(revision: TaskRevision) -> dict[str, Any]:

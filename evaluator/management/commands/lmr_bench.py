@@ -18,13 +18,16 @@ from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.management.suites import newest_version
 from benchmark_tasks.management.tables import aligned
 from evaluator.auditing.audit_result import percent
+from evaluator.management.shared import INTERRUPTED
+from evaluator.outcomes import Outcome
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
+    from collections.abc import Iterable
 
     from benchmark_tasks.models import TaskRevision
 
-_HEAD = ("task", "test", "upstream's test", "environment", "audit", "seconds")
+_HEAD = ("task", "test", "upstream's test", "environment", "audit", "right answers", "wrong answers", "seconds")
 
 
 class Command(BaseCommand):
@@ -40,6 +43,9 @@ class Command(BaseCommand):
         )
         parser.add_argument("--jobs", type=int, help="how many tasks to audit at a time (default: one per processor)")
         parser.add_argument("--again", action="store_true", help="also audit tasks that were audited before")
+        parser.add_argument(
+            "--full", action="store_true", help="take no audit over from the release: measure all of them here"
+        )
 
     def handle(self, *args: Any, source: str, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Run all steps; exits with 1 unless every runnable task passed its audit."""
@@ -53,20 +59,22 @@ class Command(BaseCommand):
         # The steps print their progress; log events in between would hide it.
         logging.disable(logging.INFO if options["verbosity"] <= 1 else logging.NOTSET)
         try:
-            self._take_steps(folder, again=options["again"], jobs=options["jobs"])
+            self._take_steps(folder, **{name: options[name] for name in ("again", "full", "jobs")})
         finally:
             logging.disable(logging.NOTSET)
         self._report()
 
-    def _take_steps(self, folder: Path, *, again: bool, jobs: int | None) -> None:
+    def _take_steps(self, folder: Path, **options: Any) -> None:
         self._step("Import", "import_suite", str(folder), slug=FACTS_SUITE)
         try:
             self._step("Environments", "prepare_suite", FACTS_SUITE)
         except SystemExit:
             self.stderr.write("Not every environment could be made. Tasks that need a missing one wait for it.")
         try:
-            self._step("Audit", "audit_tasks", suite=FACTS_SUITE, again=again, jobs=jobs)
+            self._step("Audit", "audit_tasks", suite=FACTS_SUITE, **options)
         except CommandError as error:
+            if error.returncode == INTERRUPTED:
+                raise
             self.stderr.write(str(error))
         except SystemExit:
             self.stderr.write("Failures are in the table.")
@@ -96,7 +104,7 @@ def _is_sealed_and_audited(revision: TaskRevision) -> bool:
 def _row(revision: TaskRevision) -> tuple[str, ...]:
     """Return a task's row. Seconds are those of the whole audit, in which the reference answers some hundred cases."""
     if revision.not_runnable_reasons:
-        return (revision.task.slug, "none", "", "", f"not runnable: {revision.not_runnable_reasons[0]}", "")
+        return (revision.task.slug, "none", "", "", f"not runnable: {revision.not_runnable_reasons[0]}", "", "", "")
     audit = revision.audit
     mutants = audit.get("mutants")
     caught = f", {percent(mutants['share'])} of {mutants['total']} seeded bugs caught" if mutants else ""
@@ -106,8 +114,15 @@ def _row(revision: TaskRevision) -> tuple[str, ...]:
         _upstream(revision),
         revision.environment or audit.get("environment", ""),
         f"{AuditState(revision.audit_state).label}{caught}",
-        f"{audit['seconds']:.0f}" if "seconds" in audit else "",
+        *(_judged_right(audit.get("answers", ()), right=right) for right in (True, False)),
+        "taken over" if "taken_over" in audit else f"{audit['seconds']:.0f}" if "seconds" in audit else "",
     )
+
+
+def _judged_right(answers: Iterable[dict[str, Any]], *, right: bool) -> str:
+    """Return how many of the right answers pass, or of the wrong ones fail; empty if none were tried."""
+    passed = [each["outcome"] == Outcome.PASSED for each in answers if each["right"] is right]
+    return f"{passed.count(right)} of {len(passed)} {'pass' if right else 'fail'}" if passed else ""
 
 
 def _upstream(revision: TaskRevision) -> str:

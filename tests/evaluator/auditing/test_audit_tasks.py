@@ -16,7 +16,7 @@ from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.auditing import auditing
-from evaluator.auditing.auditing import Auditor
+from evaluator.auditing.auditor import Auditor
 from evaluator.enums import RunState
 from evaluator.jobs import audit_revision
 from evaluator.queue import pushing

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.auditing.auditing import missing_in
+from evaluator.auditing.auditor import missing_in
 from evaluator.outcomes import Outcome
 from evaluator.sandbox.missing_modules import Missing
 from evaluator.testing.verdicts import CaseResult, Verdict

@@ -1,0 +1,17 @@
+# Wrong: rewards that already contain beta are multiplied by beta again inside the loss.
+
+
+def preference_loss(
+    policy_chosen_logps: torch.FloatTensor,
+    policy_rejected_logps: torch.FloatTensor,
+    reference_chosen_logps: torch.FloatTensor,
+    reference_rejected_logps: torch.FloatTensor,
+    beta: float,
+    label_smoothing: float = 0.0,
+    ipo: bool = False,
+    reference_free: bool = False,
+) -> Tuple[torch.FloatTensor, torch.FloatTensor, torch.FloatTensor]:
+    chosen_rewards = beta * (policy_chosen_logps - reference_chosen_logps)
+    rejected_rewards = beta * (policy_rejected_logps - reference_rejected_logps)
+    losses = F.softplus(beta * (rejected_rewards - chosen_rewards))
+    return losses, chosen_rewards.detach(), rejected_rewards.detach()

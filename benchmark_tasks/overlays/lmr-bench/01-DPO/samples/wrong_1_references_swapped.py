@@ -1,0 +1,17 @@
+# Wrong: each policy log probability is compared with the reference of the other response.
+
+
+def preference_loss(
+    policy_chosen_logps: torch.FloatTensor,
+    policy_rejected_logps: torch.FloatTensor,
+    reference_chosen_logps: torch.FloatTensor,
+    reference_rejected_logps: torch.FloatTensor,
+    beta: float,
+    label_smoothing: float = 0.0,
+    ipo: bool = False,
+    reference_free: bool = False,
+) -> Tuple[torch.FloatTensor, torch.FloatTensor, torch.FloatTensor]:
+    chosen_ratio = policy_chosen_logps - reference_rejected_logps
+    rejected_ratio = policy_rejected_logps - reference_chosen_logps
+    losses = F.softplus(beta * (rejected_ratio - chosen_ratio))
+    return losses, beta * chosen_ratio.detach(), beta * rejected_ratio.detach()

@@ -1,0 +1,9 @@
+# Wrong: the combined loss is the plain sum, so the configured weights have no effect.
+
+
+def forward(self, sentence_features: Iterable[dict[str, torch.Tensor]], labels: torch.Tensor):
+    child, parent, other = [self.model(item)["sentence_embedding"] for item in sentence_features]
+    ball = self.manifold
+    cluster_loss = F.relu(ball.dist(child, parent) - ball.dist(child, other) + self.cluster_loss_margin).mean()
+    centri_loss = F.relu(ball.dist0(parent) - ball.dist0(child) + self.centri_loss_margin).mean()
+    return {"loss": cluster_loss + centri_loss, "cluster_loss": cluster_loss, "centri_loss": centri_loss}

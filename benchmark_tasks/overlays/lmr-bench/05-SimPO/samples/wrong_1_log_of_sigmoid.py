@@ -1,0 +1,11 @@
+# Wrong: takes the log of a float32 sigmoid, which is infinite for strongly misordered pairs.
+
+
+def simpo_loss(
+    self,
+    policy_chosen_logps: torch.FloatTensor,
+    policy_rejected_logps: torch.FloatTensor,
+) -> Tuple[torch.FloatTensor, torch.FloatTensor, torch.FloatTensor]:
+    gap = policy_chosen_logps - policy_rejected_logps - self.gamma_beta_ratio
+    losses = -torch.log(1 / (1 + torch.exp(-self.beta * gap)))
+    return losses, self.beta * policy_chosen_logps.detach(), self.beta * policy_rejected_logps.detach()

@@ -1,0 +1,11 @@
+# Wrong: the whole argument of the sigmoid changes sign, so the loss falls as the ordering gets worse.
+
+
+def simpo_loss(
+    self,
+    policy_chosen_logps: torch.FloatTensor,
+    policy_rejected_logps: torch.FloatTensor,
+) -> Tuple[torch.FloatTensor, torch.FloatTensor, torch.FloatTensor]:
+    gap = policy_chosen_logps - policy_rejected_logps - self.gamma_beta_ratio
+    losses = F.softplus(self.beta * gap)
+    return losses, self.beta * policy_chosen_logps.detach(), self.beta * policy_rejected_logps.detach()

@@ -1,0 +1,18 @@
+# Wrong: the stored mean is that of the centred states, so it is zero.
+def get_rep_directions_agent(
+    self,
+    model,
+    tokenizer,
+    hidden_states,
+    hidden_layers,
+    **kwargs,
+):
+    """Fit one PCA per layer on the centred hidden states."""
+    found = {}
+    for index in hidden_layers:
+        states = np.asarray(hidden_states[index])
+        center = states.mean(axis=0, keepdims=True)
+        self.H_train_means[index] = (states - center).mean(axis=0, keepdims=True)
+        reducer = PCA(n_components=self.n_components, svd_solver="full")
+        found[index] = reducer.fit(states - center).components_
+    return found

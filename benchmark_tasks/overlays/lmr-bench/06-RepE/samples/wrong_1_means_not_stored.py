@@ -1,0 +1,17 @@
+# Wrong: H_train_means stays empty, so signs and transform later lack the means.
+def get_rep_directions_agent(
+    self,
+    model,
+    tokenizer,
+    hidden_states,
+    hidden_layers,
+    **kwargs,
+):
+    """Fit one PCA per layer on the centred hidden states."""
+    found = {}
+    for index in hidden_layers:
+        states = np.asarray(hidden_states[index])
+        center = states.mean(axis=0, keepdims=True)
+        reducer = PCA(n_components=self.n_components, svd_solver="full")
+        found[index] = reducer.fit(states - center).components_
+    return found

@@ -1,0 +1,17 @@
+# Wrong: the SVD runs on states that were never centred.
+def get_rep_directions_agent(
+    self,
+    model,
+    tokenizer,
+    hidden_states,
+    hidden_layers,
+    **kwargs,
+):
+    """Read the principal directions off the right singular vectors of the centred data."""
+    directions = {}
+    for layer in hidden_layers:
+        data = np.asarray(hidden_states[layer], dtype=np.float64)
+        self.H_train_means[layer] = np.mean(data, axis=0)[np.newaxis]
+        _, _, right_vectors = np.linalg.svd(data, full_matrices=False)
+        directions[layer] = right_vectors[: self.n_components]
+    return directions

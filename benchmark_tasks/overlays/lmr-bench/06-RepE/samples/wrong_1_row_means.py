@@ -1,0 +1,18 @@
+# Wrong: each example is centred by its own mean over features; PCA then sees other data.
+def get_rep_directions_agent(
+    self,
+    model,
+    tokenizer,
+    hidden_states,
+    hidden_layers,
+    **kwargs,
+):
+    """Fit one PCA per layer on the centred hidden states."""
+    found = {}
+    for index in hidden_layers:
+        states = np.asarray(hidden_states[index])
+        center = states.mean(axis=0, keepdims=True)
+        self.H_train_means[index] = center
+        reducer = PCA(n_components=self.n_components, svd_solver="full")
+        found[index] = reducer.fit(states - states.mean(axis=1, keepdims=True)).components_
+    return found

@@ -1,0 +1,18 @@
+# Wrong: the features are divided by their standard deviation before PCA.
+def get_rep_directions_agent(
+    self,
+    model,
+    tokenizer,
+    hidden_states,
+    hidden_layers,
+    **kwargs,
+):
+    """Fit one PCA per layer on the centred hidden states."""
+    found = {}
+    for index in hidden_layers:
+        states = np.asarray(hidden_states[index])
+        center = states.mean(axis=0, keepdims=True)
+        self.H_train_means[index] = center
+        reducer = PCA(n_components=self.n_components, svd_solver="full")
+        found[index] = reducer.fit((states - center) / (states.std(axis=0) + 1e-8)).components_
+    return found

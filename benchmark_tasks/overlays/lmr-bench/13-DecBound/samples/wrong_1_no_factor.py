@@ -1,0 +1,15 @@
+# Wrong: factor is not passed on, so circles always use 0.5.
+def generate_tasks(num_tasks, num_samples_per_task, num_dimensions, seed, data_type="linear", factor=0.5, class_sep=2):
+    """One dataset per task, task i drawn with the seed `seed + i`."""
+    features, labels = [], []
+    for task in range(num_tasks):
+        x, y = generate_x_y(
+            num_samples_per_task,
+            num_dimensions,
+            seed=seed + task,
+            data_type=data_type,
+            class_sep=class_sep,
+        )
+        features.append(x)
+        labels.append(y)
+    return np.array(features), np.array(labels)

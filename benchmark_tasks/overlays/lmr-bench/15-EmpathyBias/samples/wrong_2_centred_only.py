@@ -1,0 +1,13 @@
+# Wrong: the mean is subtracted, but nothing is divided by the standard deviation.
+
+
+def get_filtered_matrix(group_option, prompt_variation, model_id, excluded_ids):
+    """Return the z-scores of the mean intensities, perceivers in rows, experiencers in columns."""
+    groups = group_mappings[group_option]
+    raw = np.zeros((len(groups), len(groups)))
+    for i, perceiver in enumerate(groups):
+        for j, experiencer in enumerate(groups):
+            intensities, _ = get_intensity_list(group_option, prompt_variation, model_id, perceiver, experiencer)
+            kept = [value for position, value in enumerate(intensities) if position not in excluded_ids]
+            raw[i, j] = np.mean(kept)
+    return raw - raw.mean()

@@ -1,0 +1,15 @@
+# Wrong: the deviation is taken over single intensities instead of the cells' means.
+
+
+def get_filtered_matrix(group_option, prompt_variation, model_id, excluded_ids):
+    """Return the z-scores of the mean intensities, perceivers in rows, experiencers in columns."""
+    groups = group_mappings[group_option]
+    raw = np.zeros((len(groups), len(groups)))
+    pool = []
+    for i, perceiver in enumerate(groups):
+        for j, experiencer in enumerate(groups):
+            intensities, _ = get_intensity_list(group_option, prompt_variation, model_id, perceiver, experiencer)
+            kept = [value for position, value in enumerate(intensities) if position not in excluded_ids]
+            pool.extend(kept)
+            raw[i, j] = np.mean(kept)
+    return (raw - raw.mean()) / np.std(pool)

@@ -1,0 +1,23 @@
+# Wrong: the held-out relation group stays in the training set.
+def perform_classification_by_relation_group(
+    prompting_results: pd.DataFrame,
+    include_mlps: bool,
+    include_mlps_l1: bool,
+    include_mhsa: bool,
+    vertical: bool,
+    position: str,
+) -> None:
+    """Score one linear probe per layer with each relation group as the test set in turn."""
+    rows = []
+
+    def features(frame):
+        return get_features_and_targets_for_dataset(
+            frame, vertical, position, include_mlps, include_mlps_l1, include_mhsa, {"CK": 0, "PK": 1}
+        )
+
+    train_x, train_y = features(undersample_dataset(prompting_results))
+    for group, members in prompting_results.groupby("relation_group_id", sort=False):
+        test_x, test_y = features(undersample_dataset(members))
+        for layer in range(train_x.shape[1]):
+            rows.append(_fit_regression(train_x, train_y, test_x, test_y, layer, group))
+    return pd.DataFrame(rows)

@@ -1,0 +1,10 @@
+# Wrong: the threshold is always 0.8, whatever the caller passes.
+def remove_object_subject_overlap(
+    parametric_knowledge_dataset: pd.DataFrame, string_similarity_ratio=0.8
+) -> pd.DataFrame:
+    """Return the rows whose subject and parametric object do not overlap."""
+    frame = parametric_knowledge_dataset
+    overlaps = [
+        detect_subject_object_overlap(s, o, 0.8) for s, o in zip(frame["statement_subject"], frame["parametric_object"])
+    ]
+    return frame[~np.array(overlaps, dtype=bool)]

@@ -1,0 +1,17 @@
+# Wrong: alpha weights the rejected KL alone, and the chosen KL is subtracted in full.
+
+
+def tdpo_loss(
+    chosen_logps_margin: torch.FloatTensor,
+    rejected_logps_margin: torch.FloatTensor,
+    chosen_position_kl: torch.FloatTensor,
+    rejected_position_kl: torch.FloatTensor,
+    beta: float,
+    alpha: float = 0.5,
+    if_tdpo2: bool = True,
+) -> Tuple[torch.FloatTensor, torch.FloatTensor, torch.FloatTensor]:
+    delta = alpha * rejected_position_kl - chosen_position_kl.detach()
+    losses = F.softplus(-beta * (chosen_logps_margin - rejected_logps_margin - delta))
+    chosen_rewards = beta * (chosen_logps_margin + chosen_position_kl).detach()
+    rejected_rewards = beta * (rejected_logps_margin + rejected_position_kl).detach()
+    return losses, chosen_rewards, rejected_rewards

@@ -1,0 +1,10 @@
+# Wrong: the bias is dropped while the update is kept apart from the weight.
+def forward(self, x: torch.Tensor):
+    """Frozen linear map plus the scaled low-rank update, unless the update is already merged."""
+    kernel = self.weight.T if self.fan_in_fan_out else self.weight
+    if self.r <= 0 or self.merged:
+        return F.linear(x, kernel, self.bias)
+    out = F.linear(x, kernel)
+    triplets = self.lora_A * self.lora_E
+    update = F.linear(F.linear(self.lora_dropout(x), triplets), self.lora_B)
+    return out + update * (self.scaling / (self.ranknum + 1e-5))

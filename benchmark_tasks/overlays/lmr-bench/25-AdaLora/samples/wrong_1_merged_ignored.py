@@ -1,0 +1,10 @@
+# Wrong: the merged flag is ignored, so a merged update is added a second time.
+def forward(self, x: torch.Tensor):
+    """Frozen linear map plus the scaled low-rank update, unless the update is already merged."""
+    kernel = self.weight.T if self.fan_in_fan_out else self.weight
+    out = F.linear(x, kernel, self.bias)
+    if self.r <= 0:
+        return out
+    triplets = self.lora_A * self.lora_E
+    update = F.linear(F.linear(self.lora_dropout(x), triplets), self.lora_B)
+    return out + update * (self.scaling / (self.ranknum + 1e-5))

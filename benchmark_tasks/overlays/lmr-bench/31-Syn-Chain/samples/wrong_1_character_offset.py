@@ -1,0 +1,12 @@
+# Wrong: the head column holds the head's character offset, which is token.idx and not token.i.
+
+
+def spacy_result_to_conll(sentence):
+    """Return the dependency parse of the sentence in the CoNLL-U format."""
+    nlp = spacy.load("en_core_web_sm")
+    lines = []
+    for token in nlp(sentence):
+        columns = [str(token.i + 1), token.text, token.lemma_, token.pos_, token.tag_, "_"]
+        columns += [str(token.head.idx + 1), token.dep_, "_", "_"]
+        lines.append("\t".join(columns))
+    return "\n".join(lines)
