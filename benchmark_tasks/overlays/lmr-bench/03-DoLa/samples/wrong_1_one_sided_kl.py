@@ -1,6 +1,6 @@
 # Wrong: the layer is picked by KL(mature, candidate) instead of the Jensen-Shannon divergence.
 def divergences(mature_logits, early_logits):
-    """Jensen-Shannon divergence from the mature layer: (layers, batch) for (layers, batch, vocabulary)."""
+    """Divergence from the mature layer: (layers, batch) for (layers, batch, vocabulary)."""
     log_p = mature_logits.float().log_softmax(dim=-1)
     log_q = early_logits.float().log_softmax(dim=-1)
     return (log_p.exp() * (log_p - log_q)).sum(dim=-1)

@@ -14,7 +14,7 @@ def probing(rp_log_data_list, rp_question_data_list, labels_log, labels_question
     train_rows, test_rows = train_test_split(np.arange(len(y)), test_size=0.2, random_state=0, stratify=y)
     results = []
     for log_states, question_states in zip(rp_log_data_list[:tot_layer], rp_question_data_list[:tot_layer]):
-        rows = [np.ravel(state) for states in (log_states, question_states) for state in states]
+        rows = [np.ravel(sample) for group in (log_states, question_states) for sample in group]
         x = np.stack(rows).astype(np.float64)
         results.append(score_layer(x[train_rows], x[test_rows], y[train_rows], y[test_rows]))
     accuracies, f1s, aucs = map(list, zip(*results))
