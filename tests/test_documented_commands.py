@@ -49,7 +49,7 @@ NOT_RUN: dict[str, str] = {
     **dict.fromkeys(("manage.py add_judge", "manage.py evaluate", "manage.py judge", "manage.py judge_health"), _MODEL),
     **dict.fromkeys(("manage.py attack", "manage.py audit_tasks", "manage.py lmr_bench", "manage.py setup"), _BOXES),
     **dict.fromkeys(("manage.py build_images", "manage.py prepare_suite", "manage.py repeat"), _BOXES),
-    **dict.fromkeys(("manage.py analyse", "manage.py import_results"), _OWN_TEST),
+    **dict.fromkeys(("manage.py analyse", "manage.py import_results", "manage.py release_audits"), _OWN_TEST),
     **dict.fromkeys(("manage.py password", "manage.py reevaluate", "manage.py sample_disputes"), _OWN_TEST),
     **dict.fromkeys(("manage.py snapshot", "manage.py submit_samples"), _OWN_TEST),
     **dict.fromkeys(("manage.py dumpdata", "manage.py loaddata", "manage.py migrate", "manage.py check"), _DJANGO),

@@ -116,8 +116,8 @@ def _differing(revision: TaskRevision, known: dict[str, str]) -> list[str]:
     return [kind for kind, digest in here.items() if known.get(kind) != digest]
 
 
-def release(suite: str, revisions: Iterable[TaskRevision]) -> Path:
-    """Write the audits of ``revisions`` that passed to the suite's file, and return its path.
+def release(suite: str, revisions: Iterable[TaskRevision]) -> tuple[Path, int]:
+    """Write the audits of ``revisions`` that passed to the suite's file; return its path and their number.
 
     Raises :class:`NotReleasableError` for an audit that was itself taken over or made by other code, and for remarks,
     which may quote the reference.
@@ -137,7 +137,7 @@ def release(suite: str, revisions: Iterable[TaskRevision]) -> Path:
     text = json.dumps({"code": code_digest(), "audits": audits}, indent=1, sort_keys=True)
     file.write_text(f"{text}\n", encoding="utf-8")
     released.cache_clear()
-    return file
+    return file, len(audits)
 
 
 def _without_code(audit: dict[str, Any]) -> dict[str, Any]:

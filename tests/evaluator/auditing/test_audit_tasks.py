@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import re
+import signal
+import time
 from contextlib import suppress
 from dataclasses import replace
+from threading import Event, Timer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,19 +20,20 @@ from benchmark_tasks.domain.content import ContentMissingError
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
-from evaluator.auditing import auditing
+from evaluator.auditing import auditing, auditor, watching
 from evaluator.auditing.auditor import Auditor
 from evaluator.enums import RunState
 from evaluator.jobs import audit_revision
 from evaluator.queue import pushing
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
-from evaluator.sandbox.interface import SandboxError
+from evaluator.sandbox.interface import RunCancelledError, SandboxError
 from evaluator.sweep import reconcile
 from tests.benchmark_tasks.factories import CHECK, GOLDEN_1, info, write_suite
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
 from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from benchmark_tasks.models import SuiteVersion
@@ -56,7 +62,7 @@ def test_shipped_tasks_pass_their_audit(
     arguments: list[str], number: int, equivalent: int, real_sandbox: Sandbox
 ) -> None:
     call_command("load_catalogue", stdout=io.StringIO())
-    result = audit(*arguments)
+    result = audit(*arguments, "--full")
     assert [result[key] for key in ("audited", "passed", "weak", "failed", "faults")] == [number, number, 0, 0, []]
     for task in result["tasks"]:
         # Every survivor is declared, with a reason; and every declared mutant survives.
@@ -73,6 +79,8 @@ def test_shipped_tasks_pass_their_audit(
     assert (revision.audit_state, revision.runnable) == (AuditState.PASSED, True)
     assert (revision.audit["stub"], revision.audit["evaluator_version"]) == ("raised", EVALUATOR_VERSION)
     assert revision.audit["environment_digest"] == real_sandbox.environment_digest("numpy")
+    tried = [each for task in result["tasks"] for each in task["answers"]]
+    assert [(each["right"], each["outcome"] == "passed") for each in tried] == [(True, True), (False, False)] * number
     assert audit(*arguments)["audited"] == 0
 
 
@@ -211,7 +219,7 @@ def test_an_infrastructure_error_is_tried_again_and_never_counts_as_a_kill(
     assert TaskRevision.objects.get().audit_state == AuditState.PASSED
 
 
-def test_progress_is_reported_and_lost_content_is_to_be_imported_again(
+def test_lost_content_is_to_be_imported_again(
     real_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only_the_first_task(tmp_path)
@@ -223,7 +231,90 @@ def test_progress_is_reported_and_lost_content_is_to_be_imported_again(
     progress = io.StringIO()
     with pytest.raises(CommandError, match=r"alpha/1 could not be audited: .*gone\. Import the suite again\."):
         call_command("audit_tasks", stdout=io.StringIO(), stderr=progress)
-    assert progress.getvalue().splitlines() == ["1 task to audit, 1 at a time.", "1 of 1 audited"]
+    assert progress.getvalue().splitlines() == ["1 task to audit, 1 at a time", "1 of 1 audited"]
+
+
+class TestWatching:
+    """Two tasks at a time: the second one is quick, and the first one waits until the test lets it end."""
+
+    @pytest.fixture
+    def slow(self, real_sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Event:
+        import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
+        audit_of, released = Auditor.audit, Event()
+
+        def audit(self: Auditor) -> AuditResult:
+            if self.grader.revision.task.index == 1:
+                while not released.wait(0.05):
+                    if self.grader.cancelled():
+                        raise RunCancelledError
+            return audit_of(self)
+
+        monkeypatch.setattr(Auditor, "audit", audit)
+        return released
+
+    def test_results_are_stored_and_printed_as_they_come(self, slow: Event, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(watching, "_EVERY", 0.2)
+        printed = Printed(lambda text: slow.set() if text.startswith("now alpha/1 (0:") and stored() else None)
+
+        def stored() -> bool:
+            return TaskRevision.objects.get(task__index=2).audit_state == AuditState.PASSED
+
+        call_command("audit_tasks", "--jobs", "2", stdout=printed, stderr=printed)
+        lines = [re.sub(r"(?:, about \d+ s left)?$", "", re.sub(r" +", " ", line)) for line in printed.lines]
+        lines = [re.sub(r"\d+:\d\d", "N", line) for line in lines]
+        assert "now alpha/1 (N)" in lines
+        assert [line for line in lines if not line.startswith("now ")] == [
+            "2 tasks to audit, 2 at a time",
+            "small alpha/2 good caught 4 of 5 seeded bugs",
+            "1 of 2 audited; now alpha/1 (N)",
+            "small alpha/1 good caught 1 of 1 seeded bugs",
+            "2 of 2 audited",
+            "2 audited: 2 good, 0 weak, 0 failed",
+        ]
+
+    def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(
+        self, slow: Event, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def interrupt(text: str) -> None:
+            if text.startswith("1 of 2 audited"):
+                signal.raise_signal(signal.SIGINT)
+
+        with pytest.raises(CommandError) as stopped:
+            call_command("audit_tasks", "--jobs", "2", stdout=Printed(interrupt), stderr=Printed(interrupt))
+        assert str(stopped.value) == "Stopped; 1 audit is stored. The same command goes on with the others."
+        assert stopped.value.returncode == 130
+        assert [each.task.slug for each, _ in auditing.waiting()] == ["alpha/1"]
+        slow.set()
+        call_command("audit_tasks", stdout=io.StringIO(), stderr=io.StringIO())
+        assert auditing.waiting() == []
+
+    def test_ctrl_c_stops_a_box_that_runs(self, real_sandbox: Sandbox, tmp_path: Path) -> None:
+        endless = GOLDEN_1.replace("math.fsum([x, x])", "sum(iter(int, 1))")
+        only_the_first_task(tmp_path, **{"golden_files/core_golden_1.py": endless})
+        timer = Timer(3.0, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        begun = time.monotonic()
+        with pytest.raises(CommandError, match=r"^Stopped; 0 audits are stored\. .* without --again"):
+            call_command("audit_tasks", "--again", stdout=io.StringIO(), stderr=io.StringIO())
+        timer.join()
+        # Its box may run for a minute.
+        assert time.monotonic() - begun < 30
+        assert real_sandbox.reap(keep=lambda _: False) == 0
+
+
+class Printed(io.StringIO):
+    """Collects the lines that are printed, and calls ``seen`` with each."""
+
+    def __init__(self, seen: Callable[[str], object]) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self._seen = seen
+
+    def write(self, text: str) -> int:
+        for line in text.splitlines():
+            self.lines.append(line)
+            self._seen(line)
+        return len(text)
 
 
 def test_only_the_requested_tasks_are_audited(real_sandbox: Sandbox, tmp_path: Path) -> None:
@@ -281,7 +372,7 @@ def test_an_audit_that_could_not_be_made_waits_for_the_next_sweep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only_the_first_task(tmp_path)
-    monkeypatch.setattr(auditing, "configured_sandbox", lambda: (_ for _ in ()).throw(SandboxError("gone")))
+    monkeypatch.setattr(auditor, "configured_sandbox", lambda: (_ for _ in ()).throw(SandboxError("gone")))
     audit_revision(TaskRevision.objects.get().pk)
     revision = TaskRevision.objects.get()
     assert (revision.audit_state, revision.audit) == (AuditState.UNAUDITED, {"obstacle": "an error of the evaluator"})
