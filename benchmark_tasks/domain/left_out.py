@@ -34,11 +34,11 @@ def audited_later(revisions: Iterable[TaskRevision]) -> int:
     return sum(each.runnable and each.audit_state == AuditState.UNAUDITED for each in revisions)
 
 
-def audited_later_text(passed: int, later: int) -> str:
-    """Describe how many answers pass while some tasks are not counted yet because their audit has not ended."""
-    answers = "1 answer passes" if passed == 1 else f"{passed} answers pass"
-    tasks = "1 task is" if later == 1 else f"{later} tasks are"
-    return f"{answers} so far; {tasks} still being audited and not counted yet"
+def audited_so_far_text(passed: int, answers: int, counted: int) -> str:
+    """Describe a result while tasks are being audited: ``counted`` tasks have passed their audit."""
+    tasks = "1 task is audited so far and counts" if counted == 1 else f"{counted} tasks are audited so far and count"
+    shown = tasks if counted else "no task is audited yet, so none counts"
+    return f"{passed} of {answers} answer{'' if answers == 1 else 's'} passed; {shown}"
 
 
 def left_out_text(left_out: Sequence[LeftOut]) -> str:

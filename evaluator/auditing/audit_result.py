@@ -10,7 +10,7 @@ from evaluator.outcomes import Outcome
 from evaluator.testing.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from benchmark_tasks.domain.known_answers import KnownAnswer
     from evaluator.auditing.image_scan import ImageScan
@@ -237,6 +237,12 @@ class AuditResult:
             "weakness": self.weakness,
             "remarks": list(self.remarks),
         }
+
+
+def judged_rightly(answers: Iterable[dict[str, Any]], *, right: bool) -> tuple[int, int]:
+    """Return how many of an audit's stored right answers passed, or of its wrong ones failed, and their number."""
+    passed = [each["outcome"] == Outcome.PASSED for each in answers if each["right"] is right]
+    return passed.count(right), len(passed)
 
 
 def percent(share: float) -> str:

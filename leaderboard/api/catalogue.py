@@ -14,6 +14,7 @@ from ninja import Query, Router, Schema
 from benchmark_tasks.domain.left_out import LeftOut, tasks_left_out
 from benchmark_tasks.domain.queries import revisions_of, why_closed
 from benchmark_tasks.models import Suite, SuiteVersion
+from evaluator.auditing.audit_result import judged_rightly
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.schemas import filled
 from leaderboard.board.query_strings import requested_version
@@ -92,7 +93,8 @@ class TaskOut(Schema):
 
 class AuditOut(Schema):
     """Whether the task's unit test separates right from wrong answers. ``mutants`` are seeded bugs; the test failed
-    ``mutants_failed`` of them.
+    ``mutants_failed`` of them. Of the known answers, ``right_passed`` of ``right_answers`` and ``wrong_failed`` of
+    ``wrong_answers`` are judged rightly. ``taken_over``: the audit was made for the release, not on this site.
     """
 
     state: str
@@ -101,6 +103,11 @@ class AuditOut(Schema):
     outdated: str
     mutants: int | None
     mutants_failed: int | None
+    right_answers: int
+    right_passed: int
+    wrong_answers: int
+    wrong_failed: int
+    taken_over: bool
 
 
 class FlagOut(Schema):
@@ -271,7 +278,8 @@ def list_tasks(
 def get_task(request: HttpRequest, suite: str, paper: str, index: int, query: Query[Versioned]) -> dict[str, Any]:
     """Get one task: what a system receives, how answers are tested, and the audit of the test."""
     revision, in_version = requested_revision(request, suite, paper, index)
-    mutants = revision.audit.get("mutants") or {}
+    mutants, answers = revision.audit.get("mutants") or {}, revision.audit.get("answers", ())
+    (right_passed, right), (wrong_failed, wrong) = (judged_rightly(answers, right=right) for right in (True, False))
     return filled(
         TaskDetail,
         revision,
@@ -291,6 +299,11 @@ def get_task(request: HttpRequest, suite: str, paper: str, index: int, query: Qu
             "outdated": why_outdated(revision),
             "mutants": mutants.get("total"),
             "mutants_failed": mutants.get("killed"),
+            "right_answers": right,
+            "right_passed": right_passed,
+            "wrong_answers": wrong,
+            "wrong_failed": wrong_failed,
+            "taken_over": "taken_over" in revision.audit,
         },
     )
 

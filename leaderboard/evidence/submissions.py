@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
 from django.db.models.functions import Lower
 from django.shortcuts import get_object_or_404
 
-from benchmark_tasks.domain.left_out import audited_later
+from benchmark_tasks.domain.left_out import audited_later, audited_so_far_text
 from evaluator.enums import GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, ModelCall, TestRun
 from evaluator.outcomes import WITHOUT_TEST, Outcome
@@ -329,6 +329,10 @@ def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
     }
     metric = EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).select_related("entry").first()
     evaluators, environments = measured_with(shown, measured)
+    tests, later = tests_cell(metric), audited_later({row.implementation.revision for row in measured})
+    so_far = ""
+    if later and progress.passed is not None and shown.state == SubmissionState.SCORED:
+        so_far = audited_so_far_text(progress.passed, progress.total, tests.tasks if tests else 0)
     return {
         "submission": shown,
         "system": shown.system,
@@ -343,9 +347,10 @@ def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         # A worker computes the row shortly after the last answer is decided.
         "counting": shown.state == SubmissionState.SCORED and metric is None,
         "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
-        "tests": None if hidden else tests_cell(metric),
+        "tests": None if hidden else tests,
         "left_out": metric.entry.left_out if metric else (),
-        "audited_later": audited_later({row.implementation.revision for row in measured}),
+        "audited_later": later,
+        "audited_so_far": so_far,
         "pass_at_k": () if hidden else pass_at_k_table(shown),
         "reevaluations": again,
         "environments": environments,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django import template
 from django.utils.dateparse import parse_datetime
 
-from benchmark_tasks.domain.left_out import audited_later_text, left_out_groups, left_out_text
-from evaluator.auditing.audit_result import percent
+from benchmark_tasks.domain.left_out import left_out_groups, left_out_text
+from evaluator.auditing.audit_result import judged_rightly, percent
 from evaluator.outcomes import Outcome
 from evaluator.testing.shown_outcomes import outcome_badge
 
@@ -20,7 +20,6 @@ register = template.Library()
 
 register.filter(left_out_groups)
 register.filter(left_out_text)
-register.filter(audited_later_text)
 register.filter(outcome_badge)
 
 _BILLION = 1e9
@@ -36,6 +35,18 @@ def share(value: float) -> str:
 def failing(trivial: list[dict[str, str]]) -> list[str]:
     """Return the names of the trivial answers that, correctly, did not pass."""
     return [each["answer"] for each in trivial if each["outcome"] != Outcome.PASSED.value]
+
+
+@register.filter
+def known_right(answers: list[dict[str, Any]]) -> tuple[int, int]:
+    """Return how many of the right known answers pass, and how many there are."""
+    return judged_rightly(answers, right=True)
+
+
+@register.filter
+def known_wrong(answers: list[dict[str, Any]]) -> tuple[int, int]:
+    """Return how many of the wrong known answers fail, and how many there are."""
+    return judged_rightly(answers, right=False)
 
 
 @register.filter

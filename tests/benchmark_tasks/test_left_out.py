@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmark_tasks.domain.folders import LFS_ADVICE
-from benchmark_tasks.domain.left_out import LeftOut, audited_later, audited_later_text, left_out_groups, left_out_text
+from benchmark_tasks.domain.left_out import LeftOut, audited_later, audited_so_far_text, left_out_groups, left_out_text
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 
@@ -59,14 +59,15 @@ def test_a_task_that_is_not_runnable_does_not_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("passed", "later", "text"),
+    ("passed", "answers", "counted", "text"),
     [
-        (1, 1, "1 answer passes so far; 1 task is still being audited and not counted yet"),
-        (5, 7, "5 answers pass so far; 7 tasks are still being audited and not counted yet"),
+        (1, 1, 1, "1 of 1 answer passed; 1 task is audited so far and counts"),
+        (5, 20, 2, "5 of 20 answers passed; 2 tasks are audited so far and count"),
+        (0, 3, 0, "0 of 3 answers passed; no task is audited yet, so none counts"),
     ],
 )
-def test_tasks_awaiting_their_audit_are_mentioned(passed: int, later: int, text: str) -> None:
-    assert audited_later_text(passed, later) == text
+def test_while_tasks_are_audited_all_answers_are_counted(passed: int, answers: int, counted: int, text: str) -> None:
+    assert audited_so_far_text(passed, answers, counted) == text
 
 
 def test_tasks_that_cannot_run_or_are_audited_are_not_counted_later() -> None:

@@ -17,9 +17,8 @@ from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.management.suites import newest_version
 from benchmark_tasks.management.tables import aligned
-from evaluator.auditing.audit_result import percent
+from evaluator.auditing.audit_result import judged_rightly, percent
 from evaluator.management.shared import INTERRUPTED
-from evaluator.outcomes import Outcome
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -114,15 +113,15 @@ def _row(revision: TaskRevision) -> tuple[str, ...]:
         _upstream(revision),
         revision.environment or audit.get("environment", ""),
         f"{AuditState(revision.audit_state).label}{caught}",
-        *(_judged_right(audit.get("answers", ()), right=right) for right in (True, False)),
+        *(_known(audit.get("answers", ()), right=right) for right in (True, False)),
         "taken over" if "taken_over" in audit else f"{audit['seconds']:.0f}" if "seconds" in audit else "",
     )
 
 
-def _judged_right(answers: Iterable[dict[str, Any]], *, right: bool) -> str:
+def _known(answers: Iterable[dict[str, Any]], *, right: bool) -> str:
     """Return how many of the right answers pass, or of the wrong ones fail; empty if none were tried."""
-    passed = [each["outcome"] == Outcome.PASSED for each in answers if each["right"] is right]
-    return f"{passed.count(right)} of {len(passed)} {'pass' if right else 'fail'}" if passed else ""
+    judged, total = judged_rightly(answers, right=right)
+    return f"{judged} of {total} {'pass' if right else 'fail'}" if total else ""
 
 
 def _upstream(revision: TaskRevision) -> str:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from django.core.management.base import CommandError
 from redis.exceptions import RedisError
 
-from benchmark_tasks.domain.left_out import audited_later_text, left_out_text
+from benchmark_tasks.domain.left_out import audited_so_far_text, left_out_text
 from evaluator.enums import AttemptState
 from evaluator.management.shared import ENDED, EXIT_INVALID, OneForWrongArguments, evaluate_or_wait
 from evaluator.models import Attempt
+from evaluator.outcomes import Outcome
 from evaluator.queue.pushing import opened
 from evaluator.testing.planning import plan
 from evaluator.testing.progress import summary
@@ -127,10 +128,11 @@ class Command(OneForWrongArguments):
         rows = [f"{task['task']:<32} {task['outcome'] or '-'}" for task in result["tasks"]]
         waiting = sum(not task["outcome"] for task in result["tasks"])
         counted = f"{passed:g} of {total} counted tasks passed"
+        if result["audited_later"]:
+            answers = sum(task["outcome"] != Outcome.NOT_ATTEMPTED for task in result["tasks"])
+            counted = audited_so_far_text(result["answers_passed"], answers, total)
         measured = f"{waiting} answer{'' if waiting == 1 else 's'} still to be measured" if waiting else counted
         rows.append(f"submission {submission.pk}: {submission.state}, {measured}")
-        if result["audited_later"]:
-            rows.append(audited_later_text(result["answers_passed"], result["audited_later"]))
         if result["left_out"]:
             rows.append(f"{left_out_text(result['left_out'])} (manage.py submit --json and the suite's page say why)")
         text = "\n".join([*rows, submission.held_reason]).rstrip()

@@ -84,10 +84,16 @@ def test_a_task_has_its_flags_and_the_month_of_its_paper(small: SuiteVersion) ->
 
 def test_mutants_are_counted_and_never_quoted(small: SuiteVersion) -> None:
     survivors = [{"id": "core.py:3", "diff": "-secret"}]
-    audit = {"mutants": {"total": 8, "killed": 7, "survivors": survivors}, "reasons": [], "weakness": "weak"}
+    answers = [
+        {"right": True, "outcome": "passed"},
+        *[{"right": False, "outcome": each} for each in ("passed", "raised")],
+    ]
+    audit = {"mutants": {"total": 8, "killed": 7, "survivors": survivors}, "answers": answers, "taken_over": True}
     TaskRevision.objects.update(audit=audit)
     task = Program().get("/suites/small/tasks/alpha/1")
     assert (task["audited"]["mutants"], task["audited"]["mutants_failed"]) == (8, 7)
+    known = ("right_answers", "right_passed", "wrong_answers", "wrong_failed", "taken_over")
+    assert [task["audited"][key] for key in known] == [1, 1, 2, 1, True]
     assert "secret" not in str(task)
 
 

@@ -156,15 +156,15 @@ def test_withdrawing_is_offered_as_soon_as_it_is_published(
 def test_passed_answers_are_counted_while_tasks_are_audited(client: Client, alice: User) -> None:
     submission = scored(alice, "passed", "raised", "passed")
     first, _, last = (answer.revision for answer in submission.implementations.all())
-    sentence = "2 answers pass so far; {} still being audited and not counted yet."
-    for revisions, tasks in (([], ""), ([first], "1 task is"), ([last], "2 tasks are")):
+    sentence = "2 of 3 answers passed; {} audited so far and count"
+    for waiting, revisions, tasks in ((0, [], ""), (1, [first], "2 tasks are"), (2, [last], "1 task is")):
         for revision in revisions:
             revision.audit_state = AuditState.UNAUDITED
             revision.save()
         recompute_submission(submission.pk)
         text = " ".join(text_of(get(client, submission, alice)).split())
-        waiting = 0 if not tasks else int(tasks[0])
         assert (sentence.format(tasks) in text) is bool(tasks)
+        assert ("tasks pass their unit tests" in text) is not bool(tasks)
         shown = Program(alice).get(f"/submissions/{submission.pk}")
         assert (shown["audited_later"], shown["progress"]["passed"]) == (waiting, 2)
         found = summary(submission)

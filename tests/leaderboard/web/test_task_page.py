@@ -74,6 +74,11 @@ AUDIT: dict[str, Any] = {
         "survivors": [MUTANT],
         "equivalents": [{**MUTANT, "id": "line 4: `0:` -> `:`", "reason": "A slice begins at 0."}],
     },
+    "answers": [
+        {"answer": "alternative_1_a", "right": True, "about": "two loops.", "outcome": "passed"},
+        {"answer": "alternative_1_b", "right": True, "about": "one `einsum`.", "outcome": "raised", "reason": "no `x`"},
+        {"answer": "wrong_1_a", "right": False, "about": "the sign is flipped.", "outcome": "wrong_output"},
+    ],
     "guessing": {"outputs": 20, "commonest": 3, "private_cases": 12, "chance": 0.15**2, "missing_cases": 0},
     "margins": {
         "outputs": [{"output": "losses", "margin": 0.57, "variation": "an older processor"}],
@@ -101,11 +106,20 @@ def test_shows_all_results_of_the_audit(client: Client, django_user_model: Any) 
         "test audit: caught 73 of 79 seeded bugs",
         "line 3: <code>a - b</code> -&gt; <code>a + b</code>",
         "A slice begins at 0.",
+        "<td>1 of 2 pass</td>",
+        "<td>1 of 1 fail</td>",
+        "<li>Right: one <code>einsum</code>.",
+        "The 3 known answers",
+        "Made <time",
         "12 private cases. Of 20 expected outputs 3 are equal",
         "<code>losses</code> moves by 57 % of its tolerance (an older processor)",
     ):
         assert text in page
     assert "outdated" not in page
+    TaskRevision.objects.update(audit={**AUDIT, "taken_over": True})
+    assert (
+        "Taken over from the release, which differs from this site in nothing" in client.get(ADDRESS).content.decode()
+    )
 
 
 def test_only_maintainers_see_quotes_of_an_unpublished_reference(client: Client) -> None:
