@@ -19,7 +19,7 @@ MAXIMUM_SOURCE_BYTES: Final = 4 * 1024 * 1024
 MAXIMUM_NAME: Final = 300
 
 LFS_ADVICE: Final = "is a Git LFS pointer; fetch the file with 'git lfs pull' and import again"
-
+LFS_NOT_NEEDED: Final = "Git LFS files were not fetched; the sealed tests do not need them"
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 _LFS_MAXIMUM: Final = 1024  # bytes: the largest pointer file, by its specification
 _SKIPPED_FOLDERS: Final = frozenset({".git", "__pycache__", "__MACOSX", ".ipynb_checkpoints"})

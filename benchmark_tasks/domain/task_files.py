@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from benchmark_tasks.domain.folders import (
     LFS_ADVICE,
+    LFS_NOT_NEEDED,
     MAXIMUM_FILE_BYTES,
     MAXIMUM_SOURCE_BYTES,
     Listing,
@@ -193,11 +194,14 @@ class _Reader:
 
     def _remark_pointers(self) -> None:
         pointers = sorted(self.pointers)
-        for name in pointers[:_MOST_REMARKS]:
-            self.remark(self.in_repository(name), LFS_ADVICE)
-        if len(pointers) > _MOST_REMARKS:
-            left = len(pointers) - _MOST_REMARKS
-            self.remark(self._info.repo_folder_name, f"holds {left} more files that are Git LFS pointers")
+        if pointers and all(task.index in self._overlays for task in self._info.implementations):
+            self.remark(self._info.repo_folder_name, LFS_NOT_NEEDED)
+        elif len(pointers) > _MOST_REMARKS:
+            message = f"holds {len(pointers)} files, such as {pointers[0]}, each of which {LFS_ADVICE}"
+            self.remark(self._info.repo_folder_name, message)
+        else:
+            for name in pointers:
+                self.remark(self.in_repository(name), LFS_ADVICE)
 
     def _dockerfile(self) -> Path | None:
         try:

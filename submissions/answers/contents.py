@@ -175,7 +175,8 @@ class TaskFiles:
     """What applying an answer to a task needs. ``closed`` is the reason if the task accepts none (not runnable).
 
     With a ``reference`` file, answers are compared with the golden definition in it. ``paper_folder`` and
-    ``repository_folder`` are the names of the paper and its repository in an output tree.
+    ``repository_folder`` are the names of the paper and its repository in an output tree; ``left_out`` are files of
+    this repository that an overlay removed from the masked one.
     """
 
     goal: Goal
@@ -184,6 +185,7 @@ class TaskFiles:
     reference: Path | None = None
     paper_folder: str = ""
     repository_folder: str = ""
+    left_out: frozenset[str] = frozenset()
 
 
 def refuse(message: str, *, file: str = "", task: str = "", line: int | None = None) -> Problem:

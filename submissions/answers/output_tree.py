@@ -28,6 +28,7 @@ _MAX_KEPT_BYTES = 32 * _MEGABYTE
 _MAX_CODE_BYTES = 8 * _MEGABYTE
 _MAX_PROTECTED_BYTES = 8 * _MEGABYTE
 _LONG_PATHS = "files with very long paths"
+_LEFT_OUT = "files that this site leaves out of the repository, since they give the answer away"
 _ANSWER_NAMES = ("answer.py", "answer.diff", "answer.patch")
 _NUMBERED = re.compile(r"[0-9]{1,3}-[A-Za-z]")
 _SPECIAL = "This is a {}; only regular files are accepted."
@@ -90,6 +91,7 @@ class _Paper:
         self.slug = slug
         self.tasks = tasks
         self.folder, self.repository = any_task.paper_folder, any_task.repository_folder
+        self.left_out = any_task.left_out
         self.opened = [task for task in tasks.values() if not task.closed]
         self.goal_files = list(dict.fromkeys(task.goal.file for task in self.opened))
         self.place = ""
@@ -232,6 +234,7 @@ def _compare(data: bytes, papers: Sequence[_Paper], limits: ArchiveLimits, probl
 
 def _compare_file(paper: _Paper, path: str, entry: Entry, limits: ArchiveLimits, kept: Counter[str]) -> None:
     noise = "symbolic links" if entry.kind == LINK else _noise_of(path, entry.name, paper, limits)
+    noise = _LEFT_OUT if path in paper.left_out else noise
     if noise:
         paper.noise[noise].append(path)
         return

@@ -201,6 +201,7 @@ def task_files(version: SuiteVersion) -> dict[str, TaskFiles]:
             else TaskFiles(goal=goal_of(revision), repository=Path(), closed=closed_reason(revision)),
             paper_folder=revision.task.paper.folder_name,
             repository_folder=revision.task.paper.repository_folder,
+            left_out=frozenset(each["file"] for each in revision.overlay.get("left_out", ()) if "lines" not in each),
         )
         for revision in version.revisions.select_related("task__paper")
     }

@@ -50,7 +50,12 @@ def test_each_reason_is_reported_once_with_its_tasks(readable: Path, capsys: pyt
     ]
     assert lines[-1] == "Task kit: 0.0 MB"
     files = ", ".join(f"01-Alpha/scoring-repo/data_{number}.pt" for number in range(1, 6))
-    assert err == f"{files} and 1 more: files are Git LFS pointers; fetch them with 'git lfs pull' and import again\n"
+    advice = "files are Git LFS pointers; fetch them with 'git lfs pull' and import again\n"
+    assert err == f"{files} and 1 more: {advice}"
+    for number in range(7, 22):
+        (suite_folder / f"01-Alpha/scoring-repo/data_{number}.pt").write_text(POINTER)
+    call_command("import_suite", suite_folder, "--slug", "small")
+    assert capsys.readouterr().err == f"01-Alpha/scoring-repo: {advice}"
 
 
 def test_dry_run(suite_folder: Path, data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:

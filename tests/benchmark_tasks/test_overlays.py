@@ -132,6 +132,18 @@ class TestReading:
         assert first == "It needs a graphics processor."
         assert second.startswith(reason)
 
+    def test_git_lfs_files_are_named_once_as_not_needed_if_every_task_is_sealed(
+        self, dataset: Path, home: Path
+    ) -> None:
+        for number in range(30):
+            put(dataset / f"{PAPER}/SimPO/data/{number}.pt", LFS_POINTER)
+        advice = f"{PAPER}/SimPO: holds 30 files, such as data/0.pt, each of which is a Git LFS pointer; fetch the file"
+        (remark,) = (str(each) for each in read_suite(dataset).problems if "LFS" in each.message and not each.task)
+        assert remark.startswith(advice)
+        write_overlay(home)
+        found = [str(each) for each in read_suite(dataset, Overlays.of("others")).problems if "LFS" in each.message]
+        assert found == [f"{PAPER}/SimPO: Git LFS files were not fetched; the sealed tests do not need them"]
+
     def test_a_missing_unit_test_keeps_only_that_test_from_running(self, dataset: Path, home: Path) -> None:
         write_overlay(home)
         (dataset / UNIT_TEST).unlink()

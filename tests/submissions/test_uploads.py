@@ -111,6 +111,14 @@ def test_the_stubs_of_the_task_kit_change_nothing(db: None) -> None:
             apply_source(files[revision.task.slug], example_answer(revision).encode())
 
 
+def test_whole_files_that_an_overlay_left_out_are_known(db: None, small: SuiteVersion) -> None:
+    cut = {"file": "core.py", "lines": [1, 2], "reason": "It has the answer."}
+    whole = {"file": "demo/copy.py", "reason": "It has the answer."}
+    TaskRevision.objects.filter(task__slug="alpha/1").update(overlay={"left_out": [cut, whole]})
+    left_out = {slug: sorted(files.left_out) for slug, files in uploads.task_files(small).items()}
+    assert left_out == {"alpha/1": ["demo/copy.py"], "alpha/2": []}
+
+
 def test_a_sample_has_no_answers_to_closed_tasks(tmp_path: Path, small: SuiteVersion) -> None:
     TaskRevision.objects.filter(task__slug="alpha/1").update(audit_state=AuditState.FAILED)
     sample = build_sample("mixed", small)

@@ -143,6 +143,18 @@ def test_ignored_files_give_one_remark_per_paper(tasks: dict[str, TaskFiles]) ->
     )
 
 
+def test_files_that_this_site_left_out_of_the_repository_are_not_the_labs(tasks: dict[str, TaskFiles]) -> None:
+    there = {"demo/answer.py": b"x = 1\n", "demo/other.py": b"x = 2\n"}
+    ours = {slug: replace(task, left_out=frozenset({"demo/answer.py"})) for slug, task in tasks.items()}
+    reading = read(tree({"src/scores.py": CHANGED, **there}), ours)
+    assert sorted(answer_of(reading).files) == ["demo/other.py", "src/scores.py"]
+    (message,) = ignored(reading)
+    assert message == (
+        "Ignored files that are not part of an answer - files that this site leaves out of the repository, since they "
+        "give the answer away: 1 (demo/answer.py)."
+    )
+
+
 HOSTILE = {
     "climbs": (
         make_zip({**tree(), "01-Alpha/alpha-repo/../../x.py": b""}),
