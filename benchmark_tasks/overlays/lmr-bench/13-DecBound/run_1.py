@@ -1,6 +1,7 @@
 """Calls `generate_tasks`, which draws its tasks with the repository's `generate_x_y`."""
 
 import inspect
+import pickle
 from unittest.mock import patch
 
 import numpy as np
@@ -23,11 +24,13 @@ def _generate(case, seed):
     met = []
 
     def generate_x_y(*args, **kwargs):
+        # A generator's state, in place of the object: it advances with each draw.
+        seed = pickle.dumps(PARAMETERS.bind(*args, **kwargs).arguments["seed"])
         GENUINE(*args, **kwargs)  # Refuses a seed that it cannot use.
         call = PARAMETERS.bind(*args, **kwargs)
-        if call.arguments["seed"] not in met:
-            met.append(call.arguments["seed"])
-        call.arguments["seed"] = case["stream"] + met.index(call.arguments["seed"])
+        if seed not in met:
+            met.append(seed)
+        call.arguments["seed"] = case["stream"] + met.index(seed)
         return GENUINE(*call.args, **call.kwargs)
 
     sizes = {name: case[name] for name in ("num_tasks", "num_samples_per_task", "num_dimensions")}
