@@ -166,11 +166,11 @@ class _Replayer:
             self.found.files[path] = text
 
     def _compare(self, path: str, text: str | None, shown: list[tuple[int, str]]) -> None:
-        """Raise _ContradictionError if a shown line differs from ``text``, apart from white space."""
+        """Raise _ContradictionError if a shown line differs from ``text``, apart from tabs and spaces at its end."""
         lines = [] if text is None else text.split("\n")
         for number, line in shown:
             replayed = lines[number - 1] if 0 < number <= len(lines) else ""
-            if path not in self.found.differing and "".join(line.split()) != "".join(replayed.split()):
+            if path not in self.found.differing and line.expandtabs().rstrip() != replayed.expandtabs().rstrip():
                 if path in self.found.edited or self.found.commands:
                     raise _ContradictionError(
                         f"line {number} is not what the session shows: a command changed the file."
