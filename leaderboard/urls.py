@@ -54,6 +54,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("compare/<slug:suite>/", compare.compare, name="compare"),
     path("compare/<slug:suite>/<slug:paper>/<int:index>/", compare.compare_task, name="compare_task"),
     path("agreement/<slug:suite>/", agreement.agreement, name="agreement"),
+    path("agreement/<slug:suite>/published/", agreement.published, name="published_answers"),
     path("analysis/", analysis.analysis_default, name="analysis_default"),
     path("analysis/<slug:suite>/", analysis.analysis, name="analysis"),
     path("suites/", catalogue.suites, name="suites"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 from django.http import Http404, HttpRequest
@@ -9,10 +10,12 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
 
 from benchmark_tasks.models import Suite
+from evaluator.outcomes import Outcome
 from leaderboard.api.schemas import filled
 from leaderboard.board.visibility import closed_submissions
 from leaderboard.insight.agreement.raters import JUDGE_PREFIX, Selection, UnknownChoiceError
 from leaderboard.insight.agreement.report import all_raters, cell_of, read_report
+from leaderboard.insight.published_answers import Right, published_answers
 from leaderboard.statistics.results import AnnotatorsAgreement, ClassAccuracy, Coefficient, Test
 from submissions.enums import Inputs
 
@@ -123,6 +126,39 @@ class CellQuery(AgreementQuery):
     cell: str = Field(description="The first rater's label and the second's, as CC,LI.")
 
 
+class DisagreementOut(Schema):
+    """An answer of the reported ``run`` to ``task`` whose published verdict is not our sealed test's.
+
+    ``right`` is the verdict that is right after reading the answer, the paper and both tests, and ``why`` the reason.
+    """
+
+    task: str
+    run: str
+    system: str
+    published: Literal["passed", "failed"]
+    sealed: Outcome
+    right: Right
+    why: str
+
+
+class PublishedAnswersOut(Schema):
+    """Published verdicts on other systems' answers, and those of our sealed tests on the same answers.
+
+    ``verdicts`` answers have both, which agree on ``agreed``. ``wrongly_passed`` wrong answers had passed upstream's
+    test, ``wrongly_failed`` right ones had failed it. ``measured`` is null without answers.
+    """
+
+    suite: str
+    verdicts: int
+    agreed: int
+    wrongly_passed: int
+    wrongly_failed: int
+    evaluator_version: str
+    measured: date | None
+    disagreements: list[DisagreementOut]
+    page: str
+
+
 @router.get("/suites/{slug:suite}/agreement", response=AgreementOut)
 def get_agreement(request: HttpRequest, suite: str, query: Query[AgreementQuery]) -> dict[str, Any]:
     """Get the agreement of a suite's raters on its published answers."""
@@ -159,6 +195,19 @@ def get_agreement_cell(request: HttpRequest, suite: str, query: Query[CellQuery]
             for each in found.items
         ],
     }
+
+
+@router.get("/suites/{slug:suite}/published-answers", response=PublishedAnswersOut)
+def get_published_answers(request: HttpRequest, suite: str) -> dict[str, Any]:
+    """Get where published verdicts differ from those of our sealed tests on the same answers, and which is right."""
+    shown = get_object_or_404(Suite, slug=suite)
+    found = published_answers(shown.slug)
+    disagreements = [
+        filled(DisagreementOut, each, published="passed" if each.published_passed else "failed")
+        for each in found.disagreements
+    ]
+    page = f"/agreement/{shown.slug}/published/"
+    return filled(PublishedAnswersOut, found, suite=shown.slug, disagreements=disagreements, page=page)
 
 
 def _report(request: HttpRequest, suite: Suite, wanted: Selection) -> Report:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from submissions.models import User
 
 SHIPPED_FILE: Final = Path(__file__).with_name("lmr_bench_results.json")
+REMEASURED_FILE: Final = Path(__file__).with_name("lmr_bench_remeasured.json")
 _RATER_FIELDS: Final = {"tests": "tests_passed", "judge": "judge_label", "human": "human_label"}
 
 

@@ -130,6 +130,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "badge": nowhere({"slug": submission.system.slug}),
         "compare_task": nowhere({"suite": "small", "paper": "alpha", "index": 1}),
         "agreement": everybody(suite="small"),
+        "published_answers": everybody(suite="small"),
         "analysis_default": everybody(),
         "analysis": everybody(suite="small"),
         "judges": everybody(),

@@ -8,7 +8,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from benchmark_tasks.models import Suite
+from benchmark_tasks.models import Suite, Task
 from leaderboard.board.query_strings import query_with
 from leaderboard.board.visibility import closed, closed_submissions
 from leaderboard.insight.agreement.raters import AgreementFilterForm, Selection, UnknownChoiceError
@@ -20,6 +20,8 @@ from leaderboard.insight.agreement.texts import (
     sampling_sentence,
     statistic_lines,
 )
+from leaderboard.insight.published_answers import published_answers
+from leaderboard.models import ReportedRun
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse, QueryDict
@@ -55,6 +57,7 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
         "cell": cell,
         "close_cell": query_with(params, cell=None),
         "reported_annotators": report.reported_annotators,
+        "published": published_answers(shown.slug),
         "form": AgreementFilterForm(params, suite=shown),
         "pairs": [_shown_pair(params, pair) for pair in report.pairs],
         "annotators": annotators,
@@ -71,6 +74,18 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
         ],
     }
     return render(request, "leaderboard/agreement.html", context)
+
+
+@require_safe
+def published(request: HttpRequest, suite: str) -> HttpResponse:
+    """Show where published verdicts differ from those of our sealed tests on the same answers, and which is right."""
+    shown = get_object_or_404(Suite, slug=suite)
+    found = published_answers(shown.slug)
+    tasks = {task.slug: task for task in Task.objects.filter(suite=shown).select_related("paper", "suite")}
+    runs = set(ReportedRun.objects.filter(suite=shown).values_list("slug", flat=True))
+    rows = [{"is": each, "task": tasks.get(each.task), "has_run": each.run in runs} for each in found.disagreements]
+    context = {"suite": shown, "found": found, "counts": found.counts(), "rows": rows}
+    return render(request, "leaderboard/published_answers.html", context)
 
 
 def _wanted(params: QueryDict) -> Selection:

@@ -21,6 +21,7 @@ from benchmark_tasks.models import Suite
 from leaderboard.board.rows import visible_entries
 from leaderboard.evidence.cases import public_cases
 from leaderboard.health.disk_full import means_full
+from leaderboard.insight.published_answers import published_answers
 from leaderboard.web.views.docs import page_slugs
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def _paths() -> Iterator[str]:
         yield reverse("docs_page", args=[slug])
     for suite in Suite.objects.all():
         yield from (reverse(name, args=[suite.slug]) for name in ("board", "analysis", "agreement", "suite"))
+        if published_answers(suite.slug).verdicts:
+            yield reverse("published_answers", args=[suite.slug])
         version = current_version(suite)
         for revision in revisions_of(version)[:MOST_OF_A_KIND] if version else ():
             yield reverse("task", args=[suite.slug, revision.task.paper.slug, revision.task.index])

@@ -150,3 +150,37 @@ def test_a_cell_needs_the_same_queries_for_any_number_of_answers(
         assert len(cell["answers"]) == 3 * (number + 1)
         counts.append(len(queries))
     assert counts[0] == counts[1]
+
+
+@pytest.mark.usefixtures("shipped")
+def test_published_answers() -> None:
+    found = Program().get("/suites/lmr-bench/published-answers")
+    disagreements = found.pop("disagreements")
+    assert found == {
+        "suite": "lmr-bench",
+        "verdicts": 61,
+        "agreed": 46,
+        "wrongly_passed": 8,
+        "wrongly_failed": 5,
+        "evaluator_version": "5",
+        "measured": "2026-11-26",
+        "page": "/agreement/lmr-bench/published/",
+    }
+    assert len(disagreements) == 15
+    (simclr,) = [each for each in disagreements if each["task"] == "simclr/1"]
+    why = simclr.pop("why")
+    assert why.startswith("The answer takes each image's similarity with itself")
+    assert simclr == {
+        "task": "simclr/1",
+        "run": "openhands-gpt-4o",
+        "system": "OpenHands (GPT-4o)",
+        "published": "passed",
+        "sealed": "wrong_output",
+        "right": "sealed",
+    }
+
+
+def test_a_suite_without_published_answers(version: SuiteVersion) -> None:
+    found = Program().get("/suites/small/published-answers")
+    assert (found["verdicts"], found["disagreements"], found["measured"]) == (0, [], None)
+    assert Program().problem("GET", "/suites/none/published-answers")["status"] == 404

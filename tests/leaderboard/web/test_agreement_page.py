@@ -120,3 +120,43 @@ def test_the_choice_of_a_system_is_escaped_and_keeps_the_selection(client: Clien
         '<option value="chosen" selected>&lt;b&gt;A&amp;B&lt;/b&gt; &quot;C&quot;</option></select>'
     )
     assert 'id="id_system"' in select
+
+
+@pytest.mark.usefixtures("shipped")
+class TestPublishedAnswers:
+    def test_every_disagreement_is_listed_with_its_reason(self, client: Client) -> None:
+        page = read(client, f"{BENCH}published/")
+        assert (
+            "Of 61 published verdicts, our sealed tests agree with 46. Of the other 15, the sealed verdict is" in page
+        )
+        assert "they passed 8 wrong ones and failed 5 right ones" in page
+        assert page.count('<tr role="row">') == 1 + 15
+        row = page.split('tasks/simclr/1/">simclr/1</a>')[1].split("</tr>")[0]
+        assert '<a href="/reported/openhands-gpt-4o/">OpenHands (GPT-4o)</a>' in row
+        assert words(row).endswith(
+            "OpenHands (GPT-4o) passed wrong output sealed The answer takes each image's similarity with itself for "
+            "its positive pair, so the loss ignores the other view."
+        )
+
+    def test_the_agreement_page_links_to_it(self, client: Client) -> None:
+        assert "agree with 46 of 61 verdicts that were published" in read(client, BENCH)
+        assert f'href="{BENCH}published/"' in read(client, BENCH)
+
+    def test_queries_do_not_grow(self, client: Client, django_assert_max_num_queries: Any) -> None:
+        read(client, f"{BENCH}published/")
+        with django_assert_max_num_queries(6):
+            read(client, f"{BENCH}published/")
+
+
+def test_a_suite_without_published_answers_has_an_empty_page(client: Client, version: SuiteVersion) -> None:
+    assert "No published answers to" in read(client, f"{SMALL}published/")
+    assert f"{SMALL}published/" not in read(client, SMALL)
+    assert client.get("/agreement/none/published/").status_code == 404
+
+
+def test_without_reported_runs_and_tasks_the_page_has_no_links_to_them(client: Client) -> None:
+    SuiteFactory(slug="lmr-bench")
+    page = read(client, f"{BENCH}published/")
+    assert page.count('<tr role="row">') == 1 + 15
+    assert "/reported/" not in page
+    assert "/tasks/" not in page
