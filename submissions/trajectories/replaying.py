@@ -148,17 +148,17 @@ class _Replayer:
         command = "write" if event["action"] == "write" else _text(arguments.get("command"))
         if command == "undo_edit":
             if not self._earlier[path]:
-                raise _ContradictionError("an edit is undone that was not replayed.")
+                raise _ContradictionError("an edit is undone that was not replayed")
             return self._earlier[path].pop()
         if command == "insert" and path in self.found.differing:
-            raise _ContradictionError("it inserts by line number, and the masked file here is not the session's.")
+            raise _ContradictionError("it inserts by line number, and the masked file here is not the session's")
         after = _edited(command, arguments, before, keeps_tabs)
         self._earlier[path].append(before)
         return after
 
     def _keep(self, path: str, text: str | None) -> None:
         if text is not None and len(text) > MAX_FILE_CHARACTERS:
-            self.found.doubts.setdefault(path, f"{path} has more than {MAX_FILE_CHARACTERS} characters.")
+            self.found.doubts.setdefault(path, f"{path} has more than {MAX_FILE_CHARACTERS} characters")
             return
         if text is None:
             self.found.files.pop(path, None)
@@ -173,7 +173,7 @@ class _Replayer:
             if path not in self.found.differing and line.expandtabs().rstrip() != replayed.expandtabs().rstrip():
                 if path in self.found.edited or self.found.commands:
                     raise _ContradictionError(
-                        f"line {number} is not what the session shows: a command changed the file."
+                        f"line {number} is not what the session shows: a command changed the file"
                     )
                 # Nothing has changed the file yet, so the suite's masked file is another than the session's.
                 self.found.differing.add(path)
@@ -185,7 +185,7 @@ def _edited(command: str, arguments: Event, before: str | None, keeps_tabs: bool
     if command == "write":
         return _written(arguments, before)
     if before is None:
-        raise _ContradictionError("it edits a file that the repository does not have.")
+        raise _ContradictionError("it edits a file that the repository does not have")
     old, new = _text(arguments.get("old_str")), _text(arguments.get("new_str"))
     if not keeps_tabs:
         before, old, new = before.expandtabs(), old.expandtabs(), new.expandtabs()
@@ -194,14 +194,14 @@ def _edited(command: str, arguments: Event, before: str | None, keeps_tabs: bool
         for one, other in ((old, new), (old.strip(), new.strip())):
             if one and before.count(one) == 1:
                 return before.replace(one, other)
-        raise _ContradictionError(f"it replaces a text that the file has {before.count(old)} times.")
+        raise _ContradictionError(f"it replaces a text that the file has {before.count(old)} times")
     line = arguments.get("insert_line")
     if command == "insert" and isinstance(line, int):
         lines = before.split("\n")
         if not 0 <= line <= len(lines):
-            raise _ContradictionError(f"it inserts after line {line}, and the file has {len(lines)} lines.")
+            raise _ContradictionError(f"it inserts after line {line}, and the file has {len(lines)} lines")
         return "\n".join([*lines[:line], new, *lines[line:]])
-    raise _ContradictionError(f"an edit {command[:20]!r} cannot be replayed.")
+    raise _ContradictionError(f"an edit {command[:20]!r} cannot be replayed")
 
 
 def _written(arguments: Event, before: str | None) -> str:
@@ -211,7 +211,7 @@ def _written(arguments: Event, before: str | None) -> str:
     if before is None or (start, end) == (0, -1):
         return content
     if not isinstance(start, int) or not isinstance(end, int):
-        raise _ContradictionError("its first and last line are not numbers.")
+        raise _ContradictionError("its first and last line are not numbers")
     lines = before.split("\n")
     return "\n".join([*lines[:start], content, *([] if end == -1 else lines[end:])])
 

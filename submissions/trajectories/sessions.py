@@ -82,10 +82,11 @@ def _session(folder: Path) -> Session:
                 return Session(name, broken=f"{folder}: more than {MAX_EVENTS} events.")
     except OSError as error:
         return Session(name, broken=f"{folder}: {error.strerror or error}.")
-    missing = [number for number in range(max(events, default=-1)) if number not in events][:1]
-    if missing or not events:
-        what = f"events/{missing[0]}.json is missing" if missing else "it has no events"
-        return Session(name, broken=f"{folder}: {what}.")
+    if not events:
+        return Session(name, broken=f"{folder}: it has no events.")
+    missing = next((number for number in range(len(events)) if number not in events), None)
+    if missing is not None:
+        return Session(name, broken=f"{folder}: events/{missing}.json is missing.")
     return Session(name, tuple(events[number] for number in sorted(events)))
 
 
@@ -131,4 +132,4 @@ def _json(data: bytes) -> Any:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_EVENTS
+    return isinstance(value, int) and not isinstance(value, bool)

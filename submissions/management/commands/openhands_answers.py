@@ -59,7 +59,8 @@ class Command(BaseCommand):
         else:
             for each in found:
                 self.stdout.write(each.line())
-            self.stdout.write(f"{answers} answer{'' if answers == 1 else 's'} from {len(found)} sessions")
+            sessions = f"{len(found)} session{'' if len(found) == 1 else 's'}"
+            self.stdout.write(f"{answers} answer{'' if answers == 1 else 's'} from {sessions}")
         if not answers:
             raise SystemExit(1)
 

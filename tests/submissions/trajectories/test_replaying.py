@@ -94,13 +94,13 @@ def test_a_change_by_a_command_is_noticed() -> None:
     assert replayed(command, reading(FILE, changed)).doubt == ""  # not edited, so it is no part of an answer
     found = replayed(replaced("pass", "return 1"), command, reading(FILE, changed))
     assert found.commands == ["2"]
-    assert found.doubt == "event 4, core.py: line 2 is not what the session shows: a command changed the file."
+    assert found.doubt == "event 4, core.py: line 2 is not what the session shows: a command changed the file"
     found = replayed(command, replaced("return 3", "return 4"))
-    assert found.doubt == "event 2, core.py: it replaces a text that the file has 0 times."
+    assert found.doubt == "event 2, core.py: it replaces a text that the file has 0 times"
     found = replayed(replaced("pass", "return 1"), edit(FILE, "insert", insert_line=99, new_str="x"))
-    assert found.doubt == "event 2, core.py: it inserts after line 99, and the file has 7 lines."
-    assert replayed(edit(FILE, "undo_edit")).doubt == "event 0, core.py: an edit is undone that was not replayed."
-    assert replayed(edit(FILE, "")).doubt == "event 0, core.py: an edit '' cannot be replayed."
+    assert found.doubt == "event 2, core.py: it inserts after line 99, and the file has 7 lines"
+    assert replayed(edit(FILE, "undo_edit")).doubt == "event 0, core.py: an edit is undone that was not replayed"
+    assert replayed(edit(FILE, "")).doubt == "event 0, core.py: an edit '' cannot be replayed"
 
 
 def test_another_masked_file_than_the_sessions_takes_edits_of_texts_only() -> None:
@@ -184,7 +184,7 @@ def test_python_cells_that_may_write() -> None:
 
 def test_files_are_bounded() -> None:
     found = replayed(edit(FILE, "create", file_text="x" * (MAX_FILE_CHARACTERS + 1)))
-    assert (found.files, found.doubt) == ({}, f"core.py has more than {MAX_FILE_CHARACTERS} characters.")
+    assert (found.files, found.doubt) == ({}, f"core.py has more than {MAX_FILE_CHARACTERS} characters")
 
 
 _VALUES = (
