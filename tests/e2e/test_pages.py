@@ -26,6 +26,7 @@ PUBLIC = (
     "/board/lmr-mini/",
     "/board/lmr-bench/matrix/",
     "/compare/lmr-bench/?row=r-no-agent-gpt-4.1&row=r-openhands-claude-3.7&row=r-no-agent-gpt-4o",
+    "/agreement/lmr-bench/published/",
     "/analysis/lmr-mini/",
     "/suites/",
     "/suites/lmr-mini/",

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from submissions.trajectories import sessions
+from submissions.trajectories.replaying import paths_of
 from submissions.trajectories.sessions import Session, SessionsError, read_sessions
 from tests.conftest import examples
 from tests.submissions.trajectories.openhands_sessions import numbered, output_line, run, session
@@ -122,3 +123,11 @@ def test_any_files_are_read_or_refused_in_one_line(
         found = list(read_sessions(place))
         assert all(each.broken == " ".join(each.broken.split()) for each in found)
         assert all(isinstance(event, dict) for each in found for event in each.events)
+
+
+def test_upstreams_runs_are_read(shared: Path) -> None:
+    found = list(read_sessions(shared / "openhands/gpt4o/output.jsonl"))
+    assert (len(found), [each for each in found if each.broken]) == (23, [])
+    assert [each.name for each in found if each.ending] == ["9", "15", "7", "31", "8", "2"]
+    (dpo,) = [each for each in found if each.name == "1"]
+    assert [each.rsplit("/", 1)[1] for each in paths_of(dpo.events)] == ["trainers.py", "trainers.py"]
