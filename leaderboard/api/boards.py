@@ -21,6 +21,7 @@ from leaderboard.board.row import BoardRow, Rounded
 from leaderboard.board.rows import board_metrics, board_rows
 from leaderboard.board.states import state_of
 from leaderboard.board.visibility import closed_submissions, without_numbers
+from leaderboard.models.enums import Provenance
 from submissions.enums import Inputs, Kind, Weights
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ class BoardQuery(Versioned):
     q: str = Field("", description="Words in a system's name, backbone, scaffold or organisation.")
     inputs: Literal["", *Inputs.values] = ""  # type: ignore[valid-type]
     weights: Literal["", *Weights.values] = ""  # type: ignore[valid-type]
-    show: Literal["all", "measured", "reported"] = "all"
+    show: Literal["all", "measured", *Provenance.values] = Field(  # type: ignore[valid-type]
+        "all", description="Rows of one provenance, or all that this site measured itself."
+    )
     kind: Literal[*Kind.values] = Kind.RANKED  # type: ignore[valid-type]
     sort: Sort = DEFAULT_SORT  # type: ignore[valid-type]
 

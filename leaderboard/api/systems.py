@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any, cast
 
 from django.http import Http404, HttpRequest
@@ -78,22 +79,33 @@ class SystemDetail(SystemOut):
 
 
 class ReportedRunOut(Schema):
-    """A run reported elsewhere and not measured here. ``source`` is where it was reported."""
+    """A run reported elsewhere. ``source`` is where it was reported.
+
+    Runs with ``remeasures`` have the outcomes of that run's published answers in the sealed tests of
+    ``evaluator_version``, on the day ``measured``. These are empty or null for the others.
+    """
 
     slug: str
     suite: str
     system: SystemOut
     inputs: str
     source: str
+    remeasures: str
+    evaluator_version: str
+    measured: date | None
     page: str
 
 
 class ReportedResultOut(Schema):
-    """A reported result on one task; values that were not reported are null or empty."""
+    """A reported result on one task; values that were not reported are null or empty.
+
+    ``outcome`` is that of the sealed test, for answers that were measured again.
+    """
 
     task: str
     tests_passed: bool | None
     tests_note: str
+    outcome: str
     judge_label: str
     annotators_label: str
 
@@ -136,7 +148,8 @@ def get_system(request: HttpRequest, slug: str) -> dict[str, Any]:
 @router.get("/reported", response=Page[ReportedRunOut])
 def list_reported_runs(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
     """List every reported run."""
-    shown = visible_entries().filter(reported_run__isnull=False).select_related("reported_run__suite", "system")
+    shown = visible_entries().filter(reported_run__isnull=False)
+    shown = shown.select_related("reported_run__suite", "reported_run__remeasures", "system")
     return paged(request, shown.order_by("reported_run__slug"), paging, lambda entries: map(_reported, entries))
 
 
@@ -147,7 +160,8 @@ def get_reported_run(request: HttpRequest, slug: str) -> dict[str, Any]:
         # PostgreSQL refuses NUL characters in queries.
         raise Http404
     entry = get_object_or_404(
-        visible_entries().select_related("reported_run__suite", "system", "suite_version"), reported_run__slug=slug
+        visible_entries().select_related("reported_run__suite", "reported_run__remeasures", "system", "suite_version"),
+        reported_run__slug=slug,
     )
     run = cast("ReportedRun", entry.reported_run)
     overall = entry.metrics.filter(category=None).first()
@@ -160,6 +174,7 @@ def get_reported_run(request: HttpRequest, slug: str) -> dict[str, Any]:
                 "task": result.task.slug,
                 "tests_passed": result.tests_passed,
                 "tests_note": result.tests_note,
+                "outcome": result.outcome,
                 "judge_label": result.judge_label,
                 "annotators_label": result.human_label,
             }
@@ -176,6 +191,9 @@ def _reported(entry: Entry) -> dict[str, Any]:
         "system": system_out(entry.system),
         "inputs": entry.inputs,
         "source": run.source_address,
+        "remeasures": run.remeasures.slug if run.remeasures else "",
+        "evaluator_version": run.evaluator_version,
+        "measured": run.measured,
         "page": entry.get_absolute_url(),
     }
 

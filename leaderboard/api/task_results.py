@@ -15,6 +15,7 @@ from leaderboard.board.row import TestsCell
 from leaderboard.board.visibility import closed_submissions, require_open
 from leaderboard.evidence.task_answers import DEFAULT_SORT, SORTS, difficulty_of, in_order, task_answers
 from leaderboard.evidence.tasks import answered_on, requested_revision
+from leaderboard.models.enums import Provenance
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
@@ -26,7 +27,7 @@ Sort = Literal[*SORTS, *(f"-{key}" for key in SORTS)]  # type: ignore[valid-type
 
 
 class TaskResultOut(Schema):
-    """A published result on one task: ``outcomes`` by trial if measured here, else as ``reported``.
+    """A published result on one task: ``outcomes`` by trial if measured here or again, else as ``reported``.
 
     Labels are the board's marks (``A`` abstained, ``M`` mixed). While you are labelling an answer of a submission, it
     has only the addresses of its ``answers`` (``hidden_while_you_label``).
@@ -37,6 +38,7 @@ class TaskResultOut(Schema):
     system_slug: str
     inputs: str
     kind: str
+    provenance: Provenance
     reported: bool
     outcomes: list[str]
     passed: bool | None
@@ -117,6 +119,7 @@ def _open_revision(request: HttpRequest, suite: str, paper: str, index: int) -> 
 def _result(answer: TaskAnswer) -> dict[str, Any]:
     row, reported = answer.row, answer.reported
     outcomes = [] if row.closed else [trial.outcome.value for trial in answer.trials]
+    outcomes += [reported.outcome] if reported and reported.outcome else []
     passed = all(outcome == "passed" for outcome in outcomes) if outcomes else None
     return filled(
         TaskResultOut,

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce, Lower, NullIf
 
 from leaderboard.board.query_strings import sort_columns
 from leaderboard.board.row import BoardRow
+from leaderboard.models.enums import Provenance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -264,6 +265,18 @@ COLUMNS: Final = (
                 "Upper bound of its 95 % Wilson interval, in per cent.",
                 lambda row: row.tests and _one_decimal(row.tests.high),
             ),
+            FileField(
+                "partial_passed",
+                "integer",
+                "If only some counted tasks have an answer: how many of these pass. Then the fields above are empty.",
+                lambda row: row.partial_tests and row.partial_tests.passed,
+            ),
+            FileField(
+                "partial_answered",
+                "integer",
+                "If only some counted tasks have an answer: how many.",
+                lambda row: row.partial_tests and row.partial_tests.answered,
+            ),
         ),
     ),
     Column(
@@ -345,12 +358,18 @@ COLUMNS: Final = (
     Column(
         "source",
         "Source",
-        "Who measured it",
-        sort=(F("entry__reported_run"), F("entry__submission__source")),
+        "How far the row's claim goes",
+        sort=(F("strength"),),
         ascends=True,
         shows_results=False,
         files=(
-            FileField("source", "text", "Who measured it.", lambda row: row.provenance),
+            FileField(
+                "provenance",
+                "text",
+                f"How far the row's claim goes, from the strongest to the weakest: {', '.join(Provenance)}.",
+                lambda row: row.provenance.value,
+            ),
+            FileField("source", "text", "The same in a sentence.", lambda row: row.source),
             FileField("address", "text", "The run's page.", lambda row: row.address),
         ),
     ),
@@ -361,23 +380,26 @@ _SWAPPED: Final = {"agent": "backbone", "backbone": "agent", "tests": "trials", 
 """Adjacent columns whose fields files have in the reverse order, kept for compatibility."""
 FILE_FIELDS: Final = tuple(field for column in COLUMNS for field in BY_KEY[_SWAPPED.get(column.key, column.key)].files)
 FILE_COLUMNS: Final = tuple(field.name for field in FILE_FIELDS)
+_TIES: Final = ("strength", "name", "entry_id")
 
 
 def sorted_metrics(metrics: QuerySet[EntryMetric], sort: str, *, hidden: Collection[int] = ()) -> QuerySet[EntryMetric]:
-    """Sort rows by one of :data:`SORT_KEYS`, descending after "-"; rows without a value are last, ties are by name.
+    """Sort rows by one of :data:`SORT_KEYS`, descending after "-"; rows without a value are last.
+
+    Of equal rows the one with the stronger claim is first, then they are by name.
 
     The numbers of the submissions ``hidden`` from the viewer are not sorted by, nor ranks, which depend on them.
     """
     descends = sort.startswith("-")
     if sort == DEFAULT_SORT and not hidden:
-        return metrics.order_by("-tests_order", "name", "entry_id")
+        return metrics.order_by("-tests_order", *_TIES)
     key, _, label = sort.removeprefix("-").partition("-")
     column = BY_KEY[key]
     values = [] if hidden and key == "rank" else column.values(label)
     if hidden and column.shows_results:
         values = [Case(When(entry__submission__in=hidden, then=None), default=value) for value in values]
     order = [value.desc(nulls_last=True) if descends else value.asc(nulls_last=True) for value in values]
-    return metrics.order_by(*order, "name", "entry_id")
+    return metrics.order_by(*order, *_TIES)
 
 
 @dataclass(frozen=True, slots=True)

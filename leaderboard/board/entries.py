@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -31,8 +31,10 @@ from leaderboard.board.labels import (
     reviewed_since,
     shown_judge,
 )
+from leaderboard.board.provenance import of_reported, of_submission
 from leaderboard.board.states import board_changed, note_change
-from leaderboard.models import Entry, EntryMetric, ReportedRun
+from leaderboard.models import Entry, EntryMetric, ReportedResult, ReportedRun
+from leaderboard.models.enums import Provenance
 from leaderboard.statistics.intervals import wilson
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
     from evaluator.models import JudgeConfig
     from leaderboard.board.labels import Shares
-    from leaderboard.models import ReportedResult
     from leaderboard.models.board import Marks
     from submissions.models import System
 
@@ -57,9 +58,10 @@ NOT_REPORTED: Final = "not in the publication"
 
 @dataclass
 class Tally:
-    """The counts of one entry in one category (or overall)."""
+    """The counts of one entry in one category (or overall). ``answered``: see :class:`EntryMetric`."""
 
     tasks: int = 0
+    answered: int | None = None
     tests: float | None = None
     labels: dict[str, dict[str, float]] = field(default_factory=dict)
 
@@ -89,6 +91,7 @@ def recompute_submission(submission_id: int) -> Entry | None:
                 "system_id": submission.system_id,
                 "inputs": submission.inputs,
                 "kind": submission.kind,
+                "provenance": of_submission(submission),
                 "published": submission.visibility == Visibility.PUBLISHED,
                 "left_out": tasks_left_out(revisions),
                 "counting": COUNTING,
@@ -162,13 +165,14 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
     """Recompute the entry of a reported run, from its per-task results or, without these, its totals.
 
     The denominator is the publication's: all of its tasks, whether they can be run here or not. Other tasks of the
-    version are left out.
+    version are left out. A run that was measured again may have answers to fewer tasks: then it has no rate.
     """
     revisions = list(revisions_of(version))
     added = _added_since(revisions)
     tallies = _empty_tallies(each for each in revisions if each.task.slug not in added)
     categories = {each.task_id: each.category_id for each in revisions}
-    results = list(run.results.all())
+    # Not run.results, which may have been read before some of them were stored.
+    results = list(ReportedResult.objects.filter(run=run))
     for result in results:
         for key in {OVERALL, categories.get(result.task_id)}:
             if result.tests_passed is not None:
@@ -184,6 +188,10 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
         else:
             rater, _, label = total.measure.partition("_")
             overall.labels.setdefault(rater, dict.fromkeys(COUNTED, 0))[label] = total.count
+    if run.remeasures_id and len(results) < overall.tasks:
+        numbers = Counter(key for each in results for key in {OVERALL, categories.get(each.task_id)})
+        for key, tally in tallies.items():
+            tally.answered = numbers[key]
     with transaction.atomic():
         entry, _ = Entry.objects.update_or_create(
             reported_run=run,
@@ -192,6 +200,7 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
                 "system_id": run.system_id,
                 "inputs": run.inputs,
                 "kind": Kind.RANKED,
+                "provenance": of_reported(run),
                 "published": True,
                 "left_out": [{"task": slug, "why": NOT_REPORTED} for slug in added],
                 "counting": COUNTING,
@@ -240,11 +249,13 @@ def _write_metrics(entry: Entry, tallies: dict[int | None, Tally], judge: JudgeC
             category_id=category,
             suite_version_id=entry.suite_version_id,
             listed=entry.listed,
+            strength=Provenance(entry.provenance).strength,
             name=entry.system.name.lower(),
             tasks=tally.tasks,
+            answered=tally.answered,
+            tests_passed=tally.tests if tally.tasks else None,
         )
-        if tally.tests is not None and tally.tasks:
-            metric.tests_passed = tally.tests
+        if tally.tests is not None and tally.tasks and tally.answered is None:
             metric.tests_rate = tally.tests / tally.tasks
             metric.tests_low, metric.tests_high = wilson(tally.tests, tally.tasks)
         metric.labels = distributions(tally.labels, tally.tasks, judge)

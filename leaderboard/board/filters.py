@@ -14,6 +14,7 @@ from benchmark_tasks.models import Category, Suite, TaskRevision
 from evaluator.labels import Label
 from leaderboard.board.rows import visible_entries
 from leaderboard.models import EntryMetric, ReportedResult
+from leaderboard.models.enums import Provenance
 from reviews.enums import FinalSource, ReasonCode
 from reviews.models import Case
 from submissions.enums import Inputs, SubmissionState, Verb, Visibility, Weights
@@ -89,14 +90,10 @@ class BoardFilter(ListFilter):
         field_name="entry__inputs", choices=Inputs.choices, label="Inputs given", empty_label="any inputs"
     )
     show = ChoiceFilter(
-        method="measured_or_reported",
-        label="Results",
+        method="of_source",
+        label="Source",
         empty_label=None,
-        choices=[
-            ("all", "all results"),
-            ("measured", "measured here"),
-            ("reported", "reported by others"),
-        ],
+        choices=[("all", "any source"), ("measured", "measured here"), *Provenance.choices],
     )
     since = DateFilter(field_name="entry__date", lookup_expr="date__gte", label="Since", widget=_day())
     until = DateFilter(field_name="entry__date", lookup_expr="date__lte", label="Until", widget=_day())
@@ -122,9 +119,15 @@ class BoardFilter(ListFilter):
         """Select all rows: the view reads their numbers in the category, or on later papers."""
         return queryset
 
-    def measured_or_reported(self, queryset: QuerySet[EntryMetric], _name: str, which: str) -> QuerySet[EntryMetric]:
-        """Select the rows measured by this site, or those reported by others."""
-        return queryset if which == "all" else queryset.filter(entry__reported_run__isnull=which == "measured")
+    def of_source(self, queryset: QuerySet[EntryMetric], _name: str, which: str) -> QuerySet[EntryMetric]:
+        """Select the rows of one provenance, or all that this site measured itself."""
+        if which == "all":
+            return queryset
+        return (
+            queryset.filter(entry__reported_run=None)
+            if which == "measured"
+            else queryset.filter(entry__provenance=which)
+        )
 
 
 class OwnSubmissionFilter(ListFilter):
@@ -208,7 +211,7 @@ class CaseFilter(ListFilter):
         # Only cases decided here have reasons and a source of the final label.
         if requested.get("what") == "own" or requested.get("reason") or requested.get("source"):
             return ReportedResult.objects.none()
-        shown = visible_entries().filter(reported_run__isnull=False).values("reported_run")
+        shown = visible_entries().filter(provenance=Provenance.REPORTED).values("reported_run")
         labels_differ = ~Q(judge_label="") & ~Q(human_label="") & ~Q(judge_label=F("human_label"))
         contradiction = Q(tests_passed=True, human_label=Label.LI) | Q(tests_passed=False, human_label=Label.CC)
         found = ReportedResult.objects.filter(labels_differ | contradiction, run__in=shown)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from leaderboard.board.columns import LABELS
 from leaderboard.board.labels import MIXED
-from leaderboard.board.row import LabelsCell, TestsCell
+from leaderboard.board.row import LabelsCell, PartialTests, TestsCell
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -52,7 +52,7 @@ def _counted(row: BoardRow, tasks: Sequence[MatrixTask], month: str) -> BoardRow
             "rank": None,
             "trial_passes": (),
             "stamp": f"{row.stamp} {month}",
-            "tests": _tests(row, tasks),
+            **_tests(row, tasks),
             **{rater: _labels(row, rater, tasks) for rater in RATERS},
         }
     )
@@ -63,18 +63,19 @@ def sorted_on(
 ) -> list[int]:
     """Return the metrics of ``listed``, sorted by the results on ``tasks`` if ``sort`` names a rater. One query.
 
-    The submissions in ``hidden`` are last, like rows without results.
+    The submissions in ``hidden`` are last, like rows without results, and those with answers to some tasks only.
     """
-    found = list(listed.values_list("pk", "entry__marks", "entry__submission", "entry__left_out"))
+    found = list(listed.values_list("pk", "entry__marks", "entry__submission", "entry__left_out", "answered"))
     rater, _, label = sort.removeprefix("-").partition("-")
     if rater not in {"tests", *RATERS}:
         return [pk for pk, *_ in found]
     descends = sort.startswith("-")
 
-    def key(each: tuple[int, Marks, int | None, list[LeftOut]]) -> tuple[bool, float]:
-        _, marks, submission, left_out = each
+    def key(each: tuple[int, Marks, int | None, list[LeftOut], int | None]) -> tuple[bool, float]:
+        _, marks, submission, left_out, answered = each
         counted = tasks if submission else _reported(tasks, left_out)
-        score = None if submission in hidden else _score(marks, rater, label.upper() or LABELS[0], counted)
+        hides = submission in hidden or answered is not None
+        score = None if hides else _score(marks, rater, label.upper() or LABELS[0], counted)
         return score is None, 0 if score is None else -score if descends else score
 
     return [pk for pk, *_ in sorted(found, key=key)]
@@ -104,12 +105,16 @@ def _reported(tasks: Sequence[MatrixTask], absent: Iterable[LeftOut]) -> list[Ma
     return [task for task in tasks if task.slug not in slugs]
 
 
-def _tests(row: BoardRow, tasks: Sequence[MatrixTask]) -> TestsCell | None:
+def _tests(row: BoardRow, tasks: Sequence[MatrixTask]) -> dict[str, TestsCell | PartialTests | None]:
+    """Return the fields ``tests`` and ``partial_tests``."""
     shares = _shares(row.marks, tasks)
     known = [share for share in shares if share is not None]
+    if row.partial_tests:
+        partial = PartialTests(passed=round(sum(known)), answered=len(known), tasks=len(tasks))
+        return {"tests": None, "partial_tests": partial}
     # Reported rows have all tasks of their publication as the denominator; measured rows only those with results.
     number = len(shares) if row.reported else len(known)
-    return TestsCell.counted(sum(known), number) if known else None
+    return {"tests": TestsCell.counted(sum(known), number) if known else None}
 
 
 def _labels(row: BoardRow, rater: str, tasks: Sequence[MatrixTask]) -> LabelsCell | None:

@@ -133,9 +133,14 @@ def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, 
 
 
 def _addresses(row: BoardRow) -> Callable[[MatrixTask], str]:
-    """Return a function from a task to the row's answer's address, or the task's if the publication lacks it."""
+    """Return a function from a task to the row's answer's address, or the task's if the publication lacks it.
+
+    Answers that were measured again have lines on the run's page.
+    """
     if not row.reported:
         return lambda task: f"{row.address}answers/{task.paper}/{task.index}/1/"
+    if row.remeasures:
+        return lambda task: f"{row.address}#{task.paper}-{task.index}"
     before = f"{reverse('cases')}reported/{row.key.removeprefix('r-')}/"
     absent = {each["task"] for each in row.not_reported}
     return lambda task: task.address if task.slug in absent else f"{before}{task.paper}/{task.index}/"

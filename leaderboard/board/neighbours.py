@@ -51,7 +51,7 @@ def neighbours_of(runs: Iterable[SystemRun], hidden: Collection[int] = ()) -> di
         "entry__suite_version", "above", "below"
     )
     beside = {version: [pk for pk in pair if pk] for version, *pair in pairs}
-    listed = EntryMetric.objects.select_related("entry__system", "entry__submission", "entry__reported_run")
+    listed = EntryMetric.objects.select_related("entry__system", "entry__submission", "entry__reported_run__remeasures")
     metrics = listed.in_bulk([pk for found in beside.values() for pk in found])
     return {
         version: [_neighbour(best[version], metrics[pk], hidden) for pk in found] for version, found in beside.items()

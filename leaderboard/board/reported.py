@@ -1,13 +1,15 @@
 """Store results that others reported about a benchmark: the shipped ones, and those of upstream's own files over them.
 
 ``lmr_bench_results.json`` in this folder holds the runs, their results by task if upstream's files have them, the
-paper's printed numbers, and our remarks where the two differ. Reported rows never enter the site's own state machines.
+paper's printed numbers, and our remarks where the two differ. ``lmr_bench_remeasured.json`` holds the outcomes of our
+sealed tests for the answers that upstream published. Neither enters the site's own state machines.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +18,7 @@ from django.db import transaction
 
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from benchmark_tasks.models import Suite, SuiteVersion, Task
+from evaluator.outcomes import Outcome
 from evaluator.queue.database import storable
 from leaderboard.board.entries import recompute_reported
 from leaderboard.board.states import board_changed
@@ -76,10 +79,10 @@ class ResultsImport:
 
 
 def load_published() -> int:
-    """Store every shipped run and return how many there are. Unchanged rows are not written.
+    """Store every shipped run and return how many there are: reported ones, then those measured again.
 
-    Results of a run that an operator imported (:func:`import_results`) are newer than the shipped ones and stay. Raises
-    :class:`MissingSuiteError` if the catalogue lacks the suite or one of its tasks.
+    Unchanged rows are not written. Results of a run that an operator imported (:func:`import_results`) are newer than
+    the shipped ones and stay. Raises :class:`MissingSuiteError` if the catalogue lacks the suite or one of its tasks.
     """
     shipped: dict[str, Any] = json.loads(SHIPPED_FILE.read_text(encoding="utf-8"))
     version = _newest_with_tasks(shipped["benchmark"])
@@ -110,8 +113,37 @@ def load_published() -> int:
             changed = int(_store(run, fields))
             if run.slug not in imported:
                 changed += _store_results(run, _results(facts), tasks) + _store_totals(run, facts)
+            runs[run.slug] = run
             if changed:
                 recompute_reported(run, version)
+        measured_again = _load_measured_again(version, runs, tasks)
+    return len(shipped["runs"]) + measured_again
+
+
+def _load_measured_again(version: SuiteVersion, runs: Mapping[str, ReportedRun], tasks: Mapping[str, Task]) -> int:
+    """Store the runs whose published answers were measured again, beside the ``runs`` that others reported."""
+    shipped: dict[str, Any] = json.loads(REMEASURED_FILE.read_text(encoding="utf-8"))
+    for facts in shipped["runs"]:
+        run, published = runs.get(facts["slug"]) or ReportedRun(slug=facts["slug"]), runs[facts["of"]]
+        fields = {
+            "suite_id": version.suite_id,
+            "system_id": published.system_id,
+            "inputs": published.inputs,
+            "source_address": facts["source_address"],
+            "remeasures_id": published.pk,
+            "evaluator_version": shipped["evaluator_version"],
+            "measured": date.fromisoformat(shipped["measured"]),
+        }
+        results: TaskResults = {
+            slug: {"tests_passed": outcome == Outcome.PASSED, "outcome": Outcome(outcome).value}
+            for slug, outcome in facts["tasks"].items()
+        }
+        changed = int(_store(run, fields)) + _store_results(run, results, tasks)
+        gone = [each.pk for each in run.results.all() if each.task.slug not in results]
+        if gone:
+            run.results.filter(pk__in=gone).delete()
+        if changed or gone:
+            recompute_reported(run, version)
     return len(shipped["runs"])
 
 
@@ -144,7 +176,8 @@ def import_results(*, folder: Path, suite: Suite, dry_run: bool = False, actor: 
     nothing is stored. Raises FileNotFoundError if ``folder`` is not upstream's, :class:`MissingSuiteError` if the suite
     has no reported runs.
     """
-    runs = {run.slug: run for run in ReportedRun.objects.filter(suite=suite, entry__isnull=False)}
+    reported = ReportedRun.objects.filter(suite=suite, entry__isnull=False, remeasures=None)
+    runs = {run.slug: run for run in reported}
     if not runs:
         msg = f"The suite {suite.slug!r} has no reported runs here. Run manage.py load_published first."
         raise MissingSuiteError(msg)

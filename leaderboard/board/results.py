@@ -38,7 +38,7 @@ def runs_of_system(system: System, hidden: Collection[int] = ()) -> list[SystemR
     entries = (
         visible_entries()
         .filter(system=system)
-        .select_related("system", "submission", "reported_run", "suite_version__suite")
+        .select_related("system", "submission", "reported_run__remeasures", "suite_version__suite")
         .prefetch_related("metrics__category")
         .order_by("suite_version__suite__position", "-suite_version__number", "pk")
     )

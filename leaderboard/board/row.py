@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, computed_field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, computed_field, model_validator
 
 from benchmark_tasks.domain.left_out import LeftOut
 from leaderboard.models.board import Marks
-from leaderboard.models.enums import RaterAxis
+from leaderboard.models.enums import Provenance, RaterAxis
 from leaderboard.statistics.intervals import wilson
 from reviews.enums import FinalSource
 from submissions.enums import Inputs
@@ -83,6 +83,28 @@ class TestsCell(_Data):
         return self.tasks < LEAST_TASKS
 
 
+class PartialTests(_Data):
+    """Unit tests of a row with answers to fewer than all counted tasks: ``passed`` of ``answered`` of ``tasks``.
+
+    ``percent_of_answered`` is of the answered tasks alone, which may be the easier ones: it compares with no other row.
+    """
+
+    passed: int
+    answered: int
+    tasks: int
+
+    @computed_field
+    @property
+    def percent_of_answered(self) -> Rounded | None:
+        """Null without an answered task."""
+        return 100 * self.passed / self.answered if self.answered else None
+
+    @property
+    def words(self) -> str:
+        """The result in words, in which no percentage of all tasks can be read."""
+        return f"{self.passed} of {self.answered} answers pass"
+
+
 class LabelsCell(_Data):
     """One rater's labels as percentages of ``tasks``; the rest were not labelled, or the rater ``abstained``.
 
@@ -117,12 +139,14 @@ class BoardRow(_Data):
 
     While you label an answer of the submission (``hidden_while_you_label``), its numbers and every ``rank`` are null.
 
-    ``key`` names the row in comparisons. ``reported`` rows were published by others and not re-run here. ``rank`` is
-    the first and the last rank that resampling cannot exclude. ``spread`` is the fewest and the most tasks that one of
-    several trials passes, ``pass_at_trials`` is pass@k for all trials in per cent; both are of all categories together.
-    ``cost`` (US $) and ``tokens`` are of all tasks in one trial. ``final`` labels are the judge's if no annotator has
-    reviewed the row. ``flagged`` names the tasks in these numbers whose test or reference implementation a decision
-    found wrong.
+    ``key`` names the row in comparisons. ``provenance`` is how far the row's claim goes, and ``source`` the same in a
+    sentence. ``reported`` rows are of runs that others published; ``remeasures`` is the reported run whose published
+    answers were measured again, empty for other rows. If there are answers to fewer than all counted tasks,
+    ``partial_tests`` has the numbers, ``tests`` is null and the row has no rank. ``rank`` is the first and the last
+    rank that resampling cannot exclude. ``spread`` is the fewest and the most tasks that one of several trials passes,
+    ``pass_at_trials`` is pass@k for all trials in per cent; both are of all categories together. ``cost`` (US $) and
+    ``tokens`` are of all tasks in one trial. ``final`` labels are the judge's if no annotator has reviewed the row.
+    ``flagged`` names the tasks in these numbers whose test or reference implementation a decision found wrong.
     """
 
     # Fields without From are computed in ``rows.board_row``. A new field has a default: older snapshots lack it.
@@ -153,9 +177,12 @@ class BoardRow(_Data):
     inputs: Annotated[str, From("inputs")] = Field(
         description="What the system was given: full, paper_only or paper_goal_file."
     )
+    provenance: Annotated[Provenance, From("provenance")]
     reported: bool
+    remeasures: Annotated[str, From("reported_run__remeasures__slug")] = ""
     calibration: bool
     tests: TestsCell | None
+    partial_tests: PartialTests | None = None
     judge: LabelsCell | None
     human: LabelsCell | None
     final: LabelsCell | None = None
@@ -168,7 +195,7 @@ class BoardRow(_Data):
     inputs_text: str = Field(exclude=True)
     address: str = Field(exclude=True)
     submission: int | None = Field(exclude=True)
-    asked_here: bool = Field(default=False, exclude=True, description="Whether this site generated the answers.")
+    folded: int = Field(default=0, exclude=True, description="How many rows of the system this one represents.")
     trial_passes: tuple[int, ...] = Field(
         default=(), exclude=True, description="Tasks that each trial passes, overall only."
     )
@@ -178,6 +205,15 @@ class BoardRow(_Data):
     marks: Marks = Field(default_factory=Marks, exclude=True, description="Each rater's result for each task.")
     metric: int = Field(default=0, exclude=True, description="The id of the EntryMetric.")
     stamp: str = Field(default="", exclude=True, description="Rows of one stamp are equal (``caching.kept_rows``).")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_older_snapshot(cls, data: Any) -> Any:
+        """Add the provenance to a row that was frozen before rows had it."""
+        if not isinstance(data, dict) or "provenance" in data:
+            return data
+        measured = Provenance.RUN_HERE if data.get("asked_here") else Provenance.GRADED_HERE
+        return {**data, "provenance": Provenance.REPORTED if data["reported"] else measured}
 
     @computed_field
     @property
@@ -212,11 +248,9 @@ class BoardRow(_Data):
 
     @computed_field
     @property
-    def provenance(self) -> str:
-        """Who measured the row, in words."""
-        if self.reported:
-            return "reported upstream, not re-run here"
-        return "run and evaluated by this site" if self.asked_here else "self-declared bundle, evaluated here"
+    def source(self) -> str:
+        """How far the row's claim goes, in a sentence."""
+        return self.provenance.sentence
 
     @property
     def not_counted(self) -> tuple[LeftOut, ...]:
@@ -230,20 +264,13 @@ class BoardRow(_Data):
 
     @property
     def title_with_inputs(self) -> str:
-        """The system's name, with its inputs unless it was given everything."""
-        return title_with_inputs(self.system, self.inputs)
+        """The system's name, with its inputs unless it was given everything, and whether it was measured again."""
+        return title_with_inputs(self.system, self.inputs, again=bool(self.remeasures))
 
     @property
     def inputs_word(self) -> str:
         """The inputs in few words."""
         return _INPUTS_WORDS[Inputs(self.inputs)]
-
-    @property
-    def source_word(self) -> str:
-        """Who measured the row, in one or two words."""
-        if self.reported:
-            return "reported"
-        return "run here" if self.asked_here else "uploaded"
 
     @property
     def facts(self) -> str:
@@ -279,9 +306,10 @@ LOOKUPS: Final = {
 """Field of a row -> the source of its value, a lookup from ``Entry``."""
 
 
-def title_with_inputs(system: str, inputs: str) -> str:
-    """Return the system's name, with its inputs unless it was given everything."""
-    return system if inputs == Inputs.FULL else f"{system}, {_INPUTS_WORDS[Inputs(inputs)]}"
+def title_with_inputs(system: str, inputs: str, *, again: bool = False) -> str:
+    """Return the system's name, with its inputs unless it was given everything, and whether it was measured again."""
+    words = [] if inputs == Inputs.FULL else [_INPUTS_WORDS[Inputs(inputs)]]
+    return ", ".join([system, *words, *(["re-measured"] if again else [])])
 
 
 def system_facts(backbone: str, scaffold: str, organisation: str) -> str:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count, OuterRef, Q
 
-from leaderboard.board.row import LOOKUPS, NONE, BoardRow, LabelsCell, TestsCell
+from leaderboard.board.row import LOOKUPS, NONE, BoardRow, LabelsCell, PartialTests, TestsCell
 from leaderboard.models import Entry, EntryMetric
 from leaderboard.models.enums import FINAL, RaterAxis
 from reviews.cases.flags import raised_flags
 from reviews.enums import FinalSource
-from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility
+from submissions.enums import Inputs, Kind, SubmissionState, Visibility
 from submissions.models import Submission
 
 if TYPE_CHECKING:
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 MOST_RANKED: Final = 500
 """Number of the best rows that are ranked: ranks compare every two systems, so more would take minutes."""
 _COLUMNS_READ: Final = (
-    *("category", "tasks", "tests_rate", "tests_passed", "tests_low", "tests_high", "rank_from", "rank_to", "labels"),
+    *("category", "tasks", "answered", "tests_rate", "tests_passed", "tests_low", "tests_high"),
+    *("rank_from", "rank_to", "labels"),
     *(f"entry__{lookup}" for lookup in LOOKUPS.values()),
     *("entry__kind", "entry__marks", "entry__trial_passes", "entry__system__scaffold"),
-    *("entry__reported_run__slug", "entry__submission__source"),
+    "entry__reported_run__slug",
 )
 
 
@@ -48,6 +49,11 @@ def is_visible(entry: str = "", *, hidden: Collection[int] = ()) -> Q:
 def visible_entries(hidden: Collection[int] = ()) -> QuerySet[Entry]:
     """Select the public entries, without those of the submissions ``hidden`` from the viewer."""
     return Entry.objects.filter(is_visible(hidden=hidden))
+
+
+def complete(entries: QuerySet[Entry]) -> QuerySet[Entry]:
+    """Leave out the rows with answers to fewer than all counted tasks, from which nothing else is computed."""
+    return entries.exclude(metrics__answered__isnull=False)
 
 
 def board_metrics(
@@ -72,7 +78,7 @@ def shown_metrics(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:
 
 def board_rows(listed: QuerySet[EntryMetric], version: SuiteVersion, category: Category | None) -> list[BoardRow]:
     """Read the public rows of part of :func:`board_metrics` in its order. Three queries."""
-    related = ("entry__system", "entry__submission", "entry__reported_run")
+    related = ("entry__system", "entry__submission", "entry__reported_run__remeasures")
     metrics = list(shown_metrics(listed).select_related(*related).only(*_COLUMNS_READ))
     if not metrics:
         return []
@@ -125,10 +131,10 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, fla
         address=entry.get_absolute_url(),
         submission=entry.submission_id,
         tests=tests_cell(metric),
+        partial_tests=partial_cell(metric),
         judge=labels_cell(metric, RaterAxis.JUDGE),
         human=labels_cell(metric, RaterAxis.HUMAN),
         unpublished=unpublished,
-        asked_here=entry.submission is not None and entry.submission.source == Source.ENDPOINT,
         final=final_cell(metric) if entry.submission else None,
         flagged=tuple(sorted(set(flagged) - {each["task"] for each in entry.left_out})),
         rank=(metric.rank_from, metric.rank_to) if metric and metric.rank_from and metric.rank_to else None,
@@ -158,6 +164,13 @@ def tests_cell(metric: EntryMetric | None) -> TestsCell | None:
         passed=metric.tests_passed if metric.tests_passed is not None else metric.tests_rate * metric.tasks,
         tasks=metric.tasks,
     )
+
+
+def partial_cell(metric: EntryMetric | None) -> PartialTests | None:
+    """Return the unit tests of a metric with answers to fewer than all counted tasks; None for any other."""
+    if metric is None or metric.answered is None:
+        return None
+    return PartialTests(passed=round(metric.tests_passed or 0), answered=metric.answered, tasks=metric.tasks)
 
 
 def final_cell(metric: EntryMetric | None) -> LabelsCell | None:

@@ -17,6 +17,7 @@ from evaluator.outcomes import WITHOUT_TEST, Outcome
 from evaluator.providers.spending import sums
 from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import Badge, badge_of, newest
+from leaderboard.board.provenance import of_submission
 from leaderboard.board.results import pass_at_k_table
 from leaderboard.board.rows import tests_cell
 from leaderboard.board.visibility import closed
@@ -338,6 +339,7 @@ def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "system": shown.system,
         "suite": shown.suite_version.suite,
         "manages": manages,
+        "provenance": of_submission(shown),
         "sees_code": may_see_code(request.user, shown) and not hidden,
         "closed": hidden,
         "held_in_full": _held_in_full(request, shown),

@@ -16,7 +16,7 @@ from evaluator.models import TestRun
 from evaluator.outcomes import Outcome
 from leaderboard.board.matrix import cells, results_on
 from leaderboard.board.row import TestsCell
-from leaderboard.board.rows import board_row, is_visible, visible_entries
+from leaderboard.board.rows import board_row, complete, is_visible, visible_entries
 from leaderboard.board.visibility import without_numbers
 from leaderboard.models import Entry, ReportedResult
 from submissions.enums import Kind
@@ -95,7 +95,7 @@ def in_order(
     if hidden and sort.removeprefix("-") in {"tests", "judge", "human"}:
         value = Case(When(submission__in=hidden, then=Value(None)), default=value)
     by_value = value.desc(nulls_last=True) if sort.startswith("-") else value.asc(nulls_last=True)
-    rows = entries.select_related("system", "submission", "reported_run")
+    rows = entries.select_related("system", "submission", "reported_run__remeasures")
     return rows.order_by(F("kind").desc(), by_value, name, "pk")
 
 
@@ -156,7 +156,7 @@ def _outcomes(task: Task, submissions: Collection[int]) -> dict[int, list[TrialO
 def difficulty_of(entries: QuerySet[Entry], place: MatrixTask, *, hidden: Collection[int] = ()) -> Difficulty:
     """Compute the task's difficulty for the ranked ``entries`` that are not ``hidden`` from the viewer. One query."""
     keys = [f"marks__{rater}__{place.place}" for rater in ("tests", "judge", "human")]
-    shown = entries.filter(is_visible(hidden=hidden), kind=Kind.RANKED)
+    shown = complete(entries.filter(is_visible(hidden=hidden), kind=Kind.RANKED))
     marks = list(shown.order_by().values_list(*keys))
     shares = [share for share, _, _ in marks if share is not None]
     cell = TestsCell.counted(sum(shares), len(shares)) if shares else None

@@ -97,13 +97,15 @@ def offered(version: SuiteVersion, hidden: Collection[int] = ()) -> list[tuple[s
     Rows of the submissions ``hidden`` from the viewer are last, without a score.
     """
     listed = sorted_metrics(board_metrics(version, kind=Kind.RANKED), DEFAULT_SORT, hidden=hidden)[:LISTED]
-    fields = ("entry__submission", "entry__reported_run__slug", "entry__system__name", "entry__inputs", "tests_rate")
+    run = ("entry__reported_run__slug", "entry__reported_run__remeasures")
+    fields = ("entry__submission", *run, "entry__system__name", "entry__inputs", "tests_rate")
     return [
         (
-            f"s{submission}" if submission else f"r-{run}",
-            title_with_inputs(name, inputs) + ("" if rate is None or submission in hidden else f" ({100 * rate:.1f})"),
+            f"s{submission}" if submission else f"r-{slug}",
+            title_with_inputs(name, inputs, again=bool(published))
+            + ("" if rate is None or submission in hidden else f" ({100 * rate:.1f})"),
         )
-        for submission, run, name, inputs, rate in shown_metrics(listed).values_list(*fields)
+        for submission, slug, published, name, inputs, rate in shown_metrics(listed).values_list(*fields)
     ]
 
 

@@ -10,13 +10,18 @@ from django.urls import reverse
 from typing_extensions import TypedDict
 
 from benchmark_tasks.models import Category, Suite, SuiteVersion, Task
-from evaluator.enums import LABEL_CHOICES
+from evaluator.enums import LABEL_CHOICES, OUTCOME_CHOICES
+from leaderboard.models.enums import Provenance
 from submissions.enums import Inputs, Kind
 from submissions.models import Submission, System
 
 
 class ReportedRun(models.Model):
-    """A run that others published and that was not run on this site."""
+    """A run that others published. ``source_address`` is where.
+
+    If its published answers were ``measured`` again, with the sealed tests of ``evaluator_version``, a run of its own
+    has these outcomes, and ``remeasures`` the published one. The other runs have the results that others reported.
+    """
 
     slug = models.SlugField(max_length=120, unique=True)
     suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="reported_runs")
@@ -25,6 +30,11 @@ class ReportedRun(models.Model):
     source_address = models.URLField(max_length=500)
     printed_table = models.CharField(max_length=20, blank=True)
     remarks = models.JSONField(default=list, blank=True)
+    remeasures = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.CASCADE, related_name="measured_again"
+    )
+    evaluator_version = models.CharField(max_length=20, blank=True)
+    measured = models.DateField(null=True, blank=True)
 
     class Meta:
         ordering = ["slug"]
@@ -36,14 +46,16 @@ class ReportedRun(models.Model):
 class ReportedResult(models.Model):
     """The reported results of one task of a run: unit test, judge's label, annotator's label; null if not reported.
 
-    ``judge_text`` and ``human_comment`` are the raters' own words, ``human_annotator`` is the number of the one
-    annotator who labelled the task. All three are filled once an operator has imported upstream's files.
+    ``outcome`` is that of our sealed test, for answers that were measured again. ``judge_text`` and ``human_comment``
+    are the raters' own words, ``human_annotator`` is the number of the one annotator who labelled the task. All three
+    are filled once an operator has imported upstream's files.
     """
 
     run = models.ForeignKey(ReportedRun, on_delete=models.CASCADE, related_name="results")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="reported_results")
     tests_passed = models.BooleanField(null=True, blank=True)
     tests_note = models.CharField(max_length=200, blank=True)
+    outcome = models.CharField(max_length=15, choices=OUTCOME_CHOICES, blank=True)
     judge_label = models.CharField(max_length=2, choices=LABEL_CHOICES, blank=True)
     human_label = models.CharField(max_length=2, choices=LABEL_CHOICES, blank=True)
     judge_text = models.TextField(blank=True)
@@ -96,6 +108,7 @@ class Entry(models.Model):
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="entries")
     inputs = models.CharField(max_length=20, choices=Inputs)
     kind = models.CharField(max_length=12, choices=Kind)
+    provenance = models.CharField(max_length=20, choices=Provenance)
     published = models.BooleanField(default=False)
     left_out = models.JSONField(default=list, blank=True)
     marks: models.JSONField[Marks, Marks] = models.JSONField(default=dict, blank=True)
@@ -176,12 +189,15 @@ class EntryMetric(models.Model):
 
     ``tasks`` is the denominator: the counted tasks of the suite version (in the category), or all tasks for a reported
     run. Rates are fractions of one; bounds are 95 % Wilson intervals. Without results a rate is null, never zero.
+    ``answered`` is null except for a run with answers to fewer than all counted tasks: it is their number, of which
+    ``tests_passed`` pass. Such a row has no rate, so that nothing sorts, ranks or compares it by one.
     ``labels`` maps each rater with labels (``judge``, ``human``, ``final``) to its :class:`RaterLabels`.
     ``rank_from`` and ``rank_to`` are the first and the last rank that resampling does not exclude, null for a row
     without results by task, for samples, and in a category that is too small for ranks.
 
     The fields that boards filter and sort by are copied from entry and system, so that one index suffices: suite
-    version, ``listed`` (:attr:`Entry.listed`) and ``name`` (the system's, in lower case).
+    version, ``listed`` (:attr:`Entry.listed`), ``strength`` (:attr:`Provenance.strength`) and ``name`` (the system's,
+    in lower case).
     """
 
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="metrics")
@@ -189,8 +205,10 @@ class EntryMetric(models.Model):
     # No index of its own: the index of rows begins with it.
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="+", db_index=False)
     listed = models.CharField(max_length=12, choices=Kind, blank=True)
+    strength = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=120)
     tasks = models.PositiveIntegerField()
+    answered = models.PositiveIntegerField(null=True, blank=True)
     tests_rate = models.FloatField(null=True, blank=True)
     # Databases differ in where an index sorts null.
     tests_order = models.GeneratedField(
@@ -213,7 +231,7 @@ class EntryMetric(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["suite_version", "category", "listed", "-tests_order", "name", "entry"],
+                fields=["suite_version", "category", "listed", "-tests_order", "strength", "name", "entry"],
                 name="rows_by_tests",
             )
         ]

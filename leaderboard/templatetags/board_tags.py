@@ -16,6 +16,7 @@ from leaderboard.board.row import system_facts
 from leaderboard.evidence.generations import cuts_in_words, question_state
 from leaderboard.evidence.submissions import known_as
 from leaderboard.evidence.tasks import flags_in, flags_on
+from leaderboard.models.enums import Provenance
 from leaderboard.statistics.intervals import wilson
 from submissions.highlighting import with_visible_marks
 
@@ -40,6 +41,12 @@ LONG_TEXT, LONG_LINES, FIRST_LINE = 600, 12, 100
 def percent(value: float | None) -> str:
     """Format a percentage (0 to 100) with one decimal, as in the paper's tables; a dash for None."""
     return DASH if value is None else f"{value:.1f}"
+
+
+@register.simple_tag
+def provenances() -> list[Provenance]:
+    """Return how far the claims of rows go, the strongest first."""
+    return list(Provenance)
 
 
 @register.filter

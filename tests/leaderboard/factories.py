@@ -8,7 +8,9 @@ import factory
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
+from leaderboard.board.provenance import of_reported, of_submission
 from leaderboard.models import Entry, EntryMetric, ReportedResult, ReportedRun
+from leaderboard.models.enums import Provenance
 from submissions.enums import Inputs, Kind
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.numbering import numbered
@@ -57,6 +59,7 @@ class MetricFactory(factory.django.DjangoModelFactory):
 
     suite_version = factory.SelfAttribute("entry.suite_version")
     listed = factory.SelfAttribute("entry.listed")
+    strength = factory.LazyAttribute(lambda row: Provenance(row.entry.provenance).strength)
     name = factory.LazyAttribute(lambda row: row.entry.system.name.lower())
     tasks = 28
     tests_passed = 11.0
@@ -65,7 +68,13 @@ class MetricFactory(factory.django.DjangoModelFactory):
     tests_high = 0.5759
 
 
-def measured(version: SuiteVersion | None = None, *, metric: dict[str, Any] | None = None, **submission: Any) -> Entry:
+def measured(
+    version: SuiteVersion | None = None,
+    *,
+    metric: dict[str, Any] | None = None,
+    provenance: Provenance | None = None,
+    **submission: Any,
+) -> Entry:
     """The row of a published submission with one overall metric; the flag follows ``published``."""
     published = submission.pop("published", True)
     entry_flag = submission.pop("entry_flag", published)
@@ -77,6 +86,7 @@ def measured(version: SuiteVersion | None = None, *, metric: dict[str, Any] | No
         system=sent.system,
         inputs=sent.inputs,
         kind=sent.kind,
+        provenance=provenance or of_submission(sent),
         published=entry_flag,
     )
     MetricFactory(entry=entry, **(metric or {}))
@@ -93,6 +103,7 @@ def reported(version: SuiteVersion | None = None, *, metric: dict[str, Any] | No
         system=stored.system,
         inputs=stored.inputs,
         kind=Kind.RANKED,
+        provenance=of_reported(stored),
         published=True,
     )
     MetricFactory(entry=entry, **(metric or {}))

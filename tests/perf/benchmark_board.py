@@ -111,7 +111,8 @@ def fill(rows: int) -> None:
         entries = Entry.objects.bulk_create(
             Entry(
                 suite_version=version, submission=sent, system_id=sent.system_id, inputs="full", kind="ranked",
-                published=True, marks=mark, cost=chance.random(), tokens=chance.randrange(10**6), date=now, counting=99,
+                provenance="graded_here", published=True,
+                marks=mark, cost=chance.random(), tokens=chance.randrange(10**6), date=now, counting=99,
             )
             for sent, mark in zip(submissions, marks, strict=True)
         )  # fmt: skip
@@ -138,7 +139,8 @@ def _metric(entry: Entry, marks: Marks) -> EntryMetric:
         for rater, labels in labels_by_rater.items()
     }
     return EntryMetric(
-        entry=entry, suite_version_id=entry.suite_version_id, listed=entry.listed, name=entry.system.name.lower(),
+        entry=entry, suite_version_id=entry.suite_version_id, listed=entry.listed, strength=2,
+        name=entry.system.name.lower(),
         tasks=28, tests_rate=passed / 28, tests_passed=passed, tests_low=low, tests_high=high,
         labels=distributions(counts, 28),
     )  # fmt: skip

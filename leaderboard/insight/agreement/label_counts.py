@@ -42,6 +42,7 @@ from leaderboard.insight.agreement.raters import (
     Rater,
 )
 from leaderboard.models import ReportedResult
+from leaderboard.models.enums import Provenance
 from leaderboard.statistics.results import LABELS
 from reviews.cases.triggers import eligible
 from reviews.enums import CLOSED, CaseKind, CaseState, FinalSource, Role, TriggerKind
@@ -147,11 +148,11 @@ def answers_of(entries: QuerySet[Entry], category: str) -> QuerySet[Implementati
 
 
 def results_of(entries: QuerySet[Entry], category: str) -> QuerySet[ReportedResult]:
-    """Return the results by task of the reported runs among ``entries``.
+    """Return the results by task that others reported, of the runs among ``entries``; not those measured again.
 
     A task's category is that of its revision in the version that shows the run.
     """
-    results = ReportedResult.objects.filter(run__entry__in=entries)
+    results = ReportedResult.objects.filter(run__entry__in=entries.exclude(provenance=Provenance.REMEASURED))
     revisions = TaskRevision.objects.filter(
         task=OuterRef("task"), suite_versions=OuterRef("run__entry__suite_version"), category__slug=category
     )

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from django.db.models import BooleanField, Count, ExpressionWrapper, F, FilteredRelation, Max, Q, Sum
 
 from benchmark_tasks.models import Category
-from leaderboard.board.rows import visible_entries
+from leaderboard.board.rows import complete, visible_entries
 from leaderboard.models import AnalysisReport, EntryMetric, ReportedAggregate
-from leaderboard.models.enums import RaterAxis
+from leaderboard.models.enums import Provenance, RaterAxis
 from submissions.enums import Inputs, Kind
 
 if TYPE_CHECKING:
@@ -49,13 +49,14 @@ class ScoreRow:
     """One published run, with its overall numbers in percent; None without results of a rater.
 
     ``judge`` and ``human`` are the percentages of CC, LC and LI, read only for shown rows; ``labelled`` is true if
-    there are any. ``submission`` is None for a reported run, ``run`` is empty for a measured one. ``cost`` is in US
+    there are any. ``submission`` is None for a reported run, ``run`` is empty for a submission. ``cost`` is in US
     dollars for all tasks once.
     """
 
     entry: int
     submission: int | None
     run: str
+    provenance: Provenance
     system: str
     backbone: str
     inputs: str
@@ -72,13 +73,8 @@ class ScoreRow:
 
     @property
     def reported(self) -> bool:
-        """Whether others reported the run; otherwise this site measured it."""
-        return bool(self.run)
-
-    @property
-    def provenance(self) -> str:
-        """``reported`` or ``measured``."""
-        return "reported" if self.reported else "measured"
+        """Whether others reported these numbers; otherwise they were measured with this site's evaluator."""
+        return self.provenance == Provenance.REPORTED
 
 
 class Report(NamedTuple):
@@ -116,6 +112,7 @@ class SuiteResults:
                     "pk",
                     "submission_id",
                     "reported_run__slug",
+                    "provenance",
                     "system__name",
                     "system__backbone",
                     "inputs",
@@ -194,8 +191,8 @@ class SuiteResults:
 
 
 def ranked_entries(version: SuiteVersion, hidden: Collection[int] = ()) -> QuerySet[Entry]:
-    """Select the public rows of a version's board, without calibration samples and the submissions ``hidden``."""
-    return visible_entries(hidden).filter(suite_version=version, kind=Kind.RANKED)
+    """Select the complete public rows of a version's board, without samples and the submissions ``hidden``."""
+    return complete(visible_entries(hidden).filter(suite_version=version, kind=Kind.RANKED))
 
 
 def inputs_digest(version: SuiteVersion) -> str:
@@ -213,6 +210,7 @@ def _row(
     entry: int,
     submission: int | None,
     run: str | None,
+    provenance: str,
     system: str,
     backbone: str,
     inputs: str,
@@ -229,6 +227,7 @@ def _row(
         entry=entry,
         submission=submission,
         run=run or "",
+        provenance=Provenance(provenance),
         system=system,
         backbone=backbone,
         inputs=Inputs(inputs).label,

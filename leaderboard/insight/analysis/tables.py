@@ -51,7 +51,15 @@ def scores(results: SuiteResults) -> Figure:
     return Figure(
         columns=columns,
         rows=tuple(
-            (row.system, row.provenance, row.tests, row.low, row.high, *(row.judge or _NONE), *(row.human or _NONE))
+            (
+                row.system,
+                row.provenance.label,
+                row.tests,
+                row.low,
+                row.high,
+                *(row.judge or _NONE),
+                *(row.human or _NONE),
+            )
             + ((printed.get(row.run, {}).get("tests"),) if paper else ())
             for row in rows
         ),
@@ -67,9 +75,9 @@ def scores(results: SuiteResults) -> Figure:
 def inputs(results: SuiteResults) -> Figure:
     """Make Table 3: systems that were run with reduced inputs, beside their runs with full inputs."""
     order = {label: place for place, label in enumerate((*_REDUCED, _FULL))}
-    groups: dict[tuple[str, str], list[ScoreRow]] = {}
+    groups: dict[tuple[str, bool], list[ScoreRow]] = {}
     for row in results.rows:
-        groups.setdefault((row.system, row.provenance), []).append(row)
+        groups.setdefault((row.system, row.reported), []).append(row)
     found = [group for group in groups.values() if {row.inputs for row in group} - {_FULL}]
     ordered = [sorted(group, key=lambda row: order[row.inputs]) for group in found]
     every = [row for group in ordered for row in group]
@@ -77,7 +85,7 @@ def inputs(results: SuiteResults) -> Figure:
     return Figure(
         columns=(_SYSTEM, _SOURCE, _INPUTS, *_TESTS, *_JUDGE),
         rows=tuple(
-            (row.system, row.provenance, row.inputs, row.tests, row.low, row.high, *(row.judge or _NONE))
+            (row.system, row.provenance.label, row.inputs, row.tests, row.low, row.high, *(row.judge or _NONE))
             for row in rows
         ),
         addresses=tuple(map(address, rows)),
@@ -103,7 +111,7 @@ def binary(results: SuiteResults) -> Figure:
         *((Column("paper_cc_percent", "Paper's Table 6: CC, %", 1),) if printed else ()),
     )
     lines = tuple(
-        (row.system, row.provenance, row.tests, *_cc_and_rest(row.judge), *_cc_and_rest(row.human))
+        (row.system, row.provenance.label, row.tests, *_cc_and_rest(row.judge), *_cc_and_rest(row.human))
         + ((printed.get(row.run),) if printed else ())
         for row in rows
     )
@@ -164,7 +172,7 @@ def categories(results: SuiteResults) -> Figure:
     return Figure(
         columns=(_SYSTEM, _SOURCE, *(Column(f"category_{number}", each.title) for number, each in enumerate(here, 1))),
         rows=tuple(
-            (row.system, row.provenance, *(_of(passed[row.entry].get(each.pk)) for each in here)) for row in rows
+            (row.system, row.provenance.label, *(_of(passed[row.entry].get(each.pk)) for each in here)) for row in rows
         ),
         addresses=tuple(map(address, rows)),
         known=len(every) - len(best) + len(rows),
@@ -263,7 +271,7 @@ _REDUCED: Final = (Inputs.PAPER_ONLY.label, Inputs.PAPER_GOAL_FILE.label)
 
 def address(row: ScoreRow) -> str:
     """Return the address of a run's page."""
-    return reverse("reported_run", args=[row.run]) if row.reported else reverse("submission", args=[row.submission])
+    return reverse("reported_run", args=[row.run]) if row.run else reverse("submission", args=[row.submission])
 
 
 def _cc_and_rest(labels: tuple[float, float, float] | None) -> tuple[float | None, float | None]:
@@ -309,7 +317,7 @@ def _differences(results: SuiteResults, every: Sequence[ScoreRow]) -> tuple[str,
 
 def _description(row: ScoreRow) -> str:
     interval = "" if row.low is None else f", 95 % interval {row.low:.1f} to {row.high:.1f}"
-    return f"{row.system} ({row.provenance}): {row.tests:.1f} % of tests{interval}"
+    return f"{row.system} ({row.provenance.label}): {row.tests:.1f} % of tests{interval}"
 
 
 def _by_source(rows: Sequence[ScoreRow], make: Callable[[str, list[int], str, str], Series]) -> list[Series]:
@@ -345,7 +353,7 @@ def _inputs_chart(groups: Sequence[Sequence[ScoreRow]]) -> charts.Chart:
         places = sorted(best)
         symbol = "circle-open" if group[0].reported else "circle"
         values, texts = [best[place].tests for place in places], [_description(best[place]) for place in places]
-        series.append(Series(f"{group[0].system} ({group[0].provenance})", places, values, texts, "", symbol))
+        series.append(Series(f"{group[0].system} ({group[0].provenance.label})", places, values, texts, "", symbol))
     return charts.lines(columns, series, title="% of tasks passed")
 
 

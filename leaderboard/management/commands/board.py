@@ -74,7 +74,8 @@ def _category(slug: str | None) -> Category | None:
 
 def _as_data(row: BoardRow) -> dict[str, Any]:
     """Return the row's fields, with percentages rounded as shown."""
-    data = {**dict(row), "date": row.date and row.date.isoformat(timespec="seconds"), "provenance": row.provenance}
+    data = {**dict(row), "date": row.date and row.date.isoformat(timespec="seconds"), "source": row.source}
+    data["partial_tests"] = row.partial_tests and row.partial_tests.model_dump()
     for name in ("tests", "judge", "human", "final"):
         cell = getattr(row, name)
         data[name] = cell and {
@@ -88,8 +89,9 @@ def _as_data(row: BoardRow) -> dict[str, Any]:
 
 
 def _cells(row: BoardRow, *, final: bool) -> tuple[str, ...]:
-    measured = (row.system, row.inputs, _tests(row.tests), _labels(row.judge), _labels(row.human))
-    return (*measured, *([_labels(row.final), _sources(row.final)] if final else []), row.provenance)
+    tests = row.partial_tests.words if row.partial_tests else _tests(row.tests)
+    measured = (row.system, row.inputs, tests, _labels(row.judge), _labels(row.human))
+    return (*measured, *([_labels(row.final), _sources(row.final)] if final else []), row.provenance.label)
 
 
 def _sources(cell: LabelsCell | None) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from leaderboard.models.enums import Provenance
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -20,15 +22,15 @@ class Column(NamedTuple):
     empty: str = ""
 
 
-_REPORTED: Final = "for reported rows"
+_REPORTED: Final = "for reported and re-measured rows"
 _NO_RUN: Final = "without a test result"
-_NO_JUDGE: Final = "without a verdict of a judge of this site, and for reported rows"
+_NO_JUDGE: Final = f"without a verdict of a judge of this site, and {_REPORTED}"
 
 COLUMNS: Final = (
     Column("suite", "text", "the benchmark"),
     Column("suite_version", "integer", "its version: a fixed set of tasks; versions are not comparable"),
-    Column("provenance", "text", "measured: evaluated by this site; reported: published by others, not re-run here"),
-    Column("source", "text", "who ran the system, in words"),
+    Column("provenance", "text", f"how far the row's claim goes, the strongest first: {', '.join(Provenance)}"),
+    Column("source", "text", "the same in a sentence"),
     Column("kind", "text", "ranked, or calibration: a sample that checks the evaluation and is never ranked"),
     Column("row", "text", "the row's key on the board: s and the submission's number, or r- and the reported run"),
     Column("submission", "integer", "the submission's number", _REPORTED),
@@ -65,7 +67,7 @@ COLUMNS: Final = (
     Column("evaluator", "text", "version of the evaluator", _NO_RUN),
     Column("environment", "text", "digest of the tests' environment", _NO_RUN),
     Column("grading", "text", "digest of the tests and their golden outputs", _NO_RUN),
-    Column("measured", "time (UTC)", "when the test run ended", _NO_RUN),
+    Column("measured", "time (UTC)", "when the test run ended; re-measured: the day", _NO_RUN),
     Column("input_tokens", "integer", "tokens that the system read for this answer", "if not declared or counted"),
     Column("output_tokens", "integer", "tokens that the system wrote", "if not declared or counted"),
     Column("cost_usd", "number (US $)", "cost of these tokens", "if not declared or counted"),
@@ -78,7 +80,7 @@ COLUMNS: Final = (
     Column("judge_label", "text", "CC, LC, LI, or abstained", "without a verdict"),
     Column("annotators_label", "text", "the annotators' label: CC, LC or LI", "without a decision of annotators"),
     Column("in_review", "boolean", "whether annotators are still to label it; then there is no final label", _REPORTED),
-    Column("final_label", "text", "the final label: CC, LC or LI", "if there is none yet; for reported rows"),
+    Column("final_label", "text", "the final label: CC, LC or LI", f"if there is none yet; {_REPORTED}"),
     Column("final_source", "text", "its source: decision, agreed, single (annotator) or judge", "as final_label"),
     Column("published", "time (UTC)", "when its owner published the submission", _REPORTED),
     Column("page", "address", "the page of the answer, or of a reported row's run"),
@@ -134,7 +136,7 @@ def licence(suite: Suite, data_licence: str) -> str:
 1. Code (columns code, diff, error of answers.jsonl). Each submitter licensed it to the public when publishing; the
    column licence of each line is the licence's SPDX identifier, system and organisation are to be named.
    A line without a licence has no code: {_NOT_STATED}.
-2. {results}
+2. {results} So are the outcomes of published answers that were measured again (provenance "remeasured").
 3. Results reported by others (provenance "reported"): facts from their publication, which the page of each run names;
    {_NOT_STATED}.
 

@@ -14,11 +14,11 @@ from leaderboard.board.labels import shown_judge
 from leaderboard.board.row import NONE
 from leaderboard.board.rows import visible_entries
 from leaderboard.models import ReportedResult
+from leaderboard.models.enums import Provenance
 from leaderboard.sharing.answer_files.dictionary import COLUMNS
 from reviews.cases.final_labels import FinalLabel, final_labels
 from reviews.enums import CLOSED, OPEN, CaseKind, FinalSource
 from reviews.models import Case
-from submissions.enums import Source
 from submissions.models import Implementation
 
 if TYPE_CHECKING:
@@ -27,14 +27,11 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import Suite
     from evaluator.models import JudgeConfig
+    from leaderboard.models import Entry
     from submissions.models import System
 
 AT_ONCE: Final = 100
 """Number of answers in memory at once: each may have a megabyte."""
-_SOURCES: Final = {
-    Source.ENDPOINT.value: "run and evaluated by this site",
-    Source.BUNDLE.value: "self-declared bundle, evaluated here",
-}
 
 
 def measured_lines(suite: Suite, entries: Collection[int], site: str) -> Iterator[dict[str, Any]]:
@@ -53,7 +50,8 @@ def measured_lines(suite: Suite, entries: Collection[int], site: str) -> Iterato
 def _part(ids: Sequence[int], judge: JudgeConfig | None, site: str) -> Iterator[dict[str, Any]]:
     answers = (
         Implementation.objects.select_related(
-            "submission__system", "submission__suite_version__suite", "revision__task__paper", "revision__category"
+            *("submission__system", "submission__suite_version__suite", "submission__entry"),
+            *("revision__task__paper", "revision__category"),
         )
         .defer("files", "deleted", "raw_answer", "set_aside")
         .in_bulk(ids)
@@ -89,8 +87,7 @@ def _of_answer(answer: Implementation) -> dict[str, Any]:
     return {
         "suite": submission.suite_version.suite.slug,
         "suite_version": submission.suite_version.number,
-        "provenance": "measured",
-        "source": _SOURCES[submission.source],
+        **_of_provenance(submission.entry),
         "kind": submission.kind,
         "row": f"s{submission.pk}",
         "submission": submission.pk,
@@ -105,6 +102,11 @@ def _of_answer(answer: Implementation) -> dict[str, Any]:
         "trials": submission.trials,
         "attempted": answer.attempted,
     }
+
+
+def _of_provenance(entry: Entry) -> dict[str, str]:
+    provenance = Provenance(entry.provenance)
+    return {"provenance": provenance.value, "source": provenance.sentence}
 
 
 def _of_system(system: System) -> dict[str, Any]:
@@ -198,7 +200,7 @@ def _of_labels(final: FinalLabel | None, *, in_review: bool) -> dict[str, Any]:
 
 
 def reported_lines(suite: Suite, entries: Collection[int], site: str) -> Iterator[dict[str, Any]]:
-    """Yield a line for each task of the reported runs of ``entries``."""
+    """Yield a line for each task of the reported runs of ``entries``, also of those measured again."""
     rows = (
         visible_entries().filter(suite_version__suite=suite, reported_run__isnull=False).order_by("reported_run__slug")
     )
@@ -216,8 +218,7 @@ def reported_lines(suite: Suite, entries: Collection[int], site: str) -> Iterato
                 **dict.fromkeys(column.name for column in COLUMNS),
                 "suite": suite.slug,
                 "suite_version": entry.suite_version.number,
-                "provenance": "reported",
-                "source": "reported upstream, not re-run here",
+                **_of_provenance(entry),
                 "kind": entry.kind,
                 "row": f"r-{run.slug}",
                 **_of_system(run.system),
@@ -225,9 +226,11 @@ def reported_lines(suite: Suite, entries: Collection[int], site: str) -> Iterato
                 "task": result.task.slug,
                 "category": categories.get(result.task_id),
                 "paper_first_public": result.task.paper.first_public or None,
-                "outcome": _passed(result.tests_passed),
+                "outcome": result.outcome or _passed(result.tests_passed),
                 "passed": result.tests_passed,
                 "reason": result.tests_note or None,
+                "evaluator": run.evaluator_version or None,
+                "measured": run.measured and run.measured.isoformat(),
                 "judge": "reported" if result.judge_label else None,
                 "judge_label": result.judge_label or None,
                 "annotators_label": result.human_label or None,

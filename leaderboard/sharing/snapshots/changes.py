@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from leaderboard.board.row import BoardRow
     from leaderboard.models import Snapshot
 
-_NO_CORRECTION: Final = {"rank_from", "rank_to", "date", "source", "address"}
+_NO_CORRECTION: Final = {"rank_from", "rank_to", "date", "provenance", "source", "address"}
 """Columns whose changes are no corrections: every new row may change ranks, publishing a row again its date."""
 _CAUSES: Final = (Verb.REEVALUATED, Verb.CORRECTED, Verb.DECIDED, Verb.LABELS_IMPORTED)
 _REMOVALS: Final = (Verb.WITHDRAWN, Verb.HIDDEN)
@@ -149,7 +149,7 @@ def _rows_now(frozen: Iterable[BoardRow]) -> dict[str, tuple[BoardRow, int]]:
         reported_run__slug__in=reported
     )
     metrics = EntryMetric.objects.filter(category=None, entry__in=shown).select_related(
-        "entry__system", "entry__submission", "entry__reported_run"
+        "entry__system", "entry__submission", "entry__reported_run__remeasures"
     )
     rows = ((board_row(each.entry, each, 0), each.entry.suite_version_id) for each in metrics)
     return {row.key: (row, version) for row, version in rows}

@@ -28,6 +28,7 @@ from leaderboard.board.columns import (
 )
 from leaderboard.board.facets import board_context, filter_choices, published_on
 from leaderboard.board.filters import BoardFilter
+from leaderboard.board.folding import folded, folds, may_fold, partial_of, with_numbers_of_folded, with_partial
 from leaderboard.board.later_papers import counted_on, later, sorted_on
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
 from leaderboard.board.matrix import TASK_ORDERS, arranged, cells, file_rows
@@ -109,7 +110,8 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     tasks = arranged(around.tasks, rates, category=category.slug if category else "", order=order)
     month = found.form.cleaned_data.get("papers", "") if found.is_bound and found.form.is_valid() else ""
     tasks = later(tasks, month) if month else tasks
-    listed = sorted_metrics(found.qs, sort, hidden=hidden)
+    by_system = folds(request.GET) and not file_requested(request)
+    listed = sorted_metrics(folded(found.qs) if by_system else found.qs, sort, hidden=hidden)
     in_order = sorted_on(listed[:MOST_FILE_ROWS], tasks, sort, hidden=hidden) if month else listed
 
     def read(part: QuerySet[EntryMetric] | list[int]) -> list[BoardRow]:
@@ -122,10 +124,19 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     paginator = Paginator(in_order, PAGE_ROWS.get(request.GET.get("rows", ""), PAGE_ROWS[""]))
     if not month:
         # Counting 100,000 rows takes a third of the page's time; their number changes only with results and names.
-        made_from = (version.pk, state.surroundings, state.results, category and category.pk, found.requested)
+        made_from = (
+            version.pk,
+            state.surroundings,
+            state.results,
+            category and category.pk,
+            found.requested,
+            by_system,
+        )
         paginator.count = keep(listed.count, "count", *made_from)
     page = paginator.get_page(request.GET.get("page"))
     rows = read(cast("QuerySet[EntryMetric]", page.object_list))
+    if by_system:
+        rows = with_numbers_of_folded(with_partial(rows, read(partial_of(rows, version, category))), version)
     calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort, hidden=hidden)
     samples = read(calibration) if published.has_samples else []
     columns = requested_columns(request.GET, without=unused_columns([*rows, *samples]))
@@ -144,6 +155,8 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         "around": around,
         "published": published,
         "narrowed": found.narrowed,
+        "some_folded": any(row.folded for row in rows),
+        "may_fold": may_fold(request.GET) and not by_system,
         "category": category,
         "month": month,
         "closed": closed(request),
@@ -192,7 +205,7 @@ def _controls(
             "request": request,
             "suite": suite,
             "filter": found,
-            "kept": [(name, request.GET.get(name, "")) for name in ("sort", "version", "tasks", "rows")],
+            "kept": [(name, request.GET.get(name, "")) for name in ("sort", "version", "tasks", "rows", "fold")],
             "all_columns": COLUMNS,
             "columns": {column.key for column in columns},
             "headings": headings(request.GET, columns),

@@ -25,6 +25,7 @@ from leaderboard.evidence.cases import (
 )
 from leaderboard.evidence.submissions import may_see_code, visible_submission
 from leaderboard.models import ReportedResult
+from leaderboard.models.enums import Provenance
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.forms import AppealForm
 from leaderboard.web.views.submissions import answer_page
@@ -97,7 +98,7 @@ def reported_case(request: HttpRequest, run: str, paper: str, index: int) -> Htt
     if not run.isprintable():
         # PostgreSQL refuses NUL characters in queries.
         raise Http404
-    shown = visible_entries().filter(reported_run__isnull=False).values("reported_run")
+    shown = visible_entries().filter(provenance=Provenance.REPORTED).values("reported_run")
     found = ReportedResult.objects.select_related("run__suite", "task__suite").filter(
         run__in=shown, run__slug=run, task__paper__slug=paper, task__index=index
     )

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from leaderboard.board.caching import Kept, build
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
+from leaderboard.board.folding import folded
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.query_strings import client_address, requested_version
 from leaderboard.board.results import runs_of_system
@@ -61,7 +62,7 @@ def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
         raise Http404("This suite has no version yet.")
     ranked = board_metrics(version, kind=Kind.RANKED)
     hidden = closed_submissions(request)
-    best = board_rows(sorted_metrics(ranked, DEFAULT_SORT, hidden=hidden)[:MOST_BARS], version, None)
+    best = board_rows(sorted_metrics(folded(ranked), DEFAULT_SORT, hidden=hidden)[:MOST_BARS], version, None)
     best = without_numbers(best, hidden)
     tasks = version.revisions.count()
     card = board_card(f"{shown.title} board", best, number=ranked.count(), tasks=tasks)

@@ -12,8 +12,10 @@ from django.utils.feedgenerator import Atom1Feed
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
+from leaderboard.board.folding import folded
 from leaderboard.board.rows import tests_cell, visible_entries
 from leaderboard.board.visibility import closed_submissions
+from leaderboard.models import EntryMetric
 from submissions.enums import Inputs, Kind
 from submissions.models import System
 
@@ -39,15 +41,17 @@ _CHARACTER: Final = 6.4
 def badge(request: HttpRequest, slug: str) -> HttpResponse:
     """Draw a system's pass rate with its interval as SVG: newest version of ``?suite=``, all inputs.
 
-    Without ``?suite=``, the first suite that has a row of the system.
+    Without ``?suite=``, the first suite that has a row of the system. The row is the one that represents the system's
+    rows on the board.
     """
     system = get_object_or_404(System, slug=slug)
     rows = visible_entries().filter(system=system, kind=Kind.RANKED, inputs=Inputs.FULL)
     if suite := request.GET.get("suite"):
         rows = rows.filter(suite_version__suite__slug=suite) if suite.isprintable() else rows.none()
     entry = (
-        rows.select_related("suite_version__suite")
-        .order_by("suite_version__suite__position", "-suite_version__number", "-date", "-pk")
+        rows.filter(pk__in=folded(EntryMetric.objects.filter(category=None, entry__system=system)).values("entry"))
+        .select_related("suite_version__suite")
+        .order_by("suite_version__suite__position", "-suite_version__number")
         .first()
     )
     cell = tests_cell(entry.metrics.filter(category=None).first()) if entry else None

@@ -12,7 +12,8 @@ from django.views.decorators.http import require_safe
 
 from leaderboard.board.columns import headings, requested_columns
 from leaderboard.board.matrix import MatrixTask, cells
-from leaderboard.board.row import BoardRow, LabelsCell, TestsCell
+from leaderboard.board.row import BoardRow, LabelsCell, PartialTests, TestsCell
+from leaderboard.models.enums import Provenance
 from submissions.enums import Inputs
 
 if TYPE_CHECKING:
@@ -72,13 +73,16 @@ def styleguide(request: HttpRequest) -> HttpResponse:
 def _rows() -> list[BoardRow]:
     labels = LabelsCell(cc=50, lc=25, li=25, labelled=12, abstained=0, tasks=12)
     tests = TestsCell(percent=50, low=25.4, high=74.6, passed=6, tasks=12)
+    reported = {"reported": True, "provenance": Provenance.REPORTED}
+    again = {"reported": True, "provenance": Provenance.REMEASURED, "remeasures": "example"}
     full = {"tests": tests, "judge": labels, "human": labels, "rank": (1, 3), "cost": 1.25, "marks": _MARKS}
     return [
         _row("An ordinary row", **full),
         _row("A system whose name is so long that it does not fit on one line of any table " * 2, **full),
         _row("Several trials", **full | {"trials": 3, "trial_passes": (5, 6, 7)}),
         _row("Few tasks", tests=TestsCell(percent=50, low=9.5, high=90.5, passed=1, tasks=2), marks=_MARKS),
-        _row("Totals only, with a remark", tests=tests, reported=True, remarks=("Unit tests: a remark.",)),
+        _row("Totals only, with a remark", **reported, tests=tests, remarks=("Unit tests: a remark.",)),
+        _row("Published answers measured again", **again, partial_tests=PartialTests(passed=5, answered=8, tasks=12)),
         _row("Being labelled by the viewer", closed=True),
         _row("A task in doubt, two unpublished", tests=tests, flagged=("paper/1",), unpublished=2),
     ]
@@ -92,6 +96,7 @@ _USUAL: Final = BoardRow(
     organisation="Laboratory",
     inputs=Inputs.FULL,
     inputs_text=Inputs.FULL.label,
+    provenance=Provenance.GRADED_HERE,
     reported=False,
     calibration=False,
     address="#",

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from evaluator.labels import Label
 from leaderboard.board.columns import used_columns
 from leaderboard.board.histories import history_of
-from leaderboard.board.matrix import cells, tasks_by_version
+from leaderboard.board.matrix import cells, results_on, tasks_by_version, tasks_of
 from leaderboard.board.neighbours import neighbours_of
 from leaderboard.board.results import (
     category_numbers,
@@ -91,6 +91,8 @@ def _on_suite(runs: list[SystemRun], tasks: list[MatrixTask], neighbours: Mappin
     version = runs[0].entry.suite_version
     rows = [run.row for run in runs]
     listed = [(run.row, cells(run.row, tasks), run.categories) for run in runs]
+    # A run that was measured again follows the reported one.
+    listed.sort(key=lambda each: each[0].remeasures or each[0].key.removeprefix("r-"))
     listed.sort(key=lambda each: (each[0].date is not None, each[0].date), reverse=True)
     return SuiteRuns(
         version=version,
@@ -103,11 +105,14 @@ def _on_suite(runs: list[SystemRun], tasks: list[MatrixTask], neighbours: Mappin
 
 @require_safe
 def reported_run(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show one reported run: totals, results per task, remarks, and the agreement of judge and annotators."""
+    """Show one reported run: totals, results per task, remarks, and the agreement of judge and annotators.
+
+    If its answers were measured again: the outcome of each beside what was reported.
+    """
     if not slug.isprintable():
         # PostgreSQL refuses NUL characters in queries.
         raise Http404
-    run = get_object_or_404(ReportedRun.objects.select_related("suite", "system"), slug=slug)
+    run = get_object_or_404(ReportedRun.objects.select_related("suite", "system", "remeasures"), slug=slug)
     entry = visible_entries().filter(reported_run=run).select_related("system", "suite_version").first()
     if entry is None:
         raise Http404
@@ -116,6 +121,8 @@ def reported_run(request: HttpRequest, slug: str) -> HttpResponse:
         run.results.select_related("task__paper", "task__suite").order_by("task__paper__folder_name", "task__index")
     )
     row = board_row(entry, next((metric for metric in metrics if metric.category_id is None), None), 0)
+    published = {each.task_id: each for each in run.remeasures.results.all()} if run.remeasures else {}
+    tasks, absent = tasks_of(entry.suite_version), {each["task"] for each in row.not_reported}
     context = {
         "run": run,
         "suite": run.suite,
@@ -123,9 +130,9 @@ def reported_run(request: HttpRequest, slug: str) -> HttpResponse:
         "row": row,
         "categories": category_numbers(metrics),
         "results": results,
-        "has_tests": any(result.tests_passed is not None for result in results),
-        "has_judge": any(result.judge_label for result in results),
-        "has_human": any(result.human_label for result in results),
+        "measured_again": visible_entries().filter(reported_run__remeasures=run).select_related("reported_run"),
+        "remeasured": [(each, published.get(each.task_id)) for each in results],
+        "unanswered": [task for task in tasks if results_on(row, task)[0] is None and task.slug not in absent],
         "confusion": confusion(results),
         "labels": list(Label),
         "printed": {total.measure: total.printed for total in run.aggregates.all() if total.printed is not None},

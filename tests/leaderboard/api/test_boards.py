@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmark_tasks.domain.queries import revisions_of
+from leaderboard.models.enums import Provenance
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import CategoryFactory
 from tests.leaderboard.api.program import Program
@@ -53,7 +54,8 @@ def test_a_row_has_every_rater_s_numbers(small: SuiteVersion) -> None:
         "judge": "",
     }
     assert (row["human"], row["reported"], row["page"]) == (None, False, entry.get_absolute_url())
-    assert row["provenance"] == "self-declared bundle, evaluated here"
+    assert (row["provenance"], row["source"]) == ("graded_here", Provenance.GRADED_HERE.sentence)
+    assert (row["partial_tests"], row["remeasures"]) == (None, "")
 
 
 def test_rows_are_filtered_and_sorted_as_on_the_page(small: SuiteVersion) -> None:
@@ -172,6 +174,7 @@ def test_reported_runs_have_their_tasks(small: SuiteVersion) -> None:
             "task": "alpha/1",
             "tests_passed": True,
             "tests_note": "as printed",
+            "outcome": "",
             "judge_label": "CC",
             "annotators_label": "",
         }

@@ -15,6 +15,7 @@ from evaluator.enums import AttemptState, BuildState, RunState, SelfCheckKind, W
 from evaluator.models import Attempt, EnvironmentBuild, Generation, JudgeConfig, JudgeHealth, SelfCheck
 from evaluator.sandbox.task_environments import paper_environment
 from leaderboard.board.entries import recompute_submission
+from leaderboard.board.states import note_change
 from reviews.cases.flags import flag_task
 from reviews.enums import AssignmentState, CaseState, TriggerKind
 from reviews.models import Case, Reviewer, Trigger
@@ -72,6 +73,7 @@ def board(version: SuiteVersion, user: User, number: int) -> str:
         reported(version)
         case = case_of(answered(version), state=CaseState.FINAL, label="CC", source="decision", closed=timezone.now())
         flag_task(decided(case, ReviewerFactory(adjudicator=True), "CC", reasons=["bad_test"]))
+    note_change(version.pk, results=True)
     return "/board/small/"
 
 

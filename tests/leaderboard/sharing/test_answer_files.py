@@ -21,6 +21,7 @@ from evaluator.models import Reevaluation
 from evaluator.queue.pushing import opened
 from leaderboard.board.states import note_change
 from leaderboard.models import AnswersFile
+from leaderboard.models.enums import Provenance
 from leaderboard.sharing.answer_files import archive
 from leaderboard.sharing.answer_files.dictionary import COLUMNS
 from reviews.enums import CaseState, FinalSource
@@ -116,8 +117,8 @@ def test_a_whole_line(version: SuiteVersion, settings: Any) -> None:
     assert line == {
         "suite": "small",
         "suite_version": version.number,
-        "provenance": "measured",
-        "source": "self-declared bundle, evaluated here",
+        "provenance": "graded_here",
+        "source": Provenance.GRADED_HERE.sentence,
         "kind": "ranked",
         "row": f"s{answer.submission_id}",
         "submission": answer.submission_id,

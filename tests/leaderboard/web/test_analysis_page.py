@@ -55,7 +55,7 @@ def test_measured_and_reported_runs_are_distinguished(client: Client, version: S
     rows = table(client, "scores")
     assert values(rows, "system", "source", "tests_percent") == [
         ("Theirs", "reported", "100.0"),
-        ("Ours", "measured", "50.0"),
+        ("Ours", "graded here", "50.0"),
     ]
     names = {trace["name"]: trace["y"] for trace in chart(client, "scores")["data"]}
     assert names == {"measured here": [1], "reported": [0]}

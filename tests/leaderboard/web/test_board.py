@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from benchmark_tasks.models import SuiteVersion
 from leaderboard.board.columns import COLUMNS, SORT_KEYS
 from leaderboard.models import Entry
+from leaderboard.models.enums import Provenance
 from submissions.enums import Inputs, Kind, SubmissionState, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -312,8 +313,8 @@ def test_the_command_prints_the_page_s_rows() -> None:
     cells = [[cell.strip() for cell in line if cell.strip()] for line in lines]
     assert cells == [
         ["system", "inputs", "tests %", "judge CC/LC/LI", "human CC/LC/LI", "source"],
-        ["Measured", "full", "50.0 [23.6, 57.6]", "–", "–", "self-declared bundle, evaluated here"],
-        ["Reported", "full", "39.3 [23.6, 57.6]", "17.9 / 10.7 / 71.4", "–", "reported upstream, not re-run here"],
+        ["Measured", "full", "50.0 [23.6, 57.6]", "–", "–", "graded here"],
+        ["Reported", "full", "39.3 [23.6, 57.6]", "17.9 / 10.7 / 71.4", "–", "reported"],
     ]
 
 
@@ -329,7 +330,7 @@ def test_the_command_s_json_is_one_object_with_one_decimal() -> None:
     assert row["tests"] == {"percent": 39.3, "low": 23.6, "high": 57.6, "passed": 11.0, "tasks": 28}
     assert row["judge"] is None
     assert row["system"] == entry.system.name
-    assert row["provenance"] == "reported upstream, not re-run here"
+    assert (row["provenance"], row["source"]) == ("reported", Provenance.REPORTED.sentence)
     assert row["remarks"] == ["Setup: x."]
 
 

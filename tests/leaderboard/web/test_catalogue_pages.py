@@ -16,6 +16,7 @@ from evaluator.models import EnvironmentBuild
 from evaluator.sandbox.task_environments import paper_environment
 from leaderboard.board.results import confusion, runs_of_system
 from leaderboard.models import ReportedAggregate, ReportedRun
+from leaderboard.models.enums import Provenance
 from tests.benchmark_tasks.factories import (
     CategoryFactory,
     SuiteFactory,
@@ -203,7 +204,12 @@ def test_a_reported_run_s_page_lists_each_task(client: Client) -> None:
         ReportedResultFactory(run=run, task=revision.task, judge_label=judge, human_label=human)
     ReportedAggregate.objects.create(run=run, measure="tests", printed="32.1")
     page = client.get("/reported/no-agent-gpt-4.1/").content.decode()
-    for text in ("Reported upstream, not re-run here", "https://example.org/results", "the paper prints 7.1", "32.1"):
+    for text in (
+        Provenance.REPORTED.sentence,
+        "https://example.org/results",
+        "the paper prints 7.1",
+        "32.1",
+    ):
         assert text in page
     assert confusion(run.results.all()) == [("CC", [0, 0, 1]), ("LC", [0, 0, 0]), ("LI", [0, 0, 1])]
     for revision in version.revisions.all():

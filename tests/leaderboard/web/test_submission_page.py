@@ -72,7 +72,7 @@ def test_shows_each_task_s_outcome_and_the_totals(client: Client, alice: User) -
     assert "33.3 % [6.1, 79.2]" in text
     assert "1 of 3 tasks pass their unit tests" in text
     assert "evaluator 1, environment abababababab" in text
-    assert "self-declared bundle, evaluated here" in text
+    assert "graded here" in text
 
 
 def test_only_maintainers_see_the_full_reason_of_a_hold(client: Client, alice: User, maintainer: User) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from leaderboard.board.histories import Point, history_of
 from leaderboard.board.row import BoardRow, TestsCell
+from leaderboard.models.enums import Provenance
 from submissions.enums import Kind, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -35,6 +36,7 @@ def row(
         organisation="",
         inputs=inputs,
         inputs_text="",
+        provenance=Provenance.GRADED_HERE,
         reported=False,
         calibration=False,
         address="/submissions/1/",

@@ -1,0 +1,34 @@
+"""Decide how far the claim of a row goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db.models import Q
+
+from evaluator.enums import TrajectorySource
+from leaderboard.models.enums import Provenance
+from submissions.enums import Source
+
+if TYPE_CHECKING:
+    from leaderboard.models import ReportedRun
+    from submissions.models import Submission
+
+_UNREAD = Q(steps=None) | Q(steps__source=TrajectorySource.GENERIC, steps__counts={})
+
+
+def of_submission(submission: Submission) -> Provenance:
+    """Return who measured a submission. At most two queries.
+
+    It has trajectories if each of its answers has one in a format that is recognised here.
+    """
+    if submission.source == Source.ENDPOINT:
+        return Provenance.RUN_HERE
+    answers = submission.implementations.filter(attempted=True)
+    complete = answers.exists() and not answers.filter(_UNREAD).exists()
+    return Provenance.WITH_TRAJECTORIES if complete else Provenance.GRADED_HERE
+
+
+def of_reported(run: ReportedRun) -> Provenance:
+    """Return whether a reported run was measured again."""
+    return Provenance.REMEASURED if run.remeasures_id else Provenance.REPORTED
