@@ -2,7 +2,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 from django.db.models import Q
 
-OUTCOMES = [('passed', 'passed'), ('wrong_output', 'wrong output'), ('raised', 'raised an error'), ('timeout', 'timed out'), ('out_of_memory', 'out of memory'), ('output_limit', 'too much output'), ('bad_patch', 'answer does not apply'), ('not_attempted', 'not attempted'), ('tampering', 'tampering')]
+OUTCOMES = [('passed', 'passed'), ('wrong_output', 'wrong output'), ('raised', 'raised an error'), ('test_lacks', 'used what the test lacks'), ('timeout', 'timed out'), ('out_of_memory', 'out of memory'), ('output_limit', 'too much output'), ('bad_patch', 'answer does not apply'), ('not_attempted', 'not attempted'), ('tampering', 'tampering')]
 PROVENANCES = [('run_here', 'run by this site'), ('with_trajectories', 'graded here, with trajectories'), ('graded_here', 'graded here'), ('remeasured', 're-measured from a publication'), ('reported', 'reported')]
 
 
