@@ -1,4 +1,4 @@
-"""Probes of LMR-BENCH that need PyTorch or pandas, on made-up answers: stand-ins, gradients, names in two columns."""
+"""Probes of LMR-BENCH that need PyTorch or pandas, on made-up answers: stand-ins, gradients, files, data frames."""
 
 from __future__ import annotations
 
@@ -189,6 +189,70 @@ def test_names_of_one_column_and_parts_of_names(body: str, right: set[str], prob
         for case, names in zip(cases, both, strict=True)
     ]
     assert {key for key in expected[0] if [each[key] for each in found] == [each[key] for each in expected]} == right
+
+
+INTENSITIES = """
+import csv
+import numpy as np, pandas as pd
+group_mappings = {"religion": ["a Christian", "a Muslim", "a Jew", "a Buddhist", "a Hindu"]}
+
+def get_filtered_matrix(option, prompt, model, excluded):
+    def mean(persona, other):
+        path = f"processed_results/{option}_{prompt}_{model}_{persona}_{other}.tsv"
+        kept = [value for place, value in enumerate(BODY) if place not in excluded]
+        assert len(kept) == 6050 - len(excluded)
+        return sum(map(int, kept)) / len(kept)
+    groups = group_mappings[option]
+    matrix = np.array([[mean(persona, other) for other in groups] for persona in groups])
+    return (matrix - matrix.mean()) / matrix.std()
+"""
+
+
+@pytest.mark.parametrize(
+    "intensities",
+    [
+        'pd.read_csv(path, sep="\\t")["intensity"]',
+        'pd.read_csv(path, delimiter="\\t", usecols=["intensity"]).intensity',
+        'pd.read_table(path, index_col="idx").intensity.to_numpy()',
+        '[row["intensity"] for row in csv.DictReader(open(path, encoding="utf-8"), delimiter="\\t")]',
+        'np.loadtxt(path, delimiter="\\t", skiprows=1, usecols=5)',
+    ],
+)
+def test_intensities_are_read_from_files_by_any_means(intensities: str, probe: Any) -> None:
+    cases = cases_of("15-EmpathyBias/2")[1:4]
+    files = {"analysis/analysis_after_processing.py": INTENSITIES.replace("BODY", intensities)}
+    for case, output in zip(cases, outputs(probe("15-EmpathyBias/2", files, cases=cases)), strict=True):
+        means = np.delete(case["intensities"], case["excluded"], axis=1).mean(axis=1)
+        assert np.allclose(output["matrix"].ravel(), (means - means.mean()) / means.std(), rtol=1e-9)
+
+
+COUNTER_OBJECTS = """
+import pandas as pd
+NAMES = ["statement_subject", "rel_lemma", "statement_object", "counter_knowledge_object"]
+NAMES += ["statement", "statement_query", "parametric_knowledge_object", "relation_group_id"]
+
+def generate_counter_parametric_knowledge_dataset(known, wanted):
+    assert known.index.is_unique
+    rows = []
+    for e in known.itertuples():
+        assert list(e.log_probas[0]) == list(e.log_probability_parametric_object_first_token)
+        assert len(e.log_probas) == len(e.model_output_tokens) == len(e.model_output_tokens_ids)
+        assert 0 <= e.confidence_score <= 1 <= e.perplexity_sequence
+        assert e.relation == e.rel_lemma and e.model_output.lower().startswith(e.parametric_object)
+        rows += [{**dict.fromkeys(NAMES, e.rel_lemma), "statement_subject": e.statement_subject, "model": known}]
+    return pd.DataFrame(rows[:wanted])[COLUMNS]
+"""
+
+
+@pytest.mark.parametrize(("columns", "complete"), [("NAMES", True), ("[*NAMES, 'model']", True), ("NAMES[:-1]", False)])
+def test_counter_objects_have_the_columns_that_later_steps_read(columns: str, complete: bool, probe: Any) -> None:
+    cases = cases_of("16-KnowProb/5")
+    files = {"src/data.py": COUNTER_OBJECTS.replace("COLUMNS", columns)}
+    for case, output in zip(cases, outputs(probe("16-KnowProb/5", files, cases=cases)), strict=True):
+        made = case["rows"][: case["wanted"]]
+        expected = sorted((row["statement_subject"], row["rel_lemma"] if complete else None) for row in made)
+        assert [(row["statement_subject"], row["relation_group_id"]) for row in output["rows"]] == expected
+        assert len(output["rows"][0]) == 8
 
 
 ON_GPU = """

@@ -14,7 +14,7 @@ def _case(rng, sizes, *, subjects, objects):
         "parametric_object": [f"entity {number}" for number in rng.integers(objects, size=len(groups))],
         # Objects of the knowledge base: what counts is the model's own object.
         "statement_object": [f"entity {number}" for number in rng.integers(objects, size=len(groups))],
-        "labels": [int(label) for label in rng.integers(0, len(groups), size=len(groups))],
+        "labels": [int(label) for label in rng.permutation(2 * len(groups))[: len(groups)]],
     }
 
 

@@ -15,16 +15,17 @@ def _names(rng, count):
     return found
 
 
-def _case(rng, sizes, wanted, *, pool=None):
+def _case(rng, sizes, wanted, *, pool=None, recurring=0):
     """Rows for `sizes`, the number of each relation's; their objects come from `pool` objects, else all differ.
 
-    An object's first token is the same wherever it occurs, and no two objects begin alike. A relation may have objects
-    of others, and objects recur within it.
+    A relation may have objects of others, and objects recur within it. An object has one first token in each relation,
+    and others in other relations, as the model spells it there. No two objects begin alike. The first subject stands in `recurring` more rows.
     """
     total = sum(sizes.values())
     names = _names(rng, total + (pool or total))
     subjects, objects = names[:total], names[total:]
-    first_tokens = rng.permutation(VOCABULARY)[: len(objects)]
+    subjects[1 : 1 + recurring] = [subjects[0]] * recurring
+    first_tokens = rng.permutation(VOCABULARY)[: len(sizes) * len(objects)].reshape(len(sizes), len(objects))
     chosen = rng.integers(pool, size=total) if pool else rng.permutation(total)
     relations = rng.permutation([relation for relation, size in sizes.items() for _ in range(size)])
     rows = []
@@ -38,15 +39,18 @@ def _case(rng, sizes, wanted, *, pool=None):
                 "relation_group_id": f"group of {str(relation)[0]}",
                 "parametric_object": objects[number],
                 "statement": f"{subject.capitalize()} {relation} {rng.choice([truth, truth.lower()])}.",
-                "log_probability_parametric_object_first_token": np.log(rng.dirichlet(np.ones(VOCABULARY))).tolist(),
-                "model_output_tokens_ids": [int(first_tokens[number]), *(int(n) for n in rng.integers(60, size=2))],
+                "log_probas": np.log(rng.dirichlet(np.ones(VOCABULARY), size=3)).tolist(),
+                "model_output_tokens_ids": [
+                    int(first_tokens[list(sizes).index(str(relation)), number]),
+                    *(int(n) for n in rng.integers(VOCABULARY, size=2)),
+                ],
             }
         )
-    return {"rows": rows, "wanted": wanted, "labels": [int(n) for n in rng.integers(total, size=total)]}
+    return {"rows": rows, "wanted": wanted, "labels": [int(n) for n in rng.permutation(2 * total)[:total]]}
 
 
 def cases(seed):
-    """One and several counter objects, more than there are, shared and repeated objects, relations with one object."""
+    """One and several counter objects, more than there are, shared and repeated names, relations with one object."""
     rng = np.random.default_rng([1605, seed])
     return [
         _case(rng, {"borders": 5, "speaks": 6, "owns": 4}, 3),
@@ -55,5 +59,5 @@ def cases(seed):
         _case(rng, {"leads": 3, "founded": 4, "made": 2}, 10),
         _case(rng, {"sees": 1, "hears": int(rng.integers(3, 6)), "feels": 1}, 2),
         _case(rng, {"follows": 1}, 3),
-        _case(rng, {"is in": int(rng.integers(5, 9))}, 4),
+        _case(rng, {"is in": int(rng.integers(5, 9))}, 4, recurring=2),
     ]

@@ -1,7 +1,12 @@
 # Right: a table says which demonstration and which trigger surround the question.
-from collections import namedtuple
+from typing import NamedTuple
 
-Layout = namedtuple("Layout", ["demonstration", "trigger"])
+
+class Layout(NamedTuple):
+    """What surrounds the question."""
+
+    demonstration: bool
+    trigger: object
 
 
 def get_sentence(demo1, x, args_method, args_cot_trigger, args_direct_answer_trigger_for_zeroshot):

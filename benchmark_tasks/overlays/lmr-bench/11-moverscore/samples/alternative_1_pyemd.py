@@ -1,5 +1,4 @@
 # Right: pooled last five layers and pyemd on the joint support of both sentences.
-PUNCTUATION = frozenset(string.punctuation)
 
 
 def _pool_layers(layers):
@@ -8,7 +7,8 @@ def _pool_layers(layers):
 
 
 def _keep(tokens):
-    return [n for n, token in enumerate(tokens) if token not in PUNCTUATION and "##" not in token]
+    punctuation = frozenset(string.punctuation)
+    return [n for n, token in enumerate(tokens) if token not in punctuation and "##" not in token]
 
 
 def _words(pooled, idf, tokens):

@@ -1,4 +1,4 @@
-# Wrong: joins the two tests with or, so an object must be in both columns to count as used.
+# Right: an object must be in both columns to count as used, as in the published code; one column alone is open.
 def is_parametric_object_not_in_the_prompt(
     parametric_object: str, relations_with_generated_description: pd.DataFrame
 ) -> bool:

@@ -1,4 +1,4 @@
-# Right: exactly Equation 6 through logaddexp; label smoothing and the hinge loss are not in the paper.
+# Wrong: exactly Equation 6; the trainer's options for label smoothing and the hinge loss have no effect.
 
 
 def simpo_loss(
