@@ -58,9 +58,16 @@ EMBEDDED = {
     assert model.encode(first[0]).shape == (model.get_sentence_embedding_dimension(),) == (384,)
     return float(model.similarity_pairwise(model.encode(first), model.encode(second)).mean())
 """,
-    "whole descriptions": """
-    model = SentenceTransformer("all-MiniLM-L6-v2")
-    return model.similarity(model.encode(list(pairs)), model.encode(list(pairs.values()))).diag().mean()
+    "a named similarity, shorter vectors, several processes": """
+    from sentence_transformers import SimilarityFunction
+    model = SentenceTransformer("gtr-t5-base", truncate_dim=64, similarity_fn_name=SimilarityFunction.DOT_PRODUCT)
+    pool = model.start_multi_process_pool()
+    a, b = (model.encode_multi_process(texts, pool) for texts in (first, second))
+    model.stop_multi_process_pool(pool)
+    assert a.shape[1] == model.get_sentence_embedding_dimension() == 64
+    assert model.encode(first, truncate_dim=32).shape[1] == 32
+    assert SimilarityFunction.to_similarity_fn("cosine") is util.cos_sim
+    return model.similarity_pairwise(a, b).mean()
 """,
     "OpenAI": """
     create = OpenAI(api_key="k").embeddings.create
@@ -72,6 +79,29 @@ EMBEDDED = {
     def embed(text):
         return openai.Embedding.create(input=[text], engine="text-embedding-ada-002")["data"][0]["embedding"]
     return mean(map(embed, first), map(embed, second))
+""",
+    "OpenAI's old helpers": """
+    from openai.embeddings_utils import cosine_similarity as cosine, get_embedding, get_embeddings
+    a = get_embeddings(first, engine="text-embedding-ada-002")
+    return np.mean([cosine(x, get_embedding(text, "text-embedding-ada-002")) for x, text in zip(a, second)])
+""",
+    "OpenAI's client for coroutines": """
+    import asyncio, json
+    from openai import AsyncOpenAI
+    async def embed(texts):
+        async with AsyncOpenAI() as client:
+            reply = await client.embeddings.create(input=texts, model="text-embedding-3-large")
+        return [each["embedding"] for each in json.loads(reply.model_dump_json())["data"]]
+    return mean(asyncio.run(embed(first)), asyncio.run(embed(second)))
+""",
+    "errors that may be caught": """
+    import openai
+    with OpenAI(timeout=5) as client:
+        try:
+            reply = client.copy(max_retries=2).embeddings.create(input=first + second, model="text-embedding-3-small")
+        except (openai.RateLimitError, openai.APITimeoutError, openai.AuthenticationError, openai.error.Timeout):
+            raise
+    return mean(*np.split(np.array([each.embedding for each in reply.data]), 2))
 """,
     "rand": DRAWN.format("np.random.rand(100)"),
     "random": DRAWN.format("np.random.random((1, 200))[0]"),
@@ -101,6 +131,17 @@ def test_embeddings_through_every_interface(name: str, probe: Any) -> None:
         output["similarity"] for output in outputs(probe(EMOJI, {"Tabular.py": TABULAR + EMBEDDED[name]}, cases=cases))
     ]
     assert found == pytest.approx([mean_cosine(case) for case in cases], rel=1e-5, abs=5e-6)
+
+
+@pytest.mark.parametrize("texts", ["list(pairs), list(pairs.values())", "first, list(pairs.values())"])
+def test_whole_descriptions_have_other_embeddings_than_levels(texts: str, probe: Any) -> None:
+    body = f"""
+    encode = SentenceTransformer("all-MiniLM-L6-v2").encode
+    return mean(*map(encode, ({texts})))
+"""
+    cases = cases_of(EMOJI)
+    for case, output in zip(cases, outputs(probe(EMOJI, {"Tabular.py": TABULAR + body}, cases=cases)), strict=True):
+        assert output["similarity"] != pytest.approx(mean_cosine(case), abs=1e-3)
 
 
 @pytest.mark.parametrize("draw", ["np.random.rand(100)", "np.random.default_rng(1).random(100)", "torch.rand(100)"])

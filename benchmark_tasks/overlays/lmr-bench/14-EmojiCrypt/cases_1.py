@@ -13,9 +13,10 @@ def _values(rng, number):
     return [str(rng.choice(forms)).format(value) for value in sorted(values)[:number]]
 
 
-def _case(rng, number, *, closeness, repeated=0):
+def _case(rng, number, *, closeness, repeated=0, shared=False):
     """`number` pairs, whose embeddings agree up to noise of `1 - closeness`; `repeated` of them were decrypted rightly.
 
+    `shared`: the first two pairs, of different features, have the same original level, the last two the same decrypted.
     `levels` are the texts in the order of the pairs, each with the row of its embedding in `vectors`.
     """
     texts = _values(rng, 2 * number)
@@ -23,12 +24,14 @@ def _case(rng, number, *, closeness, repeated=0):
     vectors[1::2] = closeness * vectors[::2] + (1 - abs(closeness)) * vectors[1::2]
     rows = np.arange(2 * number)
     rows[1 : 2 * repeated : 2] = rows[0 : 2 * repeated : 2]
-    features = [str(feature) for feature in rng.choice(FEATURES, number)]
+    if shared:
+        rows[2], rows[-1] = rows[0], rows[-3]
+    features = [str(feature) for feature in rng.choice(FEATURES, number, replace=not shared)]
     return {"features": features, "levels": [texts[row] for row in rows], "vectors": vectors[rows].astype(np.float32)}
 
 
 def cases(seed):
-    """Near, unrelated and opposite embeddings, one pair, many pairs, and values that came back unchanged."""
+    """Near, unrelated and opposite embeddings, one pair, many, levels that came back unchanged, and repeated levels."""
     rng = np.random.default_rng([1401, seed])
     return [
         _case(rng, int(rng.integers(3, 8)), closeness=0.6),
@@ -36,5 +39,6 @@ def cases(seed):
         _case(rng, int(rng.integers(2, 6)), closeness=0.0),
         _case(rng, int(rng.integers(2, 6)), closeness=-0.5),
         _case(rng, 5, closeness=0.3, repeated=2),
+        _case(rng, int(rng.integers(4, 8)), closeness=0.5, shared=True),
         _case(rng, int(rng.integers(20, 40)), closeness=rng.uniform(0.1, 0.9)),
     ]

@@ -1,6 +1,7 @@
 """Calls `compute_mean_cosine_similarity`, with embeddings that the case gives in place of a model's."""
 
 import base64
+import json
 import re
 import zlib
 from enum import Enum
@@ -12,10 +13,10 @@ import torch
 from probe_tools import absent, missing, without_gradient
 
 VECTORS = {}
-"""The case's embedding of each text, by the text as `_plain` writes it."""
+"""The case's embedding of each level, by the level as `_plain` writes it."""
 DEFAULT_RNG = np.random.default_rng
 SENTENCE_LENGTH, OPENAI_LENGTH = 384, 1536
-NORMALISED = re.compile(r"(^|/)(all|bge|multilingual-e5|e5)-")
+NORMALISED = re.compile(r"(^|/)(all|bge|(multilingual-)?e5|gtr-t5|sentence-t5)-|-cos-v")
 """Names of models that end with a layer which normalises embeddings, as their cards say."""
 
 
@@ -79,6 +80,25 @@ class SimilarityFunction(Enum):
 
     COSINE = "cosine"
     DOT = DOT_PRODUCT = "dot"
+    EUCLIDEAN = "euclidean"
+    MANHATTAN = "manhattan"
+
+    @staticmethod
+    def to_similarity_fn(name):
+        """Return the function that compares all rows."""
+        return _named_like(name, cos_sim, dot_score)
+
+    @staticmethod
+    def to_similarity_pairwise_fn(name):
+        """Return the function that compares each row with the same of the other."""
+        return _named_like(name, pairwise_cos_sim, pairwise_dot_score)
+
+
+def _named_like(similarity, of_cosine, of_dot):
+    name = getattr(similarity, "value", similarity)
+    if name not in ("cosine", "dot"):
+        raise missing("sentence_transformers", f"similarity {name!r}")
+    return of_cosine if name == "cosine" else of_dot
 
 
 class SentenceTransformer:
@@ -89,8 +109,8 @@ class SentenceTransformer:
 
     def __init__(self, model_name_or_path="", *_args, similarity_fn_name=None, truncate_dim=None, **_options):
         self.similarity_fn_name = similarity_fn_name or "cosine"
+        self.truncate_dim = truncate_dim
         self._unit = bool(NORMALISED.search(str(model_name_or_path)))
-        self._length = truncate_dim or SENTENCE_LENGTH
 
     def __getattr__(self, name):
         raise missing("sentence_transformers", f"SentenceTransformer.{name}")
@@ -104,43 +124,54 @@ class SentenceTransformer:
         convert_to_numpy=True,
         convert_to_tensor=False,
         normalize_embeddings=False,
+        truncate_dim=None,
         **_options,
     ):
         """Return one embedding for a text, one a row for several; as tensors only on request."""
         if output_value != "sentence_embedding" or precision != "float32":
             raise missing("sentence_transformers", f"encode(output_value={output_value!r}, precision={precision!r})")
         single = isinstance(sentences, str)
-        rows = _rows([sentences] if single else sentences, self._length, unit=self._unit or normalize_embeddings)
+        length = truncate_dim or self.get_sentence_embedding_dimension()
+        rows = _rows([sentences] if single else sentences, length, unit=self._unit or normalize_embeddings)
         if convert_to_tensor or not convert_to_numpy:
             tensors = torch.from_numpy(rows)
             return tensors[0] if single else tensors if convert_to_tensor else list(tensors)
         return rows[0] if single else rows
 
-    encode_query = encode_document = encode
+    encode_query = encode_document = encode_multi_process = encode
 
-    def _score(self, of_cosine, of_dot):
-        name = getattr(self.similarity_fn_name, "value", self.similarity_fn_name)
-        if name not in ("cosine", "dot"):
-            raise missing("sentence_transformers", f"SentenceTransformer.similarity with {name!r}")
-        return of_cosine if name == "cosine" else of_dot
+    def start_multi_process_pool(self, *_args, **_options):
+        """Return a pool without processes."""
+        return {}
 
-    def similarity(self, a, b):
-        """Return the similarities of all rows."""
-        return self._score(cos_sim, dot_score)(a, b)
+    def stop_multi_process_pool(self, _pool=None):
+        """Do nothing."""
 
-    def similarity_pairwise(self, a, b):
-        """Return the similarity of each row of `a` and the same of `b`."""
-        return self._score(pairwise_cos_sim, pairwise_dot_score)(a, b)
+    @property
+    def similarity(self):
+        """The function that compares all rows."""
+        return SimilarityFunction.to_similarity_fn(self.similarity_fn_name)
+
+    @property
+    def similarity_pairwise(self):
+        """The function that compares each row with the same of the other."""
+        return SimilarityFunction.to_similarity_pairwise_fn(self.similarity_fn_name)
 
     def get_sentence_embedding_dimension(self):
         """Return how long an embedding is."""
-        return self._length
+        return self.truncate_dim or SENTENCE_LENGTH
+
+    get_embedding_dimension = get_sentence_embedding_dimension
+
+    def get_max_seq_length(self):
+        """Return how many tokens of a text count."""
+        return self.max_seq_length
 
     def to(self, *_args, **_options):
         """Return the encoder: it is where it is."""
         return self
 
-    cuda = cpu = eval = train = half = float = to
+    cuda = cpu = eval = train = half = bfloat16 = float = double = requires_grad_ = to
 
 
 class Record(dict):
@@ -148,11 +179,16 @@ class Record(dict):
 
     __getattr__ = dict.__getitem__
 
-    def model_dump(self):
+    def model_dump(self, **_options):
         """Return it as a dict."""
         return dict(self)
 
-    to_dict = model_dump
+    def model_dump_json(self, **_options):
+        """Return it as JSON."""
+        return json.dumps(self)
+
+    to_dict = to_dict_recursive = model_dump
+    to_json = model_dump_json
 
 
 def create(*, input, model=None, engine=None, dimensions=None, encoding_format="float", **_options):  # noqa: A002 - the name in OpenAI's client
@@ -163,10 +199,22 @@ def create(*, input, model=None, engine=None, dimensions=None, encoding_format="
     return Record(object="list", data=data, model=model or engine, usage=Record(prompt_tokens=1, total_tokens=1))
 
 
+async def acreate(**options):
+    """Return what `create` does, once it is awaited."""
+    return create(**options)
+
+
 class Embedding:
     """`client.embeddings`, and `openai.Embedding` of old versions."""
 
     create = staticmethod(create)
+    acreate = staticmethod(acreate)
+
+
+class AsyncEmbedding:
+    """`client.embeddings` of the client that is awaited."""
+
+    create = staticmethod(acreate)
 
 
 class OpenAIError(Exception):
@@ -178,18 +226,50 @@ class OpenAI:
 
     embeddings = Embedding()
 
-    def __init__(self, *_args, **_options):
-        pass
+    def __init__(self, *_args, **options):
+        vars(self).update(options)
 
     def __getattr__(self, name):
-        raise missing("openai", f"OpenAI.{name}")
+        raise missing("openai", f"{type(self).__name__}.{name}")
 
     def with_options(self, **_options):
         """Return the client."""
         return self
 
+    copy = __enter__ = with_options
+
+    def close(self, *_error):
+        """Do nothing."""
+
+    __exit__ = close
+
+
+class AsyncOpenAI(OpenAI):
+    """OpenAI's client for coroutines."""
+
+    embeddings = AsyncEmbedding()
+
+    async def __aenter__(self):
+        return self
+
+    async def close(self, *_error):
+        """Do nothing."""
+
+    __aexit__ = close
+
+
+def get_embedding(text, engine=None, **options):
+    """Return one text's embedding, as the helpers of OpenAI's old client do."""
+    return create(input=text, engine=engine, **options).data[0].embedding
+
+
+def get_embeddings(texts, engine=None, **options):
+    """Return the embedding of each text."""
+    return [get_embedding(text, engine, **options) for text in texts]
+
 
 absent("sentence_transformers", SentenceTransformer=SentenceTransformer, SimilarityFunction=SimilarityFunction)
+absent("sentence_transformers.similarity_functions", SimilarityFunction=SimilarityFunction)
 absent(
     "sentence_transformers.util",
     cos_sim=cos_sim,
@@ -199,9 +279,25 @@ absent(
     pairwise_dot_score=pairwise_dot_score,
     normalize_embeddings=_unit,
 )
-ERRORS = dict.fromkeys(("APIError", "APIConnectionError", "OpenAIError", "RateLimitError"), OSError)
+ERRORS = (
+    "APIConnectionError APIError APIStatusError APITimeoutError AuthenticationError BadRequestError ConflictError "
+    "InternalServerError InvalidRequestError NotFoundError OpenAIError PermissionDeniedError RateLimitError "
+    "ServiceUnavailableError Timeout UnprocessableEntityError"
+)
 absent(
-    "openai", OpenAI=OpenAI, AzureOpenAI=OpenAI, Client=OpenAI, embeddings=Embedding(), Embedding=Embedding, **ERRORS
+    "openai",
+    **dict.fromkeys(("OpenAI", "AzureOpenAI", "Client"), OpenAI),
+    **dict.fromkeys(("AsyncOpenAI", "AsyncAzureOpenAI", "AsyncClient"), AsyncOpenAI),
+    **dict.fromkeys(ERRORS.split(), OpenAIError),
+    embeddings=OpenAI.embeddings,
+    Embedding=Embedding,
+)
+absent("openai.error", **dict.fromkeys(ERRORS.split(), OpenAIError))
+absent(
+    "openai.embeddings_utils",
+    get_embedding=get_embedding,
+    get_embeddings=get_embeddings,
+    cosine_similarity=lambda a, b: np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b)),
 )
 
 from Tabular import compute_mean_cosine_similarity  # noqa: E402 - after the stand-ins
@@ -327,8 +423,7 @@ def run(case):
         for place, (text, vector) in enumerate(zip(case["levels"], case["vectors"], strict=True))
     ]
     VECTORS.clear()
-    for text in (case["levels"], named):
-        VECTORS.update(zip(map(_plain, text), case["vectors"], strict=True))
+    VECTORS.update(zip(map(_plain, case["levels"]), case["vectors"], strict=True))
     Drawing.waiting = iter(named)
     numpy, pytorch = Drawing.patches()
     with numpy, pytorch, _regular_expressions():
