@@ -1,4 +1,4 @@
-# Wrong: the columns are separated by spaces instead of tabs.
+# Right: the columns are separated by spaces, as in the tables that the paper shows.
 
 
 def spacy_result_to_conll(sentence):
