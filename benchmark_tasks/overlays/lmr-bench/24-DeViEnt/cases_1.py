@@ -17,13 +17,16 @@ def _tokens(rng, batch, length):
 def _case(rng, *, batch, labels, weight, head=True, premises="given", length=None, whole_labels=False):
     """A batch. Without head, the weight is 0, and without premises 1: whether the only loss is weighted is open."""
     given = premises == "given"
+    both = head and given
     return {
         "images": rng.standard_normal((batch, 3, 2, 2)),
         "premises": _tokens(rng, batch, length or int(rng.integers(3, 8))) if given else premises,
         "updates": _tokens(rng, batch, length or int(rng.integers(3, 8))),
         "update_types": np.array(labels) if whole_labels else np.array(labels, dtype=np.float64),
         "use_classification_head": head,
-        "classification_weight": weight,
+        "weight": weight,
+        # What the model has where an answer is passed the weight: it must not take this one.
+        "other_weight": 1.0 - weight if both else weight,
         "has_loss": head or given,
         "model_seed": int(rng.integers(2**31)),
     }

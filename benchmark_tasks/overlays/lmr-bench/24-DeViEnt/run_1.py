@@ -54,9 +54,9 @@ sys.path.insert(0, str(Path(sys.path[0]) / "Evaluator"))
 from visual_text_training import BERTModelModule  # noqa: E402
 
 
-def _model(case):
+def _model(case, weight):
     torch.manual_seed(case["model_seed"])
-    model = BERTModelModule("bert", case["use_classification_head"], case["classification_weight"]).double()
+    model = BERTModelModule("bert", case["use_classification_head"], weight).double()
     heads = {"regressor": model.regressor}
     if case["use_classification_head"]:
         heads["classifier"] = model.classifier
@@ -90,15 +90,15 @@ def _gradients(loss, model, heads):
 
 def run(case):
     """Return loss, logits, scores and the loss's gradients; no loss where there is nothing to compute it from."""
-    model, heads = _model(case)
+    takes_weight = "weight" in inspect.signature(BERTModelModule.compute_loss_and_scores).parameters
+    options = {"weight": case["weight"]} if takes_weight else {}
+    model, heads = _model(case, case["other_weight"] if takes_weight else case["weight"])
     batch = (
         torch.from_numpy(case["images"]),
         _tensors(case["premises"]),
         _tensors(case["updates"]),
         torch.from_numpy(case["update_types"]),
     )
-    takes_weight = "weight" in inspect.signature(model.compute_loss_and_scores).parameters
-    options = {"weight": case["classification_weight"]} if takes_weight else {}
     loss, premise_logits, update_logits, premise_scores, update_scores = model.compute_loss_and_scores(batch, **options)
     outputs = {
         "premise_logits": _array(premise_logits),

@@ -1,8 +1,14 @@
 # Right: one 0/1 target serves both the cross entropy and a binary cross entropy on score differences.
-from collections import namedtuple
+from dataclasses import dataclass
+from typing import Any
 
 classification_weight = 0.9
-_Scored = namedtuple("_Scored", ["logits", "score"], defaults=[None, None])
+
+
+@dataclass
+class _Scored:
+    logits: Any = None
+    score: Any = None
 
 
 def compute_loss_and_scores(self, batch, weight=classification_weight):

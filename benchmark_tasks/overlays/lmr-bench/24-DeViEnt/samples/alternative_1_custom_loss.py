@@ -1,8 +1,7 @@
 # Right: the file's CustomLoss and the model's ce_loss_fn; without premises only the classification counts.
-classification_weight = globals().get("classification_weight", 0.9)
 
 
-def compute_loss_and_scores(self, batch, weight=classification_weight):
+def compute_loss_and_scores(self, batch, weight=None):
     """Weighted sum of the cross entropy on the update and the pairwise contrastive loss."""
     pictures, premise_inputs, update_inputs, update_types = batch
     if weight is None:
