@@ -34,4 +34,6 @@ def cases(seed):
         _case(rng, 1, alpha=one_weight, num_classes=2),
         # So sure that a small number added within the logarithm would show, but no probability becomes zero.
         _case(rng, 10, spread=25.0, **binary),
+        # Many probabilities become zero in float32; their logarithms stay finite if they come from the logits.
+        _case(rng, 12, spread=300.0, **binary),
     ]
