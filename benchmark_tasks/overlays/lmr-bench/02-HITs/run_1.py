@@ -10,6 +10,9 @@ sys.path.insert(0, sys.path[0] + "/src")
 from hierarchy_transformers import HierarchyTransformer
 from hierarchy_transformers.losses import HierarchyTransformerLoss
 
+PARTS = {"cluster_loss": "clustering_loss_weight", "centri_loss": "centripetal_loss_weight"}
+"""The reported losses and their weights."""
+
 
 class Given(torch.nn.Module):
     """Passes on the embeddings that it is given."""
@@ -27,13 +30,28 @@ class Given(torch.nn.Module):
         return features
 
 
-def run(case):
-    """Return the three losses and the gradient of the combined one."""
-    points = {name: torch.tensor(case[name], requires_grad=True) for name in ("anchor", "positive", "negative")}
+def _losses(case, points):
     model = HierarchyTransformer(modules=[Given(points["anchor"].shape[-1])], device="cpu")
     loss = HierarchyTransformerLoss(model, **case["options"])
-    losses = loss([{"sentence_embedding": point} for point in points.values()], torch.zeros(len(points["anchor"])))
+    features = [{"sentence_embedding": point} for point in points.values()]
+    return loss(features, torch.zeros(len(points["anchor"])))
+
+
+def run(case):
+    """Return the losses and the gradient of the combined one.
+
+    The paper adds the triplets' losses up, the repository's other losses take the mean: a sum, which grows when all
+    triplets come twice, is divided by their number. Whether a reported part is weighted is open.
+    """
+    points = {name: torch.tensor(case[name], requires_grad=True) for name in ("anchor", "positive", "negative")}
+    losses = _losses(case, points)
+    twice = _losses(case, {name: torch.cat([point, point]) for name, point in points.items()})
+    means = {
+        name: losses[name] / (len(points["anchor"]) if twice[name] > 1.5 * losses[name] else 1)
+        for name in ("loss", *PARTS)
+    }
+    compared = ["loss", *(part for part, weight in PARTS.items() if case["options"].get(weight, 1.0) == 1.0)]
     return {
-        **{name: losses[name].item() for name in ("loss", "cluster_loss", "centri_loss")},
-        "gradients": list(gradients(losses["loss"], points).values()),
+        **{name: means[name].item() for name in compared},
+        "gradients": list(gradients(means["loss"], points).values()),
     }
