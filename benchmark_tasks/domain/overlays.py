@@ -39,16 +39,18 @@ class TaskOverlay(StrictInfo):
     """The additions to one task.
 
     ``goal_function`` is the function that the probe calls, so that it is not applied to another task. ``tests``
-    describes what the test cases vary and what is compared. ``note`` is added to the instruction if the instruction,
-    the docstring and the paper leave open or contradict what the test cases need. ``upstream_cannot_run`` is the reason
-    why upstream's own unit test cannot run in a box, if its files alone do not show it. ``upstream_path`` are folders
-    of the repository whose packages that test expects to be installed.
+    describes what the test cases vary and what is compared, ``left_open`` what is not, on purpose or because the
+    instruction leaves it open: parts of a sentence, separated by semicolons. ``note`` is added to the instruction if
+    the instruction, the docstring and the paper leave open or contradict what the test cases need.
+    ``upstream_cannot_run`` is the reason why upstream's own unit test cannot run in a box, if its files alone do not
+    show it. ``upstream_path`` are folders of the repository whose packages that test expects to be installed.
     """
 
     index: Annotated[int, Field(ge=1, le=999)]
     goal_function: Annotated[str, StringConstraints(min_length=1, max_length=120)]
     environment: Annotated[str, StringConstraints(min_length=1, max_length=80)]
     tests: _Sentence
+    left_open: Annotated[str, StringConstraints(max_length=1000)] = ""
     note: Annotated[str, StringConstraints(max_length=1000)] = ""
     upstream_cannot_run: Annotated[str, StringConstraints(max_length=1000)] = ""
     upstream_path: list[Annotated[str, StringConstraints(min_length=1, max_length=300)]] = []
@@ -115,6 +117,7 @@ class Overlay:
         """Return plain data for the task's page."""
         return {
             "tests": self.task.tests,
+            "left_open": self.task.left_open,
             "corrections": list(self.corrections),
             "left_out": [each.as_data() for each in self.left_out],
             "upstream_path": self.task.upstream_path,

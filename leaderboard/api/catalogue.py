@@ -136,13 +136,15 @@ class LeftOutFileOut(Schema):
 
 
 class OverlayOut(Schema):
-    """The sealed test that LMR-Board adds to a task: what it ``tests``, and what is corrected and left out.
+    """The sealed test that LMR-Board adds to a task: what it ``tests``, what it leaves open (``left_open``), and what is
+    corrected and left out of the repository.
 
     ``upstream_test_runs`` is whether the authors' own test also runs, null before the audit;
     ``upstream_test_reasons`` are the reasons if it does not.
     """
 
     tests: str
+    left_open: str
     corrections: list[CorrectedFactOut]
     left_out: list[LeftOutFileOut]
     upstream_test_runs: bool | None
@@ -257,6 +259,8 @@ def _overlay(revision: TaskRevision) -> dict[str, Any]:
     reasons, trial = revision.overlay["upstream_reasons"], revision.audit.get("upstream") or {}
     return {
         **{name: revision.overlay[name] for name in ("tests", "corrections", "left_out")},
+        # Suites imported before have no such text.
+        "left_open": revision.overlay.get("left_open", ""),
         "upstream_test_runs": False if reasons else trial.get("runs"),
         "upstream_test_reasons": reasons or list(filter(None, [trial.get("why")])),
     }

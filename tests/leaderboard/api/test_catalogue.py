@@ -122,11 +122,14 @@ def test_the_overlay_of_a_task(
     TaskRevision.objects.update(overlay=overlay, audit={"upstream": trial} if trial else {})
     assert Program().get("/suites/small/tasks/alpha/1")["overlay"] == {
         "tests": "Sums.",
+        "left_open": "",
         "corrections": [correction],
         "left_out": [{**left_out, "lines": []}, lines],
         "upstream_test_runs": runs,
         "upstream_test_reasons": upstream_reasons,
     }
+    TaskRevision.objects.update(overlay={**overlay, "left_open": "Ties."})
+    assert Program().get("/suites/small/tasks/alpha/1")["overlay"]["left_open"] == "Ties."
 
 
 def test_results_of_a_task_are_those_of_published_systems(small: SuiteVersion) -> None:

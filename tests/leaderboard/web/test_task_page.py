@@ -298,6 +298,7 @@ def test_answers_are_sorted_by_a_rater_s_results_and_difficulty_counts_ranked_ro
 
 OVERLAY: dict[str, Any] = {
     "tests": "Sums of `total` & differences.",
+    "left_open": "The order of `rows`.",
     "corrections": [{"key": "category", "was": "", "value": "evaluation-metrics", "reason": "Table 4."}],
     "left_out": [
         {"file": "src/copy.py", "reason": "It is the <golden> file."},
@@ -334,6 +335,7 @@ def test_an_overlay_s_task_describes_its_test_and_upstream_s(
     assert "Sums of <code>total</code> &amp; differences." in text
     shown = re.sub(r" ([.,:;])", r"\1", words(text))
     assert sentence in shown
+    assert "It leaves open: The order of rows." in shown
     assert "category: evaluation-metrics instead of nothing. Table 4." in shown
     assert "src/copy.py. It is the <golden> file." in shown
     assert "It is the &lt;golden&gt; file." in text
