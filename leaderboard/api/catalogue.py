@@ -136,7 +136,7 @@ class LeftOutFileOut(Schema):
 
 
 class OverlayOut(Schema):
-    """The sealed test that LMR-Board adds to a task: what it ``tests``, what it leaves open (``left_open``), and what is
+    """The sealed test that LMR-Board adds to a task: what it ``tests``, what it has ``left_open``, and what is
     corrected and left out of the repository.
 
     ``upstream_test_runs`` is whether the authors' own test also runs, null before the audit;
