@@ -197,7 +197,7 @@ class _Reader:
         if pointers and all(task.index in self._overlays for task in self._info.implementations):
             self.remark(self._info.repo_folder_name, LFS_NOT_NEEDED)
         elif len(pointers) > _MOST_REMARKS:
-            message = f"holds {len(pointers)} files, such as {pointers[0]}, each of which {LFS_ADVICE}"
+            message = f"holds {len(pointers)} files like {pointers[0]}, which {LFS_ADVICE}"
             self.remark(self._info.repo_folder_name, message)
         else:
             for name in pointers:

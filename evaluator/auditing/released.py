@@ -119,8 +119,8 @@ def _differing(revision: TaskRevision, known: dict[str, str]) -> list[str]:
 def release(suite: str, revisions: Iterable[TaskRevision]) -> tuple[Path, int]:
     """Write the audits of ``revisions`` that passed to the suite's file; return its path and their number.
 
-    Raises :class:`NotReleasableError` for an audit that was itself taken over or made by other code, and for remarks,
-    which may quote the reference.
+    Raises :class:`NotReleasableError` for an audit that was itself taken over or made by other code, and for wrong
+    declarations of seeded bugs, whose remarks quote the reference.
     """
     audits = {}
     for revision in revisions:
@@ -129,9 +129,9 @@ def release(suite: str, revisions: Iterable[TaskRevision]) -> tuple[Path, int]:
             continue
         if audit.get("taken_over") or audit.get("code") != code_digest():
             how = "was taken over" if audit.get("taken_over") else "was made by other code of the evaluator"
-            raise NotReleasableError(f"The audit of {revision.task.slug} {how}: make it anew (audit_tasks --again).")
-        if audit["mutants"]["refuted"] or audit["mutants"]["unknown"] or audit["mutants"]["survivors"]:
-            raise NotReleasableError(f"Declare or catch the seeded bugs of {revision.task.slug} first.")
+            raise NotReleasableError(f"The audit of {revision.task.slug} {how}: repeat it (audit_tasks --again).")
+        if audit["mutants"]["refuted"] or audit["mutants"]["unknown"]:
+            raise NotReleasableError(f"Correct the declared bugs of {revision.task.slug} first.")
         audits[revision.task.slug] = {"conditions": conditions(revision), "audit": _without_code(audit)}
     file = RELEASED / f"{suite}.json"
     text = json.dumps({"code": code_digest(), "audits": audits}, indent=1, sort_keys=True)

@@ -189,8 +189,8 @@ class EntryMetric(models.Model):
 
     ``tasks`` is the denominator: the counted tasks of the suite version (in the category), or all tasks for a reported
     run. Rates are fractions of one; bounds are 95 % Wilson intervals. Without results a rate is null, never zero.
-    ``answered`` is null except for a run with answers to fewer than all counted tasks: it is their number, of which
-    ``tests_passed`` pass. Such a row has no rate, so that nothing sorts, ranks or compares it by one.
+    ``answered`` is null except for a run with answers to fewer than all counted tasks: it is their number, and
+    ``tests_passed`` of them pass. Such a row has no rate, so that nothing sorts, ranks or compares it by one.
     ``labels`` maps each rater with labels (``judge``, ``human``, ``final``) to its :class:`RaterLabels`.
     ``rank_from`` and ``rank_to`` are the first and the last rank that resampling does not exclude, null for a row
     without results by task, for samples, and in a category that is too small for ranks.

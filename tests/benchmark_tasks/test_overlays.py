@@ -138,7 +138,7 @@ class TestReading:
     ) -> None:
         for number in range(30):
             put(dataset / f"{PAPER}/SimPO/data/{number}.pt", LFS_POINTER)
-        advice = f"{PAPER}/SimPO: holds 30 files, such as data/0.pt, each of which is a Git LFS pointer; fetch the file"
+        advice = f"{PAPER}/SimPO: holds 30 files like data/0.pt, which is a Git LFS pointer; fetch the file"
         (remark,) = (str(each) for each in read_suite(dataset).problems if "LFS" in each.message and not each.task)
         assert remark.startswith(advice)
         write_overlay(home)

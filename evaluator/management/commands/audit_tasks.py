@@ -78,12 +78,12 @@ class Command(BaseCommand):
         if jobs < 1:
             raise CommandError(f"--jobs must be at least 1, not {jobs}.")
         quiet = options["json"]
-        anew = {name: options[name] for name in ("again", "failed", "full")}
-        tasks = waiting(suites, tasks=wanted, **anew)
+        chosen = {name: options[name] for name in ("again", "failed", "full")}
+        tasks = waiting(suites, tasks=wanted, **chosen)
         rows = []
         if tasks:
             _require_sandbox()
-            if not any(anew.values()):
+            if not any(chosen.values()):
                 taken = [revision for revision, _ in tasks if take_over(revision)]
                 rows = [_row(revision) for revision in taken]
                 tasks = [task for task in tasks if task[0] not in taken]

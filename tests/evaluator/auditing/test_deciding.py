@@ -25,7 +25,7 @@ def test_a_changed_file_needs_a_new_evaluator_version_or_new_audits(file: Path) 
     assert EVALUATOR_VERSION not in released or found["code"] == code_digest(), (
         "A file that decides verdicts is not the one that made the released audits (evaluator/auditing/deciding.py "
         "lists these files). If verdicts can change, raise EVALUATOR_VERSION in evaluator/sandbox/configuration.py. "
-        "Then make the audits anew: make lmr-bench AUDIT=full, and manage.py release_audits."
+        "Then make the audits again: make lmr-bench AUDIT=full, and manage.py release_audits."
     )
 
 

@@ -174,14 +174,14 @@ def test_only_audits_that_were_made_here_by_this_code_can_be_released(audited: T
     file, number = release("empty", [revision])
     assert (json.loads(file.read_text()), number) == ({"audits": {}, "code": deciding.code_digest()}, 0)
     take_over(revision)
-    with pytest.raises(NotReleasableError, match=r"The audit of alpha/1 was taken over: make it anew"):
+    with pytest.raises(NotReleasableError, match=r"The audit of alpha/1 was taken over: repeat it"):
         release("small", [revision])
     with pytest.raises(CommandError, match=r"^Nothing was written\. The audit of alpha/1 was taken over"):
         call_command("release_audits", "small")
     revision.audit = {**audited.audit, "code": "0" * 64}
     with pytest.raises(NotReleasableError, match="was made by other code of the evaluator"):
         release("small", [revision])
-    for kind in ("survivors", "refuted", "unknown"):
-        revision.audit = {**audited.audit, "mutants": {**audited.audit["mutants"], kind: [{"id": "line 1: a"}]}}
-        with pytest.raises(NotReleasableError, match=r"Declare or catch the seeded bugs of alpha/1 first\."):
+    for kind in ("refuted", "unknown"):
+        revision.audit = {**audited.audit, "mutants": {**audited.audit["mutants"], kind: ["line 1: `a` -> `b`"]}}
+        with pytest.raises(NotReleasableError, match=r"Correct the declared bugs of alpha/1 first\."):
             release("small", [revision])
