@@ -130,6 +130,8 @@ def release(suite: str, revisions: Iterable[TaskRevision]) -> tuple[Path, int]:
         if audit.get("taken_over") or audit.get("code") != code_digest():
             how = "was taken over" if audit.get("taken_over") else "was made by other code of the evaluator"
             raise NotReleasableError(f"The audit of {revision.task.slug} {how}: repeat it (audit_tasks --again).")
+        if audit["answers_digest"] != digest_of(known_answers(revision)):
+            raise NotReleasableError(f"The known answers to {revision.task.slug} have changed: repeat the audit.")
         if audit["mutants"]["refuted"] or audit["mutants"]["unknown"]:
             raise NotReleasableError(f"Correct the declared bugs of {revision.task.slug} first.")
         audits[revision.task.slug] = {"conditions": conditions(revision), "audit": _without_code(audit)}

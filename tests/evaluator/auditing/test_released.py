@@ -181,6 +181,9 @@ def test_only_audits_that_were_made_here_by_this_code_can_be_released(audited: T
     revision.audit = {**audited.audit, "code": "0" * 64}
     with pytest.raises(NotReleasableError, match="was made by other code of the evaluator"):
         release("small", [revision])
+    revision.audit = {**audited.audit, "answers_digest": "0" * 64}
+    with pytest.raises(NotReleasableError, match=r"The known answers to alpha/1 have changed: repeat the audit\."):
+        release("small", [revision])
     for kind in ("refuted", "unknown"):
         revision.audit = {**audited.audit, "mutants": {**audited.audit["mutants"], kind: ["line 1: `a` -> `b`"]}}
         with pytest.raises(NotReleasableError, match=r"Correct the declared bugs of alpha/1 first\."):
