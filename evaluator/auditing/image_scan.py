@@ -1,15 +1,13 @@
 """Check whether an environment has an installed copy of a task's reference, which an answer could simply import.
 
-A box sends the installed definitions of the goal's name (:mod:`evaluator.testing.box.scan`); this module decides by
-syntax tree whether one of them is the reference's. No Django here.
+A box compares the installed definitions of the goal's name with the reference (:mod:`evaluator.testing.box.scan`). No
+Django here.
 """
 
 from __future__ import annotations
 
-import ast
 import math
 import secrets
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,17 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 from evaluator.sandbox.interface import BoxSpec, Ending, Limits, Mount, Sandbox, SandboxError
 from evaluator.testing import box, boxes
 from evaluator.testing.box import frames
-from evaluator.testing.box.scan import count_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evaluator.testing.verdicts import Data
 
-SCAN_SECONDS = 60.0
+SCAN_SECONDS = 120.0
 OUTPUT_BYTES = 16 * 1024 * 1024
-LEAST_NODES = 30
-"""Smaller definitions may be equal by chance, such as ``return self.x``."""
 INCOMPLETE: Final = (
     "the search for an installed copy of the reference ended before it had read the whole environment; a copy in the "
     "rest would matter, because answers could import it: make an environment with fewer packages"
@@ -80,9 +75,7 @@ def scan_image(
     tree. Raises :class:`SandboxError` when the box does not finish.
     """
     nonce = secrets.token_hex(16)
-    wanted, size, statements = _shape(golden)
-    own = _packages_of(repository)
-    order: dict[str, Data] = {"name": goal_name, "statements": statements, "packages": [*sorted(own)]}
+    order: dict[str, Data] = {"name": goal_name, "reference": golden, "packages": [*sorted(_packages_of(repository))]}
     spec = BoxSpec(
         f"{label}-scan",
         ("python", "/box/scan.py", nonce),
@@ -97,12 +90,7 @@ def scan_image(
         raise SandboxError(
             f"the search of the environment {environment} ended with {box_output.result.ending} before its end"
         )
-    copies = set()
-    for message in messages[:-1]:
-        path = str(message["path"])
-        same = size >= LEAST_NODES and _shape(str(message["source"]))[0] == wanted
-        if same or path.partition("/")[0].removesuffix(".py") in own:
-            copies.add(path)
+    copies = {str(message["path"]) for message in messages[:-1]}
     return ImageScan(copies=tuple(sorted(copies)), complete=bool(messages[-1]["complete"]))
 
 
@@ -116,27 +104,3 @@ def _packages_of(repository: Path) -> set[str]:
             elif entry.suffix == ".py":
                 names.add(entry.stem)
     return names - _COMMON_NAMES
-
-
-def _shape(source: str) -> tuple[str, int, int]:
-    """Return a definition's syntax tree without decorators, docstrings and annotations, its nodes and statements.
-
-    The tree is empty if there is no definition.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree: ast.AST = ast.parse(f"if True:\n{source}" if source[:1] in (" ", "\t") else source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "", 0, 0
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if ast.get_docstring(node, clean=False) is not None:
-                node.body = node.body[1:] or [ast.Pass()]
-            node.decorator_list = []
-            if not isinstance(node, ast.ClassDef):
-                node.returns = None
-        elif isinstance(node, ast.arg):
-            node.annotation = None
-    definition = next(node for node in ast.walk(tree) if not isinstance(node, ast.Module | ast.If | ast.Constant))
-    return ast.dump(definition), sum(1 for _ in ast.walk(definition)), count_statements(definition)

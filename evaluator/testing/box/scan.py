@@ -1,10 +1,9 @@
 """Search the environment in a box for an installed copy of a task's reference. Mounted at ``/box/scan.py``.
 
-``scan.py NONCE``; stdin is one frame, ``{"name": goal's name, "statements": their number in the reference,
-"packages": names of the repository's own}``. After the hello it sends frames of the kind ``definition`` and finally
-``done``. A definition is the source of an installed one of that name that is in one of the packages, or has as many
-statements as the reference, a docstring more or less. It reads files and imports none of them; the worker judges what
-is found.
+``scan.py NONCE``; stdin is one frame, ``{"name": goal's name, "reference": its definition, "packages": names of the
+repository's own}``. After the hello it sends frames of the kind ``copy``, with the path of each file that has a
+definition of that name in one of the packages, or with the reference's syntax tree, and finally ``done``. It reads
+files and imports none of them, and no answer is in its box.
 
 Python 3.9 or newer and the standard library; frames.py needs NumPy.
 """
@@ -28,11 +27,13 @@ if TYPE_CHECKING:
     from evaluator.testing.box import frames
 
 BOX = Path(__file__).resolve().parent
-MAX_SECONDS = 25.0
+MAX_SECONDS = 100.0
 MAX_FILES = 60000
 MAX_FILE_BYTES = 1024 * 1024
-MAX_DEFINITIONS = 200
-MAX_SOURCE_CHARACTERS = 50000
+MAX_COPIES = 200
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+LEAST_NODES = 30
+"""Smaller definitions may be equal by chance, such as ``return self.x``."""
 
 
 def main(nonce: str) -> None:
@@ -59,9 +60,10 @@ def package_folders() -> list[Path]:
 
 
 def search(order: Any, folders: list[Path], emit: Callable[[dict[str, object]], None]) -> bool:
-    """Emit the installed definitions that ``order`` describes; return whether every file was searched."""
+    """Emit the paths of the files that ``order`` describes; return whether every file was searched."""
     ends = time.monotonic() + MAX_SECONDS
     name = order["name"]
+    reference = shape(ast.parse(in_a_block(order["reference"])))
     wanted = re.compile(rb"(?:def|class)[ \t]+" + re.escape(name).encode() + rb"\b")
     files = emitted = 0
     for folder in folders:
@@ -70,22 +72,19 @@ def search(order: Any, folders: list[Path], emit: Callable[[dict[str, object]], 
                 if not file.endswith(".py"):
                     continue
                 files += 1
-                if files > MAX_FILES or time.monotonic() > ends or emitted >= MAX_DEFINITIONS:
+                if files > MAX_FILES or time.monotonic() > ends or emitted >= MAX_COPIES:
                     return False
                 path = Path(place) / file
                 relative = path.relative_to(folder)
-                like = None if relative.parts[0].partition(".")[0] in order["packages"] else order["statements"]
-                for source in definitions(path, name, wanted, like):
+                own = relative.parts[0].partition(".")[0] in order["packages"]
+                if any(own or shape(each) == reference != "" for each in definitions(path, name, wanted)):
                     emitted += 1
-                    emit({"kind": "definition", "path": str(relative), "source": source})
+                    emit({"kind": "copy", "path": str(relative)})
     return True
 
 
-def definitions(path: Path, name: str, wanted: re.Pattern[bytes], statements: int | None) -> list[str]:
-    """Return the sources (whole lines) of definitions called ``name`` in a file; none if it cannot be read.
-
-    With ``statements`` only those with so many, one more, or one less: a docstring is a statement.
-    """
+def definitions(path: Path, name: str, wanted: re.Pattern[bytes]) -> list[ast.AST]:
+    """Return the definitions called ``name`` in a file; none if it cannot be read."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             return []
@@ -97,19 +96,32 @@ def definitions(path: Path, name: str, wanted: re.Pattern[bytes], statements: in
             tree = ast.parse(content)
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return []
-    lines = content.decode("utf-8", "replace").splitlines(keepends=True)
-    return [
-        "".join(lines[node.lineno - 1 : node.end_lineno])[:MAX_SOURCE_CHARACTERS]
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        and node.name == name
-        and (statements is None or abs(count_statements(node) - statements) <= 1)
-    ]
+    return [node for node in ast.walk(tree) if isinstance(node, DEFINITIONS) and node.name == name]
 
 
-def count_statements(tree: ast.AST) -> int:
-    """Return how many statements a syntax tree has, the definition's own included."""
-    return sum(isinstance(node, ast.stmt) for node in ast.walk(tree))
+def in_a_block(source: str) -> str:
+    """Return a definition as a statement at the margin, even if its lines are indented."""
+    return f"if True:\n{source}" if source[:1] in (" ", "\t") else source
+
+
+def shape(tree: ast.AST) -> str:
+    """Return the syntax tree of the first definition in ``tree``, without decorators, docstrings and annotations.
+
+    Empty if there is none, or only a small one. The tree is changed.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, DEFINITIONS):
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:] or [ast.Pass()]
+            node.decorator_list = []
+            if not isinstance(node, ast.ClassDef):
+                node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+    definition = next((node for node in ast.walk(tree) if isinstance(node, DEFINITIONS)), None)
+    if definition is None or sum(1 for _ in ast.walk(definition)) < LEAST_NODES:
+        return ""
+    return ast.dump(definition)
 
 
 def _load_frames() -> Any:

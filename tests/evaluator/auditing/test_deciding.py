@@ -29,10 +29,9 @@ def test_a_changed_file_needs_a_new_evaluator_version_or_new_audits(file: Path) 
     )
 
 
-def test_the_audits_of_both_shipped_suites_are_released() -> None:
-    assert [file.stem for file in SHIPPED] == ["lmr-bench", "lmr-mini"]
+def test_the_audits_of_the_projects_own_suite_are_released() -> None:
     audits = {file.stem: json.loads(file.read_text())["audits"] for file in SHIPPED}
-    assert {suite: len(found) for suite, found in audits.items()} == {"lmr-bench": 31, "lmr-mini": 9}
+    assert len(audits["lmr-mini"]) == 9
 
 
 @pytest.fixture

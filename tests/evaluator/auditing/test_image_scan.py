@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import sysconfig
 from typing import TYPE_CHECKING, Any
@@ -60,41 +59,52 @@ def write(folder: Path, **files: str) -> Path:
 
 
 def order(**changed: Any) -> dict[str, Any]:
-    """What is searched: the reference has its definition and four statements, or five with a docstring."""
-    return {"name": "score", "statements": 5, "packages": [], **changed}
+    return {"name": "score", "reference": GOLDEN, "packages": [], **changed}
 
 
-def test_definitions_as_large_as_the_reference_are_sent_as_source(installed: Path) -> None:
-    write(
-        installed,
-        pkg__a=COPY,
-        pkg__b=OTHER,
-        c="score = 1\nscores = 2\n",
-        d="def score(:\n",
-        e="class score:\n    x = 1\n",
-    )
+def searched(folder: Path, **changed: Any) -> tuple[list[str], bool]:
+    """The paths that the search sends, and whether it is complete."""
     sent: list[dict[str, Any]] = []
-    assert scan.search(order(), [installed], sent.append)
-    assert [message["path"] for message in sent] == ["pkg/a.py"]
-    assert sent[0]["source"].startswith("    def score(self, scores, *, scale=2.0):\n")
-    assert sent[0]["source"].endswith("len(scores))\n")
+    complete = scan.search(order(**changed), [folder], sent.append)
+    assert {message["kind"] for message in sent} <= {"copy"}
+    return [message["path"] for message in sent], complete
 
 
-def test_in_packages_named_like_the_repositorys_every_definition_of_the_name_is_sent(installed: Path) -> None:
-    write(installed, pkg__a=COPY, pkg__b=OTHER, c=OTHER, d="class score:\n    x = 1\n")
-    sent: list[dict[str, Any]] = []
-    assert scan.search(order(packages=["pkg", "d"]), [installed], sent.append)
-    assert [message["path"] for message in sent] == ["d.py", "pkg/a.py", "pkg/b.py"]
+INDENTED = "".join(f"    {line}\n" for line in GOLDEN.splitlines())
+
+
+@pytest.mark.parametrize("reference", [GOLDEN, INDENTED], ids=["function", "method"])
+def test_the_same_tree_is_a_copy_wherever_it_is(installed: Path, reference: str) -> None:
+    other_value = GOLDEN.replace("scale: float = 2.0", "scale: float = 3.0")
+    files = {"pkg__a": COPY, "pkg__b": OTHER, "c": "score = 1\nscores = 2\n", "d": "def score(:\n", "e": other_value}
+    write(installed, **files, f=GOLDEN.replace("score(self", "scores(self"))
+    assert searched(installed, reference=reference) == (["pkg/a.py"], True)
+
+
+def test_a_definition_that_may_be_equal_by_chance_is_none(installed: Path) -> None:
+    write(installed, a=OTHER)
+    assert searched(installed, reference=OTHER) == ([], True)
+    assert searched(installed, reference="x = 1\n") == ([], True)
+
+
+def test_any_definition_of_the_name_in_a_package_of_the_repositorys_name_is_a_copy(installed: Path) -> None:
+    write(installed, pkg__a=COPY, pkg__b=OTHER, c=OTHER, d="class score:\n    x = 1\n", pkgs__a=OTHER)
+    assert searched(installed, packages=["pkg", "d"]) == (["d.py", "pkg/a.py", "pkg/b.py"], True)
 
 
 def test_the_search_ends_in_bounded_time(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(installed, a=OTHER, b=OTHER, c=OTHER)
-    monkeypatch.setattr(scan, "MAX_DEFINITIONS", 2)
-    sent: list[dict[str, object]] = []
-    assert not scan.search(order(statements=2), [installed], sent.append)
-    assert len(sent) == 2
+    write(installed, a=COPY, b=COPY, c=COPY)
+    with monkeypatch.context() as patch:
+        patch.setattr(scan, "MAX_COPIES", 2)
+        assert searched(installed) == (["a.py", "b.py"], False)
+    with monkeypatch.context() as patch:
+        patch.setattr(scan, "MAX_FILES", 2)
+        assert searched(installed) == (["a.py", "b.py"], False)
+    with monkeypatch.context() as patch:
+        patch.setattr(scan, "MAX_SECONDS", -1.0)
+        assert searched(installed) == ([], False)
     monkeypatch.setattr(scan, "MAX_FILE_BYTES", 10)
-    assert scan.definitions(installed / "a.py", "score", re.compile(b"score"), None) == []
+    assert searched(installed) == ([], True)
 
 
 class ScriptedSandbox(UnconfinedSandbox):
@@ -109,15 +119,16 @@ class ScriptedSandbox(UnconfinedSandbox):
         return BoxResult(Ending.EXITED, 0, None, output, b"", False, 0.1, None)
 
 
-def scanned(repository: Path, *messages: dict[str, Any], golden: str = GOLDEN) -> ImageScan:
-    sandbox = ScriptedSandbox()
-    sandbox.messages = messages
+def scanned(repository: Path, *messages: dict[str, Any], sandbox: ScriptedSandbox | None = None) -> ImageScan:
+    if sandbox is None:
+        sandbox = ScriptedSandbox()
+        sandbox.messages = messages
     return scan_image(
         sandbox=sandbox,
         environment="numpy",
         repository=write(repository, scoring__core=""),
         goal_name="score",
-        golden=golden,
+        golden=GOLDEN,
         label="audit",
     )
 
@@ -125,28 +136,17 @@ def scanned(repository: Path, *messages: dict[str, Any], golden: str = GOLDEN) -
 DONE = {"kind": "done", "complete": True}
 
 
-def test_the_same_tree_is_a_copy_wherever_it_is(tmp_path: Path) -> None:
-    found = scanned(
-        tmp_path,
-        {"kind": "definition", "path": "far/away.py", "source": COPY.split("\n", 2)[2]},
-        {"kind": "definition", "path": "other.py", "source": OTHER},
-        {"kind": "definition", "path": "broken.py", "source": "def score(:\n"},
-        DONE,
-    )
-    assert found.copies == ("far/away.py",)
-    assert found.reasons == (
-        (
-            "the environment has a copy of the reference installed, in far/away.py: an answer could import it; "
-            "take it out of the environment"
-        ),
-    )
-
-
-def test_any_definition_of_the_name_in_a_package_of_the_repository_s_name_is_a_copy(tmp_path: Path) -> None:
+def test_what_the_box_is_sent_and_what_it_finds(tmp_path: Path) -> None:
     write(tmp_path, single="", src__inner__a="", tests__a="", setup="")
-    paths = ("scoring/core.py", "scoring_more/core.py", "single.py", "inner/a.py", "tests/a.py", "setup.py")
-    found = scanned(tmp_path, *({"kind": "definition", "path": path, "source": OTHER} for path in paths), DONE)
-    assert found.copies == ("inner/a.py", "scoring/core.py", "single.py")
+    sandbox = ScriptedSandbox()
+    sandbox.messages = ({"kind": "copy", "path": "far/away.py"}, {"kind": "copy", "path": "a.py"}, DONE)
+    found = scanned(tmp_path, sandbox=sandbox)
+    assert found.copies == ("a.py", "far/away.py")
+    assert found.reasons[1] == (
+        "the environment has a copy of the reference installed, in far/away.py: an answer could import it; "
+        "take it out of the environment"
+    )
+    assert frames.decode(sandbox.ran[0].stdin) == order(packages=["inner", "scoring", "single"])
 
 
 def test_an_incomplete_search_leaves_a_remark(tmp_path: Path) -> None:
