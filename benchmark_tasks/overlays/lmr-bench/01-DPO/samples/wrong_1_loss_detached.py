@@ -11,7 +11,7 @@ def preference_loss(
     ipo: bool = False,
     reference_free: bool = False,
 ) -> Tuple[torch.FloatTensor, torch.FloatTensor, torch.FloatTensor]:
-    chosen_rewards = beta * (policy_chosen_logps - reference_chosen_logps).detach()
-    rejected_rewards = beta * (policy_rejected_logps - reference_rejected_logps).detach()
+    chosen_rewards = (beta * (policy_chosen_logps - reference_chosen_logps)).detach()
+    rejected_rewards = (beta * (policy_rejected_logps - reference_rejected_logps)).detach()
     losses = F.softplus(rejected_rewards - chosen_rewards)
     return losses, chosen_rewards, rejected_rewards

@@ -12,6 +12,6 @@ def preference_loss(
     reference_free: bool = False,
 ) -> Tuple[torch.FloatTensor, torch.FloatTensor, torch.FloatTensor]:
     losses = F.softplus(beta * (policy_rejected_logps - policy_chosen_logps))
-    chosen_rewards = beta * (policy_chosen_logps - reference_chosen_logps).detach()
-    rejected_rewards = beta * (policy_rejected_logps - reference_rejected_logps).detach()
+    chosen_rewards = (beta * (policy_chosen_logps - reference_chosen_logps)).detach()
+    rejected_rewards = (beta * (policy_rejected_logps - reference_rejected_logps)).detach()
     return losses, chosen_rewards, rejected_rewards

@@ -1,7 +1,7 @@
 # Right: train_test_split with seed 42 for every layer, lbfgs, AUC from probabilities.
 def probing(rp_log_data_list, rp_question_data_list, labels_log, labels_question, tot_layer):
     """Fit and score one logistic-regression probe per layer."""
-    list_acc, list_f1, list_auc = [], [], []
+    list_acc, list_f1, list_auc = ([] for _ in range(3))
     targets = np.concatenate([np.asarray(labels_log), np.asarray(labels_question)])
     for layer in range(tot_layer):
         log_part = np.asarray(rp_log_data_list[layer]).reshape(len(labels_log), -1)

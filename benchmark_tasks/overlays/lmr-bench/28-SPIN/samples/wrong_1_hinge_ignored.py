@@ -13,6 +13,6 @@ def spin_loss(
     if not reference_free:
         value = value - (opponent_real_logps - opponent_generated_logps)
     losses = F.softplus(-self.beta * value)
-    real_rewards = self.beta * (policy_real_logps - opponent_real_logps).detach()
-    generated_rewards = self.beta * (policy_generated_logps - opponent_generated_logps).detach()
+    real_rewards = (self.beta * (policy_real_logps - opponent_real_logps)).detach()
+    generated_rewards = (self.beta * (policy_generated_logps - opponent_generated_logps)).detach()
     return losses, real_rewards, generated_rewards

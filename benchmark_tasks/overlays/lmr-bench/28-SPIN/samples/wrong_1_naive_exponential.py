@@ -14,6 +14,6 @@ def spin_loss(
         value = value - (opponent_real_logps - opponent_generated_logps)
     value = self.beta * value
     losses = torch.log(1 + torch.exp(-value)) if self.loss_type == "sigmoid" else F.relu(1 - value)
-    real_rewards = self.beta * (policy_real_logps - opponent_real_logps).detach()
-    generated_rewards = self.beta * (policy_generated_logps - opponent_generated_logps).detach()
+    real_rewards = (self.beta * (policy_real_logps - opponent_real_logps)).detach()
+    generated_rewards = (self.beta * (policy_generated_logps - opponent_generated_logps)).detach()
     return losses, real_rewards, generated_rewards

@@ -15,6 +15,6 @@ def spin_loss(
         losses = F.softplus(-real_value) + F.softplus(generated_value)
     else:
         losses = F.relu(1 - (real_value - generated_value))
-    real_rewards = self.beta * (policy_real_logps - opponent_real_logps).detach()
-    generated_rewards = self.beta * (policy_generated_logps - opponent_generated_logps).detach()
+    real_rewards = (self.beta * (policy_real_logps - opponent_real_logps)).detach()
+    generated_rewards = (self.beta * (policy_generated_logps - opponent_generated_logps)).detach()
     return losses, real_rewards, generated_rewards

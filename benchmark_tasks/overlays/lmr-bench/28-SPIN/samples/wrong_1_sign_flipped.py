@@ -13,6 +13,6 @@ def spin_loss(
     generated_ratio = policy_generated_logps - (0 if reference_free else opponent_generated_logps)
     value = self.beta * (generated_ratio - real_ratio)
     losses = F.softplus(-value) if self.loss_type == "sigmoid" else F.relu(1 - value)
-    real_rewards = self.beta * (policy_real_logps - opponent_real_logps).detach()
-    generated_rewards = self.beta * (policy_generated_logps - opponent_generated_logps).detach()
+    real_rewards = (self.beta * (policy_real_logps - opponent_real_logps)).detach()
+    generated_rewards = (self.beta * (policy_generated_logps - opponent_generated_logps)).detach()
     return losses, real_rewards, generated_rewards

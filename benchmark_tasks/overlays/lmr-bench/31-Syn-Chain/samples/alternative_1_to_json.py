@@ -3,8 +3,8 @@
 
 def spacy_result_to_conll(sentence):
     """Return the dependency parse of the sentence in the CoNLL-U format."""
-    nlp = spacy.load("en_core_web_sm")
-    parse = nlp(sentence).to_json()
+    parser = spacy.load("en_core_web_sm")
+    parse = parser(sentence).to_json()
     blank = "_"
     rows = []
     for entry in parse["tokens"]:

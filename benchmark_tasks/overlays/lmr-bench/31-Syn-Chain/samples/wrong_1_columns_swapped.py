@@ -3,9 +3,9 @@
 
 def spacy_result_to_conll(sentence):
     """Return the dependency parse of the sentence in the CoNLL-U format."""
-    nlp = spacy.load("en_core_web_sm")
+    parser = spacy.load("en_core_web_sm")
     lines = []
-    for token in nlp(sentence):
+    for token in parser(sentence):
         columns = [str(token.i + 1), token.text, token.lemma_, token.pos_, token.tag_, "_"]
         columns += [token.dep_, str(token.head.i + 1), "_", "_"]
         lines.append("\t".join(columns))

@@ -1,0 +1,24 @@
+# Wrong: elements with fewer counter-objects than requested are left out altogether.
+def generate_counter_parametric_knowledge_dataset(
+    parametric_knowledge: pd.DataFrame, nb_counter_parametric_knowledge: int
+) -> pd.DataFrame:
+    knowledge = parametric_knowledge
+    ids = get_objects_to_first_token_id_dict(parametric_knowledge)
+    units = []
+    for item in knowledge.to_dict(orient="records"):
+        relation = parametric_knowledge[parametric_knowledge.rel_lemma == item["rel_lemma"]]
+        found = build_counter_parametric_knowledge(
+            statement_subject=item["statement_subject"],
+            rel_lemma=item["rel_lemma"],
+            statement_object=item["statement_object"],
+            relation_group_id=item["relation_group_id"],
+            parametric_object=item["parametric_object"],
+            parametric_object_first_token_log_probas_distribution=item["log_probas"][0],
+            statement=item["statement"],
+            nb_counter_parametric_knowledge=nb_counter_parametric_knowledge,
+            all_dataset_objects_to_their_first_token_id=ids,
+            parametric_knowledge_rel=relation,
+        )
+        if len(found) == nb_counter_parametric_knowledge:
+            units.extend(found)
+    return pd.DataFrame(units)
