@@ -100,6 +100,19 @@ class TestRules:
         (event,) = case.events.all()
         assert (event.before, event.after, event.what) == ("", "queued", "opened")
 
+    @pytest.mark.both_databases
+    def test_an_answer_that_used_what_the_test_lacks_does_not_wait_for_the_judge(self, judge: JudgeConfig) -> None:
+        (answer,) = answers()
+        TestRunFactory(implementation=answer, done="test_lacks")
+        case = consider(answer)
+        assert case is not None
+        assert (case.state, case.severity) == ("queued", Severity.CONTRADICTION)
+        (trigger,) = case.triggers.all()
+        assert (trigger.kind, trigger.detail) == ("test_lacks", "used what the test lacks")
+        assert trigger.inclusion_probability == 1.0
+        # The judge's verdict adds nothing: it does not contradict a test that says nothing.
+        assert of(consider(rated(judge, "test_lacks", "CC"))) == [("test_lacks", 1.0)]
+
     @pytest.mark.parametrize(
         ("label", "facts", "words"),
         [

@@ -142,6 +142,25 @@ def test_large_golden_outputs_raise_the_output_limit(
     assert sandbox.ran[-1].limits.output_bytes > 4 * 6_000_000
 
 
+@pytest.mark.parametrize(
+    ("way", "reason"),
+    [
+        ("from probe_tools import missing; raise missing('spaCy', 'similarity')", "NotInThisTestError"),
+        ("from probe_tools import missing; raise ValueError(str(missing('spaCy', 'similarity')))", "ValueError"),
+        ("from probe_tools import absent_thing; return scores, absent_thing('spaCy', 'similarity')", "FrameError"),
+    ],
+    ids=["raised", "raised again", "returned"],
+)
+def test_using_what_a_stand_in_lacks_has_an_outcome_of_its_own(grade_goal: Grade, way: str, reason: str) -> None:
+    verdict = grade_goal(GOLDEN.replace("    weights = ", f"    if len(names) == 7:\n        {way}\n    weights = "))
+    assert verdict.outcome is Outcome.TEST_LACKS
+    assert f"{reason}: " in verdict.reason
+    assert "this test's stand-in for spaCy" in verdict.reason
+    # Of private test cases, the kind of failure is not shown.
+    private = GOLDEN.replace("    weights = ", f"    if scores[0] == 12.0:\n        {way}\n    weights = ")
+    assert grade_goal(private).outcome is Outcome.WRONG_OUTPUT
+
+
 def test_first_failing_case_decides(grade_goal: Grade) -> None:
     verdict = grade_goal(
         WORST_FIRST.replace("    weights = ", "    if len(names) == 7:\n        raise KeyError('x')\n    weights = ")
