@@ -76,7 +76,7 @@ PURE = {
     "benchmark_tasks/facts": set[str](),
     "submissions/answers": set[str](),
     "submissions/endpoints": set[str](),
-    "evaluator/auditing": {"auditing", "canary_round", "self_checks"},
+    "evaluator/auditing": {"auditing", "auditor", "canary_round", "released", "self_checks", "watching"},
     "evaluator/generation": {
         *(
             "agent_answers",

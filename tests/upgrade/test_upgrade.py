@@ -120,7 +120,10 @@ LATER = {
 
 
 def without_later_fields(responses: dict[str, Any]) -> dict[str, Any]:
-    """The responses without fields of later versions; the lines of CSV files as data."""
+    """The responses without fields of later versions; the lines of CSV files as data, numbers to twelve digits.
+
+    Further digits of statistics depend on the processor's linear algebra.
+    """
     found = {}
     for address, (status, content) in responses.items():
         later = {name for part, names in LATER.items() if part in address for name in names}
@@ -134,7 +137,7 @@ def _without(data: Any, names: set[str]) -> Any:
         return [_without(each, names) for each in data]
     if isinstance(data, dict):
         return {name: _without(value, names) for name, value in data.items() if name not in names}
-    return data
+    return float(f"{data:.12g}") if isinstance(data, float) else data
 
 
 def shown() -> dict[str, Any]:

@@ -22,6 +22,8 @@ from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from tests.benchmark_tasks.factories import write_suite
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from benchmark_tasks.models import SuiteVersion
     from evaluator.sandbox.interface import Sandbox
 
@@ -29,13 +31,15 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where this release's audits are, in place of the shipped ones."""
     place = tmp_path / "released"
     place.mkdir()
-    monkeypatch.setattr(released, "RELEASED", place)
+    with monkeypatch.context() as patch:
+        patch.setattr(released, "RELEASED", place)
+        released.released.cache_clear()
+        yield place
     released.released.cache_clear()
-    return place
 
 
 def first(version: SuiteVersion) -> TaskRevision:
@@ -165,8 +169,9 @@ def test_data_and_media_of_a_repository_decide_nothing_but_its_code_does(audited
 
     known = conditions(audited)
     assert imported(weights__pt=b"1", figure__png=b"2", table__csv="1" * 1_100_000) == known
-    assert imported(more__py="x = 1\n") == {**known, "task": imported(more__py="x = 1\n")["task"]}
-    assert imported(more__py="x = 1\n")["task"] != known["task"]
+    changed = imported(more__py="x = 1\n")
+    assert changed == {**known, "task": changed["task"]}
+    assert changed["task"] != known["task"]
 
 
 def test_only_audits_that_were_made_here_by_this_code_can_be_released(audited: TaskRevision, folder: Path) -> None:
