@@ -1,8 +1,21 @@
 # Right: a cached pipeline with nlp.pipe and named tuples; sentences restart at 1 and a root has HEAD 0.
-from collections import namedtuple
 from functools import cache
+from typing import NamedTuple
 
-Line = namedtuple("Line", "id form lemma upos xpos feats head deprel deps misc")
+
+class Line(NamedTuple):
+    """The ten fields of a word."""
+
+    id: int
+    form: str
+    lemma: str
+    upos: str
+    xpos: str
+    feats: str
+    head: int
+    deprel: str
+    deps: str
+    misc: str
 
 
 @cache
