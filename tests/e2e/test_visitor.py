@@ -61,7 +61,9 @@ def _find_the_suite_and_the_legend(page: Page) -> None:
     page.get_by_role("link", name="dpo/1", exact=True).click()
     arrived(page, "/suites/lmr-mini/tasks/dpo/1/$", "dpo/1 preference_objective")
     page.get_by_role("link", name="LMR-Board").first.click()
-    expect(page.locator(".legend").first).to_contain_text("Marks of a task, from the top: unit tests, judge, annotators")
+    expect(page.locator(".legend").first).to_contain_text(
+        "Marks of a task, from the top: unit tests, judge, annotators"
+    )
     page.locator(".legend").first.get_by_role("link", name="Glossary").click()
     arrived(page, "/docs/glossary/$", "Glossary")
     page.go_back()

@@ -162,7 +162,7 @@ def test_published_answers() -> None:
         "agreed": 46,
         "wrongly_passed": 8,
         "wrongly_failed": 5,
-        "evaluator_version": "5",
+        "evaluator_version": "6",
         "measured": "2026-11-26",
         "page": "/agreement/lmr-bench/published/",
     }
