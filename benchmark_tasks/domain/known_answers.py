@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -50,8 +51,12 @@ def known_source(revision: TaskRevision, *, right: bool) -> str:
     return next((each.source for each in known_answers(revision) if each.right is right), "")
 
 
+@cache
 def answers_in(folder: Path, index: int) -> tuple[KnownAnswer, ...]:
-    """Return the answers in ``folder`` to the task with this index. Raises SyntaxError for one that does not parse."""
+    """Return the answers in ``folder`` to the task with this index. Raises SyntaxError for one that does not parse.
+
+    They are read once: each sweep of the queue asks for those of all tasks, and they change only with the project.
+    """
     return tuple(
         KnownAnswer(file.stem, right, _about(source), source)
         for prefix, right in _PREFIXES.items()

@@ -148,8 +148,7 @@ class AuditResult:
     """All findings of one audit. Checks that were not run are None: if the reference fails, the others mean nothing.
 
     ``golden`` holds the verdicts on the golden function, each on other seeds; ``answers`` are the known answers that
-    ship with the task; ``missing`` is what the environment lacks
-    to run it, which says nothing about the test.
+    ship with the task; ``missing`` is what the environment lacks to run it, which says nothing about the test.
     ``upstream_trial`` is None if there is no such test beside a sealed one, otherwise why it cannot run here, and empty
     if it runs. ``reasons`` are findings that make the task unusable.
     """

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -186,6 +187,14 @@ class TaskFiles:
     paper_folder: str = ""
     repository_folder: str = ""
     left_out: frozenset[str] = frozenset()
+
+
+def by_paper(tasks: Mapping[str, TaskFiles]) -> dict[str, dict[str, TaskFiles]]:
+    """Group ``tasks``, given by slug, by the slug of their paper."""
+    papers: defaultdict[str, dict[str, TaskFiles]] = defaultdict(dict)
+    for slug, task in tasks.items():
+        papers[slug.rpartition("/")[0]][slug] = task
+    return papers
 
 
 def refuse(message: str, *, file: str = "", task: str = "", line: int | None = None) -> Problem:

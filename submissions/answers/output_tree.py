@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from submissions.answers.archives import MAX_FILE_BYTES, entries, readable, shown_name
-from submissions.answers.contents import BundleError, Problem, Severity, closed_message, paper_slug, refuse
+from submissions.answers.contents import BundleError, Problem, Severity, by_paper, closed_message, paper_slug, refuse
 from submissions.answers.manifest import MANIFEST_FILE
 from submissions.answers.protection import is_protected_name, too_long, unsafe_name
 from submissions.answers.tar_headers import FOLDER, LINK
@@ -64,10 +64,7 @@ def read_output_tree(
 
     Raises BundleError for an archive that cannot be read to its end.
     """
-    of_papers: defaultdict[str, dict[str, TaskFiles]] = defaultdict(dict)
-    for slug, task in tasks.items():
-        of_papers[slug.rpartition("/")[0]][slug] = task
-    papers = [_Paper(slug, of_paper) for slug, of_paper in of_papers.items()]
+    papers = [_Paper(slug, of_paper) for slug, of_paper in by_paper(tasks).items()]
     located = _locate(names, papers, suite=suite, problems=problems)
     if located is None:
         return None

@@ -6,11 +6,11 @@ Does not use Django. A paper takes one session: the one that is named like it, o
 from __future__ import annotations
 
 import posixpath
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from submissions.answers.contents import paper_slug
+from submissions.answers.contents import by_paper, paper_slug
 from submissions.answers.protection import is_protected_name, unsafe_name
 from submissions.answers.tree_answers import TreeFolder, answers_of
 from submissions.answers.trees import read_tree
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SessionAnswer:
-    """What became of one session: the ``tasks`` that it answers, or ``why`` it answers none.
+    """The result of one session: the ``tasks`` that it answers, or ``why`` it answers none.
 
     ``paper`` is empty if it is unknown. ``files`` are those of the output tree: path below it to content.
     """
@@ -63,11 +63,8 @@ class SessionAnswer:
 def answers_of_sessions(
     sessions: Sequence[Session], tasks: Mapping[str, TaskFiles], *, suite: str
 ) -> list[SessionAnswer]:
-    """Return what became of each session, given the tasks of ``suite`` by slug."""
-    of_papers: defaultdict[str, dict[str, TaskFiles]] = defaultdict(dict)
-    for slug, task in tasks.items():
-        of_papers[slug.rpartition("/")[0]][slug] = task
-    papers = [_Paper(slug, of_paper) for slug, of_paper in of_papers.items()]
+    """Return the result of each session, given the tasks of ``suite`` by slug."""
+    papers = [_Paper(slug, of_paper) for slug, of_paper in by_paper(tasks).items()]
     owners = [_paper_of(session, papers) for session in sessions]
     chosen: dict[str, int] = {}
     for place, (session, owner) in enumerate(zip(sessions, owners, strict=True)):

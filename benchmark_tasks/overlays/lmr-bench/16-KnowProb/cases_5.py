@@ -19,7 +19,7 @@ def _case(rng, sizes, wanted, *, pool=None, recurring=0):
     """Rows for `sizes`, the number of each relation's; their objects come from `pool` objects, else all differ.
 
     A relation may have objects of others, and objects recur within it. An object has one first token in each relation,
-    and others in other relations, as the model spells it there. No two objects begin alike. The first subject stands in
+    and others in other relations, as the model spells it there. No two objects begin alike. The first subject recurs in
     `recurring` more rows.
     """
     total = sum(sizes.values())

@@ -227,7 +227,7 @@ class Span:
         return self.doc.words[self.start : self.end]
 
     def as_doc(self):
-        """Return the text, of which this is all."""
+        """Return this text: it has no other part."""
         if len(self) != len(self.doc):
             raise missing("spaCy", "Span.as_doc of a part of the sentence")
         return self.doc

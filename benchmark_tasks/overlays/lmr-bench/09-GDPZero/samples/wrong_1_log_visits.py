@@ -1,4 +1,4 @@
-# Wrong: the UCB1 logarithm of the visit count stands in place of the count itself.
+# Wrong: the logarithm of the visit count, as in UCB1, replaces the count itself.
 
 
 def find_best_action(self, hashable_state):

@@ -1,4 +1,4 @@
-# Wrong: the positive stands in the last column, although the labels name column 0.
+# Wrong: the positive is in the last column, although the labels name column 0.
 
 
 def info_nce_loss(self, features):

@@ -1,4 +1,4 @@
-# Wrong: the lower-case word stands in the lemma column.
+# Wrong: the lemma column has the lower-case word.
 
 
 def spacy_result_to_conll(sentence):
