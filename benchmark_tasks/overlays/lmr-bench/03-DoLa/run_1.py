@@ -91,6 +91,16 @@ class Streamer:
         self.received.append("end")
 
 
+def _scores(steps, *, filtered):
+    """Return the scores of each step: filtered tokens may have any score that no other token has.
+
+    Without a filter, contrasts of logits and of log-probabilities differ by one number for each row, and both are right.
+    """
+    if filtered:
+        return [step.clamp(min=FILTERED).numpy() for step in steps]
+    return [(step - step.amax(dim=-1, keepdim=True)).numpy() for step in steps]
+
+
 def run(case):
     """Return the sequences and everything that was asked for besides."""
     stops = StoppingCriteriaList([LLamaQaStoppingCriteria(case["stop_words"]), TableEnds(case["longest"])])
@@ -113,8 +123,9 @@ def run(case):
     return {
         "sequences": found.sequences.numpy(),
         "streamed": streamer.received,
-        # Filtered tokens may have any score that no other token has.
-        "scores": None if found.scores is None else [step.clamp(min=FILTERED).numpy() for step in found.scores],
+        "scores": None
+        if found.scores is None
+        else _scores(found.scores, filtered=case["options"].get("relative_top") != 0),
         "premature_layers": {str(layer): int(times) for layer, times in found.premature_layer_dist.items()},
         **{
             name: None if found[name] is None else [[layer.numpy() for layer in step] for step in found[name]]
