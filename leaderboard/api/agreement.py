@@ -141,11 +141,20 @@ class DisagreementOut(Schema):
     why: str
 
 
+class PassWithoutAnswerOut(Schema):
+    """A published pass of ``task``, to which the sessions of the reported ``run`` hold no answer."""
+
+    task: str
+    run: str
+    system: str
+
+
 class PublishedAnswersOut(Schema):
     """Published verdicts on other systems' answers, and those of our sealed tests on the same answers.
 
     ``verdicts`` answers have both, which agree on ``agreed``. ``wrongly_passed`` wrong answers had passed upstream's
-    test, ``wrongly_failed`` right ones had failed it. ``measured`` is null without answers.
+    test, ``wrongly_failed`` right ones had failed it. ``passes_without_answer`` are not among the verdicts.
+    ``measured`` is null without answers.
     """
 
     suite: str
@@ -156,6 +165,7 @@ class PublishedAnswersOut(Schema):
     evaluator_version: str
     measured: date | None
     disagreements: list[DisagreementOut]
+    passes_without_answer: list[PassWithoutAnswerOut]
     page: str
 
 

@@ -40,15 +40,25 @@ class Disagreement:
 
 
 @dataclass(frozen=True, slots=True)
+class PassWithoutAnswer:
+    """A published pass of a task to which the sessions of ``run`` (a reported run's slug) hold no answer."""
+
+    task: str
+    run: str
+    system: str
+
+
+@dataclass(frozen=True, slots=True)
 class PublishedAnswers:
     """The comparison: ``verdicts`` answers have both verdicts, which agree on ``agreed``; a list of the others.
 
-    ``measured`` is when our tests measured the answers, by ``evaluator_version``; None and empty without answers.
+    ``passes_without_answer`` are not among them. ``measured`` is when our tests measured the answers, by ``evaluator_version``; None and empty without answers.
     """
 
     verdicts: int = 0
     agreed: int = 0
     disagreements: tuple[Disagreement, ...] = ()
+    passes_without_answer: tuple[PassWithoutAnswer, ...] = ()
     evaluator_version: str = ""
     measured: date | None = None
 
@@ -76,9 +86,15 @@ def published_answers(suite: str) -> PublishedAnswers:
         return PublishedAnswers()
     reported = {run["slug"]: run for run in json.loads(SHIPPED_FILE.read_text(encoding="utf-8"))["runs"]}
     judged = {(each["run"], each["task"]): each for each in measured["disagreements"]}
-    agreed, differing = 0, []
+    agreed, differing, unanswered = 0, [], []
     for run in measured["runs"]:
         published = reported[run["of"]]
+        system = published["system_name"]
+        unanswered += [
+            PassWithoutAnswer(task, run["of"], system)
+            for task, verdicts in published["tasks"].items()
+            if verdicts.get("tests") == "passed" and task not in run["tasks"]
+        ]
         for task, outcome in run["tasks"].items():
             verdict = published["tasks"][task].get("tests")
             # Where upstream's test never ran, there is no verdict to compare.
@@ -89,12 +105,13 @@ def published_answers(suite: str) -> PublishedAnswers:
                 agreed += 1
                 continue
             facts = judged[run["slug"], task]
-            right, system = Right(facts["right"]), published["system_name"]
-            differing.append(Disagreement(task, run["of"], system, passed, sealed, right, facts["why"]))
+            right, why = Right(facts["right"]), facts["why"]
+            differing.append(Disagreement(task, run["of"], system, passed, sealed, right, why))
     return PublishedAnswers(
         verdicts=agreed + len(differing),
         agreed=agreed,
         disagreements=tuple(differing),
+        passes_without_answer=tuple(unanswered),
         evaluator_version=measured["evaluator_version"],
         measured=date.fromisoformat(measured["measured"]),
     )

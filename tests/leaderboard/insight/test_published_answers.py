@@ -41,6 +41,17 @@ def test_the_shipped_numbers() -> None:
     assert (found.verdicts, found.agreed, len(found.disagreements)) == (61, 46, 15)
     assert found.counts() == {Right.SEALED: 13, Right.PUBLISHED: 1, Right.OPEN: 1}
     assert (found.wrongly_passed, found.wrongly_failed) == (8, 5)
+    assert [(each.run, each.task) for each in found.passes_without_answer] == [
+        ("openhands-gpt-4o", "hits/1"),
+        ("openhands-gpt-4o", "steplength/1"),
+        ("openhands-gpt-4.1", "decbound/1"),
+        ("openhands-o4-mini", "hits/1"),
+    ]
+
+
+def test_upstreams_judge_found_no_implementation_in_the_passes_without_an_answer() -> None:
+    found = published_answers("lmr-bench").passes_without_answer
+    assert {PUBLISHED[each.run]["tasks"][each.task]["judge"] for each in found} == {"LI"}
 
 
 def test_the_facts_are_whole() -> None:

@@ -130,6 +130,10 @@ class TestPublishedAnswers:
             "Of 61 published verdicts, our sealed tests agree with 46. Of the other 15, the sealed verdict is" in page
         )
         assert "they passed 8 wrong ones and failed 5 right ones" in page
+        assert (
+            "passed 4 tasks to which the sessions hold no answer: hits/1 of OpenHands (GPT-4o), steplength/1 of OpenHands "
+            "(GPT-4o), decbound/1 of OpenHands (GPT-4.1) and hits/1 of OpenHands (o4-mini)." in page
+        )
         assert page.count('<tr role="row">') == 1 + 15
         row = page.split('tasks/simclr/1/">simclr/1</a>')[1].split("</tr>")[0]
         assert '<a href="/reported/openhands-gpt-4o/">OpenHands (GPT-4o)</a>' in row
