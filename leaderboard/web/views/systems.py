@@ -122,7 +122,8 @@ def reported_run(request: HttpRequest, slug: str) -> HttpResponse:
     )
     row = board_row(entry, next((metric for metric in metrics if metric.category_id is None), None), 0)
     published = {each.task_id: each for each in run.remeasures.results.all()} if run.remeasures else {}
-    tasks, absent = tasks_of(entry.suite_version), {each["task"] for each in row.not_reported}
+    tasks = sorted(tasks_of(entry.suite_version), key=lambda task: task.place)
+    absent = {each["task"] for each in row.not_reported}
     context = {
         "run": run,
         "suite": run.suite,
