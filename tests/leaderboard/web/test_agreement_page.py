@@ -131,8 +131,8 @@ class TestPublishedAnswers:
         )
         assert "they passed 8 wrong ones and failed 5 right ones" in page
         assert (
-            "passed 4 tasks to which the sessions hold no answer: hits/1 of OpenHands (GPT-4o), steplength/1 of OpenHands "
-            "(GPT-4o), decbound/1 of OpenHands (GPT-4.1) and hits/1 of OpenHands (o4-mini)." in page
+            "passed 4 tasks to which the sessions hold no answer: hits/1 of OpenHands (GPT-4o), steplength/1 of "
+            "OpenHands (GPT-4o), decbound/1 of OpenHands (GPT-4.1) and hits/1 of OpenHands (o4-mini)." in page
         )
         assert page.count('<tr role="row">') == 1 + 15
         row = page.split('tasks/simclr/1/">simclr/1</a>')[1].split("</tr>")[0]
