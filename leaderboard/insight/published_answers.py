@@ -52,7 +52,8 @@ class PassWithoutAnswer:
 class PublishedAnswers:
     """The comparison: ``verdicts`` answers have both verdicts, which agree on ``agreed``; a list of the others.
 
-    ``passes_without_answer`` are not among them. ``measured`` is when our tests measured the answers, by ``evaluator_version``; None and empty without answers.
+    ``passes_without_answer`` are not among them. ``measured`` is when our tests measured the answers, by
+    ``evaluator_version``; None and empty without answers.
     """
 
     verdicts: int = 0

@@ -94,7 +94,7 @@ class Streamer:
 def _scores(steps, *, filtered):
     """Return the scores of each step: filtered tokens may have any score that no other token has.
 
-    Without a filter, contrasts of logits and of log-probabilities differ by one number for each row, and both are right.
+    Without a filter, contrasts of logits and of log-probabilities differ by a number for each row, and both are right.
     """
     if filtered:
         return [step.clamp(min=FILTERED).numpy() for step in steps]
