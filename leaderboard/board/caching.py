@@ -31,7 +31,7 @@ PAGES: Final = "pages"
 MOST: Final = 500
 # Everything that a row shows changes one of these or ``BoardState.surroundings``: recounted results get a new metric,
 # recounted labels a new time.
-_STAMPED = ("pk", "entry__computed", "entry__date", "rank_from", "rank_to")
+_STAMPED = ("pk", "entry__computed", "entry__date", "rank_from", "rank_to", "represents")
 
 
 class Kept(Generic[_Value]):

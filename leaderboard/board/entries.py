@@ -19,6 +19,7 @@ from benchmark_tasks.models import SuiteVersion
 from evaluator.enums import WorkState
 from evaluator.models import Judgement
 from evaluator.testing.progress import passed_by_trial
+from leaderboard.board.folding import represent
 from leaderboard.board.labels import (
     BATCH,
     COUNTED,
@@ -79,7 +80,9 @@ def recompute_submission(submission_id: int) -> Entry | None:
     """Recompute the entry of a scored submission; delete it and return ``None`` if the submission is not scored."""
     submission = Submission.objects.select_related("suite_version").get(pk=submission_id)
     if submission.state != SubmissionState.SCORED:
-        Entry.objects.filter(submission=submission).delete()
+        with transaction.atomic():
+            Entry.objects.filter(submission=submission).delete()
+            represent(submission.suite_version_id, submission.system_id)
         return None
     revisions = list(revisions_of(submission.suite_version))
     with transaction.atomic():
@@ -109,6 +112,7 @@ def recompute_submission(submission_id: int) -> Entry | None:
         }
         entry.save(update_fields=["trial_passes", "marks"])
         _write_metrics(entry, _counted(entry, revisions, raters), judge)
+        represent(entry.suite_version_id, entry.system_id)
         board_changed(entry.suite_version_id, results=True)
     return entry
 
@@ -147,11 +151,11 @@ def refresh_visibility(submission_id: int) -> None:
     """Copy whether and when a submission was published to its entry. Cheap: numbers are not recomputed."""
     submission = Submission.objects.get(pk=submission_id)
     published = submission.visibility == Visibility.PUBLISHED
-    Entry.objects.filter(submission=submission).update(
-        published=published, date=submission.published_at or submission.scored_at
-    )
-    listed = submission.kind if published else ""
-    EntryMetric.objects.filter(entry__submission=submission).update(listed=listed)
+    listed, date = submission.kind if published else "", submission.published_at or submission.scored_at
+    with transaction.atomic():
+        Entry.objects.filter(submission=submission).update(published=published, date=date)
+        EntryMetric.objects.filter(entry__submission=submission).update(listed=listed)
+        represent(submission.suite_version_id, submission.system_id)
     board_changed(submission.suite_version_id, results=True)
 
 
@@ -208,6 +212,7 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
             },
         )
         _write_metrics(entry, tallies)
+        represent(entry.suite_version_id, entry.system_id)
         board_changed(version.pk, results=True)
     return entry
 
@@ -253,6 +258,7 @@ def _write_metrics(entry: Entry, tallies: dict[int | None, Tally], judge: JudgeC
             name=entry.system.name.lower(),
             tasks=tally.tasks,
             answered=tally.answered,
+            represents=0 if tally.answered is None else None,
             tests_passed=tally.tests if tally.tasks else None,
         )
         if tally.tests is not None and tally.tasks and tally.answered is None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, F, Q, Window
-from django.db.models.functions import RowNumber
+from django.db.models import F
 
 from leaderboard.board.rows import board_metrics
 from leaderboard.models import EntryMetric
 from leaderboard.models.enums import Provenance
 from submissions.enums import Kind
+from submissions.models import System
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,22 +33,30 @@ def folds(params: QueryDict) -> bool:
     return may_fold(params) and params.get("fold") != "no"
 
 
-def folded(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:
-    """Select the rows that represent a system's rows with the same inputs.
+def represent(version: int, system: int) -> None:
+    """Choose again which of a system's rows represent its others on a suite version. Needs a transaction.
 
-    It is the row with the strongest claim, and of equal claims the newest: results play no part. A row with answers to
-    fewer than all counted tasks represents none; :func:`with_partial` shows it.
+    Of the rows with the same inputs it is the one with the strongest claim, and of equal claims the newest: results
+    play no part. A row with answers to fewer than all counted tasks represents none; :func:`with_partial` shows it.
     """
-    # One pass over the versions' rows: a query for each row would take the square of their number.
-    place = Window(
-        RowNumber(),
-        partition_by=[F(name) for name in ("suite_version", "listed", "entry__system", "entry__inputs")],
-        order_by=[F("strength").asc(), F("entry__date").desc(nulls_last=True), F("entry").desc()],
-    )
-    versions = listed.order_by().values("suite_version").distinct()
-    whole = EntryMetric.objects.filter(category=None, answered=None, suite_version__in=versions)
-    first = whole.order_by().annotate(place=place).filter(place=1).values("entry")
-    return listed.filter(answered=None, entry__in=first)
+    # Two rows that are written at once would each not see the other.
+    System.objects.select_for_update().filter(pk=system).first()
+    found = EntryMetric.objects.filter(suite_version=version, entry__system=system, category=None, answered=None)
+    strongest = found.order_by("strength", F("entry__date").desc(nulls_last=True), "-entry")
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for entry, listed, inputs in strongest.values_list("entry", "listed", "entry__inputs"):
+        groups[listed, inputs].append(entry)
+    changes: dict[int | None, list[int]] = defaultdict(list)
+    for first, *others in groups.values():
+        changes[len(others)].append(first)
+        changes[None] += others
+    for number, entries in changes.items():
+        EntryMetric.objects.filter(entry__in=entries).update(represents=number)
+
+
+def folded(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:
+    """Select the rows that represent a system's rows with the same inputs (:func:`represent`)."""
+    return listed.filter(represents__isnull=False)
 
 
 def partial_of(rows: Iterable[BoardRow], version: SuiteVersion, category: Category | None) -> QuerySet[EntryMetric]:
@@ -60,17 +69,3 @@ def partial_of(rows: Iterable[BoardRow], version: SuiteVersion, category: Catego
 def with_partial(rows: Sequence[BoardRow], partial: Sequence[BoardRow]) -> list[BoardRow]:
     """Put each of ``partial`` below the row of the reported run whose answers were measured again."""
     return [each for row in rows for each in (row, *(one for one in partial if f"r-{one.remeasures}" == row.key))]
-
-
-def with_numbers_of_folded(rows: Sequence[BoardRow], version: SuiteVersion) -> list[BoardRow]:
-    """Add to each row how many others it represents. One query."""
-    systems = Q(entry__system__slug__in={row.system_slug for row in rows})
-    counted = board_metrics(version, None, Kind.RANKED).filter(systems, answered=None).order_by()
-    groups = counted.values_list("entry__system__slug", "entry__inputs").annotate(number=Count("pk"))
-    others = {(system, inputs): number - 1 for system, inputs, number in groups}
-    return [
-        row.model_copy(update={"folded": more, "stamp": row.stamp and f"{row.stamp} {more}"})
-        if (more := others.get((row.system_slug, row.inputs), 0))
-        else row
-        for row in rows
-    ]

@@ -25,7 +25,7 @@ MOST_RANKED: Final = 500
 """Number of the best rows that are ranked: ranks compare every two systems, so more would take minutes."""
 _COLUMNS_READ: Final = (
     *("category", "tasks", "answered", "tests_rate", "tests_passed", "tests_low", "tests_high"),
-    *("rank_from", "rank_to", "labels"),
+    *("rank_from", "rank_to", "represents", "labels"),
     *(f"entry__{lookup}" for lookup in LOOKUPS.values()),
     *("entry__kind", "entry__marks", "entry__trial_passes", "entry__system__scaffold"),
     "entry__reported_run__slug",
@@ -141,6 +141,7 @@ def board_row(entry: Entry, metric: EntryMetric | None, unpublished: int, *, fla
         # They are of all tasks, so a category has none.
         trial_passes=() if metric and metric.category_id else tuple(entry.trial_passes),
         marks=entry.marks,
+        folded=(metric.represents or 0) if metric else 0,
         metric=metric.pk if metric else 0,
     )
 

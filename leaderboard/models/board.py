@@ -194,6 +194,8 @@ class EntryMetric(models.Model):
     ``labels`` maps each rater with labels (``judge``, ``human``, ``final``) to its :class:`RaterLabels`.
     ``rank_from`` and ``rank_to`` are the first and the last rank that resampling does not exclude, null for a row
     without results by task, for samples, and in a category that is too small for ranks.
+    ``represents`` is the number of the system's other rows with the same inputs that this row represents on boards;
+    null if another row represents it, and for a row with answers to fewer than all counted tasks.
 
     The fields that boards filter and sort by are copied from entry and system, so that one index suffices: suite
     version, ``listed`` (:attr:`Entry.listed`), ``strength`` (:attr:`Provenance.strength`) and ``name`` (the system's,
@@ -219,6 +221,7 @@ class EntryMetric(models.Model):
     tests_high = models.FloatField(null=True, blank=True)
     rank_from = models.PositiveIntegerField(null=True, blank=True)
     rank_to = models.PositiveIntegerField(null=True, blank=True)
+    represents = models.PositiveIntegerField(null=True, blank=True, default=0)
     labels = models.JSONField(default=dict, blank=True)
 
     class Meta:

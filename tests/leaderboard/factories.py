@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import factory
+from django.db import transaction
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
+from leaderboard.board.folding import represent
 from leaderboard.board.provenance import of_reported, of_submission
 from leaderboard.models import Entry, EntryMetric, ReportedResult, ReportedRun
 from leaderboard.models.enums import Provenance
@@ -62,6 +64,8 @@ class MetricFactory(factory.django.DjangoModelFactory):
     strength = factory.LazyAttribute(lambda row: Provenance(row.entry.provenance).strength)
     name = factory.LazyAttribute(lambda row: row.entry.system.name.lower())
     tasks = 28
+    answered = None
+    represents = factory.LazyAttribute(lambda row: 0 if row.answered is None else None)
     tests_passed = 11.0
     tests_rate = factory.LazyAttribute(lambda row: None if row.tests_passed is None else row.tests_passed / row.tasks)
     tests_low = 0.2361
@@ -90,6 +94,8 @@ def measured(
         published=entry_flag,
     )
     MetricFactory(entry=entry, **(metric or {}))
+    with transaction.atomic():
+        represent(version.pk, entry.system_id)
     return entry
 
 
@@ -107,6 +113,8 @@ def reported(version: SuiteVersion | None = None, *, metric: dict[str, Any] | No
         published=True,
     )
     MetricFactory(entry=entry, **(metric or {}))
+    with transaction.atomic():
+        represent(version.pk, entry.system_id)
     return entry
 
 

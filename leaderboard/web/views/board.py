@@ -28,7 +28,7 @@ from leaderboard.board.columns import (
 )
 from leaderboard.board.facets import board_context, filter_choices, published_on
 from leaderboard.board.filters import BoardFilter
-from leaderboard.board.folding import folded, folds, may_fold, partial_of, with_numbers_of_folded, with_partial
+from leaderboard.board.folding import folded, folds, may_fold, partial_of, with_partial
 from leaderboard.board.later_papers import counted_on, later, sorted_on
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
 from leaderboard.board.matrix import TASK_ORDERS, arranged, cells, file_rows
@@ -136,7 +136,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     page = paginator.get_page(request.GET.get("page"))
     rows = read(cast("QuerySet[EntryMetric]", page.object_list))
     if by_system:
-        rows = with_numbers_of_folded(with_partial(rows, read(partial_of(rows, version, category))), version)
+        rows = with_partial(rows, read(partial_of(rows, version, category)))
     calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort, hidden=hidden)
     samples = read(calibration) if published.has_samples else []
     columns = requested_columns(request.GET, without=unused_columns([*rows, *samples]))
@@ -145,6 +145,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         "heads": columns,
         "tasks": tasks,
         "judge": around.judge,
+        "by_system": by_system,
     }
     context = {
         **shown,
@@ -155,7 +156,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         "around": around,
         "published": published,
         "narrowed": found.narrowed,
-        "some_folded": any(row.folded for row in rows),
+        "some_folded": by_system and any(row.folded for row in rows),
         "may_fold": may_fold(request.GET) and not by_system,
         "category": category,
         "month": month,
@@ -179,7 +180,7 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
     """Return each row as HTML, cached until its data change: a new page usually differs by one or two rows."""
     template = get_template(f"leaderboard/partials/{'matrix' if matrix else 'board'}_row.html")
     tasks, judge = [(task.slug, task.starts) for task in shown["tasks"]], shown["judge"] and shown["judge"].slug
-    common = key_of(matrix, [column.key for column in shown["heads"]], tasks, judge)
+    common = key_of(matrix, [column.key for column in shown["heads"]], tasks, judge, shown["by_system"])
     by_key = {key_of(common, row.stamp or row, row.closed): row for row in rows}
     kept = WRITTEN.get_many(by_key)
     new = {

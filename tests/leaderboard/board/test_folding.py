@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
+from django.apps import apps
 
-from leaderboard.board.entries import refresh_visibility
-from leaderboard.board.folding import folded
+from leaderboard.board.entries import recompute_submission, refresh_visibility
+from leaderboard.board.folding import folded, represent
 from leaderboard.board.rows import board_metrics
-from leaderboard.models import Entry
+from leaderboard.models import Entry, EntryMetric
 from leaderboard.models.enums import Provenance
 from submissions.enums import Inputs, Kind
 from submissions.models import Submission
@@ -51,6 +53,7 @@ def rows() -> dict[str, Entry]:
         )
         Entry.objects.filter(pk=entry.pk).update(date=month and datetime(2026, month, 1, tzinfo=UTC))
         made[name] = entry
+    represent(version.pk, system.pk)
     return made
 
 
@@ -100,6 +103,28 @@ def test_a_withdrawn_row_represents_nothing(client: Client, rows: dict[str, Entr
     Submission.objects.filter(pk=gone).update(visibility="withdrawn")
     refresh_visibility(gone)
     assert submissions(client) == [rows[name].submission_id for name in ("old", "paper")]
+
+
+def test_a_submission_that_is_evaluated_again_represents_nothing_meanwhile(
+    client: Client, rows: dict[str, Entry]
+) -> None:
+    gone = rows["new"].submission_id or 0
+    Submission.objects.filter(pk=gone).update(state="evaluating")
+    assert recompute_submission(gone) is None
+    assert submissions(client) == [rows[name].submission_id for name in ("old", "paper")]
+
+
+def test_the_upgrade_chooses_the_same_rows(rows: dict[str, Entry]) -> None:
+    overall = EntryMetric.objects.filter(entry__in=[entry.pk for entry in rows.values()])
+    chosen = dict(overall.values_list("entry", "represents"))
+    assert chosen == {
+        **{rows[name].pk: None for name in ("best", "old", "paper again")},
+        rows["new"].pk: 2,
+        rows["paper"].pk: 1,
+    }
+    overall.update(represents=0)
+    import_module("leaderboard.migrations.0016_rows_that_represent_others").choose(apps, None)
+    assert dict(overall.values_list("entry", "represents")) == chosen
 
 
 def test_the_badge_is_of_the_row_that_represents_the_system(client: Client, rows: dict[str, Entry]) -> None:
