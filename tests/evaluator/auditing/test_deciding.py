@@ -29,9 +29,16 @@ def test_a_changed_file_needs_a_new_evaluator_version_or_new_audits(file: Path) 
     )
 
 
-def test_the_audits_of_the_projects_own_suite_are_released() -> None:
+def test_the_audits_of_all_runnable_tasks_are_released() -> None:
     audits = {file.stem: json.loads(file.read_text())["audits"] for file in SHIPPED}
-    assert len(audits["lmr-mini"]) == 9
+    assert {suite: len(found) for suite, found in audits.items()} == {"lmr-bench": 31, "lmr-mini": 9}
+
+
+def test_released_audits_judged_the_known_answers_that_ship_rightly() -> None:
+    for task, released in json.loads((RELEASED / "lmr-bench.json").read_text())["audits"].items():
+        answers = released["audit"]["answers"]
+        assert {each["right"] for each in answers} == {True, False}, task
+        assert all(each["right"] == (each["outcome"] == "passed") for each in answers), task
 
 
 @pytest.fixture
