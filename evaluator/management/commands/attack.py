@@ -51,7 +51,7 @@ class Command(BaseCommand):
             try:
                 check = self._fire(options, report)
             except SandboxError as error:
-                msg = f"Nothing was attacked, because no sandbox is available: {error}"
+                msg = f"The attacks stopped, because the sandbox failed: {error}"
                 raise CommandError(msg) from None
         if check.error:
             msg = f"The attacks could not be run, so they show nothing about the evaluator: {check.error}"

@@ -129,7 +129,7 @@ class TestCommand:
 
     @pytest.mark.usefixtures("no_sandbox")
     def test_without_a_sandbox_nothing_is_attacked(self) -> None:
-        with pytest.raises(CommandError, match=r"Nothing was attacked, because no sandbox is available: .*/python3"):
+        with pytest.raises(CommandError, match=r"The attacks stopped, because the sandbox failed: .*/python3"):
             attack("--name", "sleep")
         with pytest.raises(
             CommandError, match=r"could not be run, so they show nothing about the evaluator: .*/nowhere/python3"
