@@ -130,6 +130,8 @@ class DisagreementOut(Schema):
     """An answer of the reported ``run`` to ``task`` whose published verdict is not our sealed test's.
 
     ``right`` is the verdict that is right after reading the answer, the paper and both tests, and ``why`` the reason.
+    ``second_run`` is our outcome of the answer of the system's second published run, null if that has none. If our
+    verdict on that answer is the published one, the published one ``may_be_second_run``'s.
     """
 
     task: str
@@ -137,29 +139,37 @@ class DisagreementOut(Schema):
     system: str
     published: Literal["passed", "failed"]
     sealed: Outcome
+    second_run: Outcome | None
+    may_be_second_run: bool
     right: Right
     why: str
 
 
 class PassWithoutAnswerOut(Schema):
-    """A published pass of ``task``, to which the sessions of the reported ``run`` hold no answer."""
+    """A published pass of ``task``, to which the sessions of the reported ``run`` hold no answer.
+
+    ``second_run`` is our outcome of the answer of the system's second published run, null if that has none.
+    """
 
     task: str
     run: str
     system: str
+    second_run: Outcome | None
 
 
 class PublishedAnswersOut(Schema):
     """Published verdicts on other systems' answers, and those of our sealed tests on the same answers.
 
-    ``verdicts`` answers have both, which agree on ``agreed``. ``wrongly_passed`` wrong answers had passed upstream's
-    test, ``wrongly_failed`` right ones had failed it. ``passes_without_answer`` are not among the verdicts.
-    ``measured`` is null without answers.
+    ``verdicts`` answers have both, which agree on ``agreed``. Of the other verdicts, ``may_be_second_run`` may be those
+    of a system's second published run. Without these, ``wrongly_passed`` wrong answers had passed upstream's test, and
+    ``wrongly_failed`` right ones had failed it. ``passes_without_answer`` are not among the verdicts. ``measured`` is
+    null without answers.
     """
 
     suite: str
     verdicts: int
     agreed: int
+    may_be_second_run: int
     wrongly_passed: int
     wrongly_failed: int
     evaluator_version: str

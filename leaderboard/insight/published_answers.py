@@ -28,32 +28,46 @@ class Right(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """An answer on which the verdicts differ. ``run`` is the slug of the reported run, ``why`` one sentence."""
+    """An answer on which the verdicts differ. ``run`` is the slug of the reported run, ``why`` one sentence.
+
+    ``second_run`` is our outcome of the answer of the system's second published run, None if that has none.
+    """
 
     task: str
     run: str
     system: str
     published_passed: bool
     sealed: Outcome
+    second_run: Outcome | None
     right: Right
     why: str
+
+    @property
+    def may_be_second_run(self) -> bool:
+        """Whether our verdict on the second run's answer is the published one, which may be that answer's."""
+        return self.second_run is not None and (self.second_run is Outcome.PASSED) is self.published_passed
 
 
 @dataclass(frozen=True, slots=True)
 class PassWithoutAnswer:
-    """A published pass of a task to which the sessions of ``run`` (a reported run's slug) hold no answer."""
+    """A published pass of a task to which ``run`` (a reported run's slug) has no answer. For ``second_run``, see above.
+
+    Upstream's judge labelled the task LI, and its reasons say that the function is not implemented.
+    """
 
     task: str
     run: str
     system: str
+    second_run: Outcome | None
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedAnswers:
     """The comparison: ``verdicts`` answers have both verdicts, which agree on ``agreed``; a list of the others.
 
-    ``passes_without_answer`` are not among them. ``measured`` is when our tests measured the answers, by
-    ``evaluator_version``; None and empty without answers.
+    Upstream published the sessions of two runs of some systems, and does not say which run its tests' verdicts belong
+    to. The answers are those of the run that its judge read. ``passes_without_answer`` are not among the verdicts.
+    ``measured`` is when our tests measured the answers, by ``evaluator_version``; None and empty without answers.
     """
 
     verdicts: int = 0
@@ -69,14 +83,23 @@ class PublishedAnswers:
         return {right: counted[right] for right in Right}
 
     @property
+    def may_be_second_run(self) -> int:
+        """The number of disagreements that a second run's answer may explain."""
+        return sum(each.may_be_second_run for each in self.disagreements)
+
+    @property
     def wrongly_passed(self) -> int:
-        """The number of wrong answers with a published pass."""
-        return sum(each.right is Right.SEALED and each.published_passed for each in self.disagreements)
+        """The number of wrong answers with a published pass that no second run's answer may explain."""
+        return sum(each.published_passed for each in self._errors)
 
     @property
     def wrongly_failed(self) -> int:
-        """The number of right answers with a published failure."""
-        return self.counts()[Right.SEALED] - self.wrongly_passed
+        """The number of right answers with a published failure that no second run's answer may explain."""
+        return sum(not each.published_passed for each in self._errors)
+
+    @property
+    def _errors(self) -> list[Disagreement]:
+        return [each for each in self.disagreements if each.right is Right.SEALED and not each.may_be_second_run]
 
 
 @cache
@@ -91,23 +114,34 @@ def published_answers(suite: str) -> PublishedAnswers:
     for run in measured["runs"]:
         published = reported[run["of"]]
         system = published["system_name"]
-        unanswered += [
-            PassWithoutAnswer(task, run["of"], system)
-            for task, verdicts in published["tasks"].items()
-            if verdicts.get("tests") == "passed" and task not in run["tasks"]
-        ]
-        for task, outcome in run["tasks"].items():
-            verdict = published["tasks"][task].get("tests")
+        second_run = {task: Outcome(outcome) for task, outcome in run.get("second_run", {}).items()}
+        for task, verdicts in published["tasks"].items():
+            verdict = verdicts.get("tests")
             # Where upstream's test never ran, there is no verdict to compare.
             if verdict not in ("passed", "failed"):
                 continue
-            passed, sealed = verdict == "passed", Outcome(outcome)
+            passed = verdict == "passed"
+            if task not in run["tasks"]:
+                if passed:
+                    unanswered.append(PassWithoutAnswer(task, run["of"], system, second_run.get(task)))
+                continue
+            sealed = Outcome(run["tasks"][task])
             if passed is (sealed is Outcome.PASSED):
                 agreed += 1
                 continue
             facts = judged[run["slug"], task]
-            right, why = Right(facts["right"]), facts["why"]
-            differing.append(Disagreement(task, run["of"], system, passed, sealed, right, why))
+            differing.append(
+                Disagreement(
+                    task=task,
+                    run=run["of"],
+                    system=system,
+                    published_passed=passed,
+                    sealed=sealed,
+                    second_run=second_run.get(task),
+                    right=Right(facts["right"]),
+                    why=facts["why"],
+                )
+            )
     return PublishedAnswers(
         verdicts=agreed + len(differing),
         agreed=agreed,

@@ -40,13 +40,28 @@ def test_the_shipped_numbers() -> None:
     found = published_answers("lmr-bench")
     assert (found.verdicts, found.agreed, len(found.disagreements)) == (61, 46, 15)
     assert found.counts() == {Right.SEALED: 13, Right.PUBLISHED: 1, Right.OPEN: 1}
-    assert (found.wrongly_passed, found.wrongly_failed) == (8, 5)
-    assert [(each.run, each.task) for each in found.passes_without_answer] == [
-        ("openhands-gpt-4o", "hits/1"),
-        ("openhands-gpt-4o", "steplength/1"),
-        ("openhands-gpt-4.1", "decbound/1"),
-        ("openhands-o4-mini", "hits/1"),
+    assert [(each.run, each.task, each.second_run) for each in found.passes_without_answer] == [
+        ("openhands-gpt-4o", "hits/1", "raised"),
+        ("openhands-gpt-4o", "steplength/1", "passed"),
+        ("openhands-gpt-4.1", "decbound/1", "passed"),
+        ("openhands-o4-mini", "hits/1", None),
     ]
+
+
+def test_a_verdict_that_may_be_a_second_run_s_is_no_error_of_upstream_s_tests() -> None:
+    passes = {
+        run["slug"]: (sum(outcome == "passed" for outcome in run["second_run"].values()), len(run["second_run"]))
+        for run in MEASURED["runs"]
+        if "second_run" in run
+    }
+    assert passes == {"openhands-gpt-4o-remeasured": (4, 22), "openhands-gpt-4.1-remeasured": (10, 18)}
+    found = published_answers("lmr-bench")
+    explained = [(each.run, each.task) for each in found.disagreements if each.may_be_second_run]
+    assert explained == [
+        *(("openhands-gpt-4o", task) for task in ("cd/1", "simclr/1", "ergo/1")),
+        *(("openhands-gpt-4.1", task) for task in ("hits/1", "spin/1")),
+    ]
+    assert (found.may_be_second_run, found.wrongly_passed, found.wrongly_failed) == (5, 5, 4)
 
 
 def test_upstreams_judge_found_no_implementation_in_the_passes_without_an_answer() -> None:
