@@ -80,9 +80,8 @@ def recompute_submission(submission_id: int) -> Entry | None:
     """Recompute the entry of a scored submission; delete it and return ``None`` if the submission is not scored."""
     submission = Submission.objects.select_related("suite_version").get(pk=submission_id)
     if submission.state != SubmissionState.SCORED:
-        with transaction.atomic():
-            Entry.objects.filter(submission=submission).delete()
-            represent(submission.suite_version_id, submission.system_id)
+        Entry.objects.filter(submission=submission).delete()
+        represent(submission.suite_version_id, submission.system_id)
         return None
     revisions = list(revisions_of(submission.suite_version))
     with transaction.atomic():
@@ -112,8 +111,8 @@ def recompute_submission(submission_id: int) -> Entry | None:
         }
         entry.save(update_fields=["trial_passes", "marks"])
         _write_metrics(entry, _counted(entry, revisions, raters), judge)
-        represent(entry.suite_version_id, entry.system_id)
         board_changed(entry.suite_version_id, results=True)
+    represent(entry.suite_version_id, entry.system_id)
     return entry
 
 
@@ -155,8 +154,8 @@ def refresh_visibility(submission_id: int) -> None:
     with transaction.atomic():
         Entry.objects.filter(submission=submission).update(published=published, date=date)
         EntryMetric.objects.filter(entry__submission=submission).update(listed=listed)
-        represent(submission.suite_version_id, submission.system_id)
-    board_changed(submission.suite_version_id, results=True)
+        board_changed(submission.suite_version_id, results=True)
+    represent(submission.suite_version_id, submission.system_id)
 
 
 def rename(system: System) -> None:
@@ -212,8 +211,8 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
             },
         )
         _write_metrics(entry, tallies)
-        represent(entry.suite_version_id, entry.system_id)
         board_changed(version.pk, results=True)
+    represent(version.pk, entry.system_id)
     return entry
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from django.db import transaction
 from django.db.models import F
 
 from leaderboard.board.rows import board_metrics
-from leaderboard.models import EntryMetric
+from leaderboard.board.states import board_changed
+from leaderboard.models import Entry, EntryMetric
 from leaderboard.models.enums import Provenance
 from submissions.enums import Kind
-from submissions.models import System
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,24 +35,30 @@ def folds(params: QueryDict) -> bool:
 
 
 def represent(version: int, system: int) -> None:
-    """Choose again which of a system's rows represent its others on a suite version. Needs a transaction.
+    """Choose again which of a system's rows represent its others on a suite version.
 
     Of the rows with the same inputs it is the one with the strongest claim, and of equal claims the newest: results
     play no part. A row with answers to fewer than all counted tasks represents none; :func:`with_partial` shows it.
+    Called after the change of a row is committed, so that the later of two concurrent calls sees both changes.
     """
-    # Two rows that are written at once would each not see the other.
-    System.objects.select_for_update().filter(pk=system).first()
-    found = EntryMetric.objects.filter(suite_version=version, entry__system=system, category=None, answered=None)
-    strongest = found.order_by("strength", F("entry__date").desc(nulls_last=True), "-entry")
-    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for entry, listed, inputs in strongest.values_list("entry", "listed", "entry__inputs"):
-        groups[listed, inputs].append(entry)
-    changes: dict[int | None, list[int]] = defaultdict(list)
-    for first, *others in groups.values():
-        changes[len(others)].append(first)
-        changes[None] += others
-    for number, entries in changes.items():
-        EntryMetric.objects.filter(entry__in=entries).update(represents=number)
+    with transaction.atomic():
+        entries = Entry.objects.select_for_update(no_key=True).filter(suite_version=version, system=system)
+        list(entries.order_by("pk").values_list("pk"))
+        found = EntryMetric.objects.filter(suite_version=version, entry__system=system, category=None, answered=None)
+        strongest = found.order_by("strength", F("entry__date").desc(nulls_last=True), "-entry")
+        groups: dict[tuple[str, str], list[tuple[int, int | None]]] = defaultdict(list)
+        for entry, stored, listed, inputs in strongest.values_list("entry", "represents", "listed", "entry__inputs"):
+            groups[listed, inputs].append((entry, stored))
+        changes: dict[int | None, list[int]] = defaultdict(list)
+        for same in groups.values():
+            for place, (entry, stored) in enumerate(same):
+                number = None if place else len(same) - 1
+                if number != stored:
+                    changes[number].append(entry)
+        for number, changed in changes.items():
+            EntryMetric.objects.filter(entry__in=changed).update(represents=number)
+        if changes:
+            board_changed(version, results=True)
 
 
 def folded(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import factory
-from django.db import transaction
 
 from evaluator.enums import RunState
 from evaluator.models import TestRun
@@ -94,8 +93,7 @@ def measured(
         published=entry_flag,
     )
     MetricFactory(entry=entry, **(metric or {}))
-    with transaction.atomic():
-        represent(version.pk, entry.system_id)
+    represent(version.pk, entry.system_id)
     return entry
 
 
@@ -113,8 +111,7 @@ def reported(version: SuiteVersion | None = None, *, metric: dict[str, Any] | No
         published=True,
     )
     MetricFactory(entry=entry, **(metric or {}))
-    with transaction.atomic():
-        represent(version.pk, entry.system_id)
+    represent(version.pk, entry.system_id)
     return entry
 
 
