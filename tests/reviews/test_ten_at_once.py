@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import connections
 from django.db.models import Count
 from django.utils import timezone
 
@@ -17,6 +14,7 @@ from reviews.enums import AssignmentState, CaseKind, CaseState, Role
 from reviews.exceptions import LeaseLostError, StaleDraftError
 from reviews.labelling import claiming, drafts, locking
 from reviews.models import Assignment, Case, CaseEvent, Review
+from tests.at_once import at_once
 from tests.reviews.factories import FINDING, answers, case_of, ready
 
 if TYPE_CHECKING:
@@ -30,22 +28,6 @@ PEOPLE = 10
 CASES = 12
 LATE = 3
 """Number of reviewers whose leases run out while they work."""
-
-
-def at_once(do: Callable[[Any], Any], each: Iterable[Any]) -> list[Any]:
-    """Call ``do`` for each at the same time and return the results."""
-    given = list(each)
-    start = Barrier(len(given))
-
-    def begin(one: Any) -> Any:
-        try:
-            start.wait(timeout=30)
-            return do(one)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(given)) as pool:
-        return list(pool.map(begin, given))
 
 
 class Person:
