@@ -18,8 +18,6 @@ from tests.at_once import at_once
 from tests.reviews.factories import FINDING, answers, case_of, ready
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from reviews.models import Reviewer
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
