@@ -21,6 +21,7 @@ setup: ## Make .venv, migrate, load suites and results, prepare the boxes
 	@exec $(MANAGE) setup
 
 lmr-bench: ## LMR-BENCH's own tasks: import, environments, audit, a table (SOURCE=folder or git address, AUDIT=full)
+	@[ -n "$(SOURCE)" ] || { echo "Name the data set: make lmr-bench SOURCE=FOLDER-OR-GIT-ADDRESS" >&2; exit 2; }
 	@scripts/environment.sh base
 	@$(MANAGE) setup --no-audit
 	@exec $(MANAGE) lmr_bench $(if $(filter full,$(AUDIT)),--full) -- "$(SOURCE)"

@@ -77,7 +77,7 @@ def answers_of_sessions(
             found.append(SessionAnswer(session.name, why=why))
         elif place != chosen[owner.slug]:
             other = sessions[chosen[owner.slug]].name
-            found.append(SessionAnswer(session.name, owner.slug, why=f"{other} is the session of {owner.slug}"))
+            found.append(SessionAnswer(session.name, owner.slug, why=f"the session {other} was taken for {owner.slug}"))
         else:
             found.append(owner.answer(session))
     return found

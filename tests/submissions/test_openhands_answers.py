@@ -144,7 +144,7 @@ def test_a_paper_takes_the_session_named_like_it_or_else_the_last(tmp_path: Path
     numbered_like_it = one(FIRST, name="1", began="2025-05-15")
     assert lines_of(tmp_path, late, early) == [
         "b: alpha/1 (1 edit applied)",
-        "a: no answer, b is the session of alpha",
+        "a: no answer, the session b was taken for alpha",
     ]
     assert lines_of(tmp_path, early, named, late)[1] == "01-alpha: alpha/1 (1 edit applied)"
     assert lines_of(tmp_path, numbered_like_it, late)[0] == "1: alpha/1 (1 edit applied)"

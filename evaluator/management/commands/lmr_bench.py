@@ -103,7 +103,7 @@ def _is_sealed_and_audited(revision: TaskRevision) -> bool:
 def _row(revision: TaskRevision) -> tuple[str, ...]:
     """Return a task's row. Seconds are those of the whole audit, in which the reference answers some hundred cases."""
     if revision.not_runnable_reasons:
-        return (revision.task.slug, "none", "", "", f"not runnable: {revision.not_runnable_reasons[0]}", "", "", "")
+        return (revision.task.slug, "", "", "", f"not runnable: {revision.not_runnable_reasons[0]}", "", "", "")
     audit = revision.audit
     mutants = audit.get("mutants")
     caught = f", {percent(mutants['share'])} of {mutants['total']} seeded bugs caught" if mutants else ""

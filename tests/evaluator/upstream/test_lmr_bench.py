@@ -71,7 +71,7 @@ def test_one_command_makes_all_steps_and_resumes_where_it_was(
         r"contrastarrays/1 sealed cannot run numpy audited, \d+ % of \d+ seeded bugs caught \d+",
         rows["contrastarrays/1"],
     )
-    assert rows["dpo/1"].startswith("dpo/1 none not runnable: its code is not shipped")
+    assert rows["dpo/1"].startswith("dpo/1 not runnable: its code is not shipped")
     assert table[-1] == "0 of the paper's 28 tasks sealed and audited, and 2 more."
     audited = TaskRevision.objects.exclude(overlay={}).values_list("audit_state", flat=True)
     assert list(audited) == [AuditState.PASSED, AuditState.PASSED]

@@ -183,7 +183,7 @@ def test_the_page_lists_outcome_evaluator_and_date_beside_what_was_reported(load
     assert "Tested with evaluator 5, on 26 November 2026" in page
     for line in ("dpo/1 wrong output failed", "decbound/1 passed passed", "cd/1 raised an error failed"):
         assert line in page
-    assert "No answer was published for 24 tasks" in page
+    assert "This run has no answer to 24 tasks" in page
     assert f'href="/reported/{OF}/"' in client.get(PAGE).content.decode()
     assert f'href="{PAGE}"' in client.get(f"/reported/{OF}/").content.decode()
     assert 'id="dpo-1"' in client.get(PAGE).content.decode(), "the marks of the board link to it"

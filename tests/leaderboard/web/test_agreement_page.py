@@ -129,7 +129,7 @@ class TestPublishedAnswers:
         assert (
             "Of 61 published verdicts, our sealed tests agree with 46. Of the other 15, the sealed verdict is" in page
         )
-        assert "In 5 of the 15, our verdict on the second run’s answer is the published one" in page
+        assert "In 5 of the 15, the second run’s answer gets the published verdict from our test" in page
         assert "erred on at least 9 of 61 answers: they passed 5 wrong ones and failed 4 right ones" in page
         assert (
             "passed 4 tasks to which the sessions hold no answer: hits/1 of OpenHands (GPT-4o), steplength/1 of "
@@ -139,7 +139,7 @@ class TestPublishedAnswers:
         row = page.split('tasks/simclr/1/">simclr/1</a>')[1].split("</tr>")[0]
         assert '<a href="/reported/openhands-gpt-4o/">OpenHands (GPT-4o)</a>' in row
         assert words(row).endswith(
-            "OpenHands (GPT-4o) passed wrong output passed sealed The answer takes each image's similarity with itself "
+            "OpenHands (GPT-4o) passed wrong output passed as published sealed The answer takes each image's similarity with itself "
             "for its positive pair, so the loss ignores the other view."
         )
 

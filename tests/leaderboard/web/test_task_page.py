@@ -118,7 +118,8 @@ def test_shows_all_results_of_the_audit(client: Client, django_user_model: Any) 
     assert "outdated" not in page
     TaskRevision.objects.update(audit={**AUDIT, "taken_over": True})
     assert (
-        "Taken over from the release, which differs from this site in nothing" in client.get(ADDRESS).content.decode()
+        "Taken over from the release: nothing that decides the audit differs here"
+        in client.get(ADDRESS).content.decode()
     )
 
 
