@@ -139,8 +139,8 @@ class TestPublishedAnswers:
         row = page.split('tasks/simclr/1/">simclr/1</a>')[1].split("</tr>")[0]
         assert '<a href="/reported/openhands-gpt-4o/">OpenHands (GPT-4o)</a>' in row
         assert words(row).endswith(
-            "OpenHands (GPT-4o) passed wrong output passed as published sealed The answer takes each image's similarity with itself "
-            "for its positive pair, so the loss ignores the other view."
+            "OpenHands (GPT-4o) passed wrong output passed as published sealed The answer takes each image's "
+            "similarity with itself for its positive pair, so the loss ignores the other view."
         )
 
     def test_the_agreement_page_links_to_it(self, client: Client) -> None:
