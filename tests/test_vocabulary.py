@@ -45,6 +45,7 @@ EXEMPT: Final = {
     "benchmark_tasks/overlays/": "digests of these files identify task revisions",
     "benchmark_tasks/suites/lmr-mini/": "digests of these files identify task revisions",
     "docs/openapi.json": "generated from the API's docstrings, which are checked",
+    "evaluator/auditing/released/": "generated from audits, which quote the overlays",
     "evaluator/generation/prompts/": "a changed prompt makes earlier results incomparable",
     "evaluator/judging/prompts/": "the prompt's hash identifies a judge's configuration",
     "reviews/guidelines/guidelines.md": "annotators accept a revision of this text",
