@@ -81,7 +81,7 @@ def recompute_submission(submission_id: int) -> Entry | None:
     submission = Submission.objects.select_related("suite_version").get(pk=submission_id)
     if submission.state != SubmissionState.SCORED:
         Entry.objects.filter(submission=submission).delete()
-        represent(submission.suite_version_id, submission.system_id)
+        represent(submission.system_id)
         return None
     revisions = list(revisions_of(submission.suite_version))
     with transaction.atomic():
@@ -112,7 +112,7 @@ def recompute_submission(submission_id: int) -> Entry | None:
         entry.save(update_fields=["trial_passes", "marks"])
         _write_metrics(entry, _counted(entry, revisions, raters), judge)
         board_changed(entry.suite_version_id, results=True)
-    represent(entry.suite_version_id, entry.system_id)
+    represent(entry.system_id)
     return entry
 
 
@@ -150,12 +150,13 @@ def refresh_visibility(submission_id: int) -> None:
     """Copy whether and when a submission was published to its entry. Cheap: numbers are not recomputed."""
     submission = Submission.objects.get(pk=submission_id)
     published = submission.visibility == Visibility.PUBLISHED
-    listed, date = submission.kind if published else "", submission.published_at or submission.scored_at
+    listed = submission.kind if published else ""
+    date = submission.published_at or submission.scored_at
     with transaction.atomic():
         Entry.objects.filter(submission=submission).update(published=published, date=date)
         EntryMetric.objects.filter(entry__submission=submission).update(listed=listed)
         board_changed(submission.suite_version_id, results=True)
-    represent(submission.suite_version_id, submission.system_id)
+    represent(submission.system_id)
 
 
 def rename(system: System) -> None:
@@ -212,7 +213,7 @@ def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:
         )
         _write_metrics(entry, tallies)
         board_changed(version.pk, results=True)
-    represent(version.pk, entry.system_id)
+    represent(entry.system_id)
     return entry
 
 

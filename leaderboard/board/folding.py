@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -34,30 +35,26 @@ def folds(params: QueryDict) -> bool:
     return may_fold(params) and params.get("fold") != "no"
 
 
-def represent(version: int, system: int) -> None:
-    """Choose again which of a system's rows represent its others on a suite version.
+def represent(system: int) -> None:
+    """Choose again which of a system's rows represent its others, on every suite version: a row can move to another.
 
     Of the rows with the same inputs it is the one with the strongest claim, and of equal claims the newest: results
     play no part. A row with answers to fewer than all counted tasks represents none; :func:`with_partial` shows it.
     Called after the change of a row is committed, so that the later of two concurrent calls sees both changes.
     """
     with transaction.atomic():
-        entries = Entry.objects.select_for_update(no_key=True).filter(suite_version=version, system=system)
-        list(entries.order_by("pk").values_list("pk"))
-        found = EntryMetric.objects.filter(suite_version=version, entry__system=system, category=None, answered=None)
-        strongest = found.order_by("strength", F("entry__date").desc(nulls_last=True), "-entry")
-        groups: dict[tuple[str, str], list[tuple[int, int | None]]] = defaultdict(list)
-        for entry, stored, listed, inputs in strongest.values_list("entry", "represents", "listed", "entry__inputs"):
-            groups[listed, inputs].append((entry, stored))
-        changes: dict[int | None, list[int]] = defaultdict(list)
-        for same in groups.values():
-            for place, (entry, stored) in enumerate(same):
-                number = None if place else len(same) - 1
-                if number != stored:
-                    changes[number].append(entry)
-        for number, changed in changes.items():
-            EntryMetric.objects.filter(entry__in=changed).update(represents=number)
-        if changes:
+        list(Entry.objects.select_for_update(no_key=True).filter(system=system).order_by("pk").values_list("pk"))
+        group = ("suite_version", "listed", "entry__inputs")
+        found = EntryMetric.objects.filter(entry__system=system, category=None, answered=None)
+        strongest = found.order_by(*group, "strength", F("entry__date").desc(nulls_last=True), "-entry")
+        changed = set()
+        for (version, *_), rows in groupby(strongest.values_list(*group, "entry", "represents"), itemgetter(0, 1, 2)):
+            first, *others = rows
+            for number, same in ((len(others), [first]), (None, others)):
+                if entries := [entry for *_, entry, stored in same if stored != number]:
+                    EntryMetric.objects.filter(entry__in=entries).update(represents=number)
+                    changed.add(version)
+        for version in changed:
             board_changed(version, results=True)
 
 

@@ -93,7 +93,7 @@ def measured(
         published=entry_flag,
     )
     MetricFactory(entry=entry, **(metric or {}))
-    represent(version.pk, entry.system_id)
+    represent(entry.system_id)
     return entry
 
 
@@ -111,7 +111,7 @@ def reported(version: SuiteVersion | None = None, *, metric: dict[str, Any] | No
         published=True,
     )
     MetricFactory(entry=entry, **(metric or {}))
-    represent(version.pk, entry.system_id)
+    represent(entry.system_id)
     return entry
 
 

@@ -53,7 +53,7 @@ def rows() -> dict[str, Entry]:
         )
         Entry.objects.filter(pk=entry.pk).update(date=month and datetime(2026, month, 1, tzinfo=UTC))
         made[name] = entry
-    represent(version.pk, system.pk)
+    represent(system.pk)
     return made
 
 
@@ -112,6 +112,20 @@ def test_a_submission_that_is_evaluated_again_represents_nothing_meanwhile(
     Submission.objects.filter(pk=gone).update(state="evaluating")
     assert recompute_submission(gone) is None
     assert submissions(client) == [rows[name].submission_id for name in ("old", "paper")]
+
+
+def test_a_row_that_moves_to_another_version_represents_nothing_on_its_former_one(
+    client: Client, rows: dict[str, Entry]
+) -> None:
+    former = rows["new"].suite_version
+    newer = SuiteVersionFactory(suite=former.suite, number=former.number + 1, tasks=2)
+    moved = rows["new"].submission_id or 0
+    Submission.objects.filter(pk=moved).update(suite_version=newer)
+    recompute_submission(moved)
+    shown = [
+        folded(board_metrics(version, kind=Kind.RANKED)).values_list("entry", flat=True) for version in (former, newer)
+    ]
+    assert [set(chosen) for chosen in shown] == [{rows["old"].pk, rows["paper"].pk}, {rows["new"].pk}]
 
 
 def test_the_upgrade_chooses_the_same_rows(rows: dict[str, Entry]) -> None:

@@ -309,6 +309,13 @@ OVERLAY: dict[str, Any] = {
 }
 
 
+def test_an_overlay_s_task_without_a_test_of_upstream_s_says_so(client: Client) -> None:
+    one_task(protocol="sealed", unit_test_file="", overlay=OVERLAY)
+    assert "Upstream’s own unit test.</strong> There is none in this copy." in " ".join(
+        client.get(ADDRESS).content.decode().split()
+    )
+
+
 @pytest.mark.parametrize(
     ("reasons", "audit", "sentence"),
     [
