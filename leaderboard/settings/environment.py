@@ -119,6 +119,7 @@ def _address(what: str, example: str, *schemes: str) -> Callable[[str], bool]:
     return check
 
 
+_source_code = _address("a web address", "https://code.example.org/lmr-board", "http", "https")
 _redis_url = _address("a Redis address", "redis://host:6379/0", "redis", "rediss", "unix")
 _email_url = _address("an e-mail server", "smtp+tls://user:password@host:587", "smtp", "smtps", "smtp+tls", "console")
 
@@ -200,6 +201,7 @@ class Environment:
     api_token_requests: int = _variable("int", 300, validate=_range(min=1))
     data_licence: str = _variable("str", "", then=_stripped)
     contact: str = _variable("str", "")
+    source_code: str = _variable("str", "", validate=_source_code, then=_stripped)
     security_contact: str = _variable("str", "", validate=_contact_address, then=_stripped)
 
     @property

@@ -21,6 +21,8 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "SUITES": Suite.objects.all(),
         "EMAIL_CONFIGURED": settings.EMAIL_CONFIGURED,
         "CONTACT": settings.ENVIRONMENT.contact,
+        "SOURCE_CODE": settings.ENVIRONMENT.source_code,
+        "DATA_LICENCE": settings.ENVIRONMENT.data_licence,
         # Lazy: only the header of signed-in users' pages calls it.
         "unread_notices": partial(unread, request.user) if hasattr(request, "user") else None,
         "UNCONFINED": settings.ENVIRONMENT.sandbox_allow_no_cgroups,

@@ -38,7 +38,7 @@ def test_ten_rows_are_visible_without_scrolling(board: Page) -> None:
     assert sum(box is not None and box["y"] + box["height"] <= 900 for box in boxes) >= 10
     assert {round(box["height"] / 10) for box in boxes if box} == {4}
     assert board.evaluate("document.fonts.check('1em \"Source Sans 3\"')")
-    header = board.locator(".site-header-row > nav, .site-header .wordmark")
+    header = board.locator(".site-header nav, .site-header .wordmark")
     assert len({round(header.nth(place).bounding_box()["y"] / 40) for place in range(header.count())}) == 1  # type: ignore[index]
 
 
