@@ -9,8 +9,9 @@
 
 The site's address is set below if you downloaded this file from it; otherwise give --site or LMR_BOARD_SITE.
 Create a token on your account's page (scopes: read, submit). Put it into the variable LMR_BOARD_TOKEN, or into a file
-that only you can read: ~/.config/lmr-board/token, or the one that LMR_BOARD_TOKEN_FILE names. The command line does
-not accept it, since other users of the machine and logs would see it.
+that only you can read: ~/.config/lmr-board/token, or the one that LMR_BOARD_TOKEN_FILE names. In a terminal, validate
+and submit prompt for a missing one. The command line does not accept it, since other users of the machine and logs
+would see it.
 
 Exit codes, for workflows:
   0  done; with status and results: the submission is scored
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import getpass
 import http.client
 import json
 import os
@@ -119,7 +121,7 @@ def parser() -> argparse.ArgumentParser:
     checking, sending = command(validate, waits=True), command(submit, waits=True)
     for each in (checking, sending):
         each.add_argument("bundle", type=Path, help="a .zip, .tar.gz, .jsonl or .json file, or a folder to pack")
-        about = each.add_argument_group("for predictions and output trees, which have no submission.json")
+        about = each.add_argument_group("the submission", "They replace what a folder's submission.json has.")
         for field in DESCRIBING:
             about.add_argument(f"--{field.replace('_', '-')}", default="")
         about.add_argument("--link", action="append", default=[], help="may be given several times")
@@ -166,6 +168,14 @@ def token() -> str:
         return ""
     except OSError as error:
         raise Failure(f"{file} cannot be read: {error.strerror}", TOKEN) from None
+
+
+def typed_token(address: str) -> str:
+    """Ask for a token in a terminal and return it; empty without a terminal."""
+    if not sys.stdin.isatty():
+        return ""
+    notify(f"Create a token with the scopes read and submit: {address}/accounts/tokens/")
+    return getpass.getpass("Paste it here (it is not shown): ").strip()
 
 
 def proxies() -> dict[str, str]:
@@ -231,6 +241,7 @@ class Site:
 
     def upload(self, file: Path, fields: dict[str, str]) -> Any:
         """Send a file; a retry sends all of it again."""
+        self._secret = self._secret or typed_token(self.address)
         # A wrong token is reported before a hundred megabytes are sent.
         self.get("/me")
         with self.open("POST", "/uploads", file=file, fields=fields) as response:
@@ -426,7 +437,7 @@ def checked(site: Site, options: argparse.Namespace) -> Any:
     fields = {name: getattr(options, name) for name in DESCRIBING if getattr(options, name)}
     if options.link:
         fields["links"] = "\n".join(options.link)
-    with packed(options.bundle) as file:
+    with packed(options.bundle, fields) as file:
         address = f"/uploads/{site.upload(file, fields)['id']}"
     clear()
     return poll(lambda: site.get(address), lambda now: now["checked"], options.timeout, "the check")
@@ -468,8 +479,11 @@ def report(upload: Any, options: argparse.Namespace) -> None:
 
 
 @contextmanager
-def packed(path: Path) -> Iterator[Path]:
-    """Yield the file itself, or a folder as a zip file without links, caches and files that are too long to be code."""
+def packed(path: Path, fields: dict[str, str]) -> Iterator[Path]:
+    """Yield the file itself, or a folder as a zip file without links, caches and files that are too long to be code.
+
+    ``fields`` replace those of the folder's ``submission.json``.
+    """
     if path.is_file():
         yield path
         return
@@ -483,8 +497,21 @@ def packed(path: Path) -> Iterator[Path]:
                 for name in sorted(names):
                     file = Path(place, name)
                     if not file.is_symlink() and file.is_file() and file.stat().st_size <= LARGEST_FILE:
-                        archive.writestr(file.relative_to(path).as_posix(), file.read_bytes())
+                        inside = file.relative_to(path).as_posix()
+                        content = file.read_bytes()
+                        described = inside == "submission.json" and fields
+                        archive.writestr(inside, with_fields(content, fields) if described else content)
         yield target
+
+
+def with_fields(manifest: bytes, fields: dict[str, str]) -> bytes:
+    """Return a submission.json with its values replaced by ``fields``; as it is if it is no JSON object."""
+    try:
+        value = json.loads(manifest)
+    except (ValueError, RecursionError):
+        return manifest
+    given = {name: text.split("\n") if name == "links" else text for name, text in fields.items()}
+    return json.dumps({**value, **given}).encode() if isinstance(value, dict) else manifest
 
 
 def status(site: Site, options: argparse.Namespace) -> int:

@@ -6,14 +6,20 @@ import csv
 import io
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 import threading
 import zipfile
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from html import unescape
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
+from django.template.loader import render_to_string
+from django.test import RequestFactory
 from django.urls import reverse
 
 from evaluator.enums import RunState
@@ -54,6 +60,7 @@ class Installed:
             [sys.executable, "-I", str(self.file), *map(str, arguments)],
             cwd=self.folder,
             env=self.environment | variables,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
@@ -166,6 +173,56 @@ def test_submitting_and_watching_at_once_consents_to_publishing(installed: Insta
     again = installed.run("submit", file)
     assert (again.returncode, again.stdout) == (0, f"{Submission.objects.get().pk}\n")
     assert "the same answers were submitted before" in again.stderr
+
+
+def in_a_terminal(command: str, *, typed: str, **options: Any) -> str:
+    """Run a shell command in a terminal, answer its prompt, and return what it prints."""
+    ours, its = pty.openpty()
+    with subprocess.Popen(["sh", "-c", command], stdin=its, stdout=its, stderr=its, start_new_session=True, **options):
+        os.close(its)
+        printed = b""
+        while not printed.endswith(b": "):
+            printed += os.read(ours, 1000)
+        os.write(ours, f"{typed}\n".encode())
+        with suppress(OSError):  # raised when the command has ended
+            while part := os.read(ours, 1000):
+                printed += part
+    os.close(ours)
+    return printed.decode().replace("\r\n", "\n")
+
+
+def test_the_quick_start_s_commands_lead_to_a_result(
+    installed: Installed, at_work: None, live_server: LiveServer, small: SuiteVersion
+) -> None:
+    request = RequestFactory().get("/", headers={"host": live_server.url.removeprefix("http://")})
+    page = render_to_string("submissions/quick_start.html", {"suite": small.suite}, request)
+    client, kit, submit = map(unescape, re.findall(r"<code>(.*?)</code></pre>", page))
+    assert client == f"curl -O {live_server.url}/client/lmr_board.py"
+    secret = installed.token.read_text(encoding="ascii").strip()
+    installed.token.unlink()
+    here: dict[str, Any] = {"cwd": installed.folder, "env": installed.environment}
+    subprocess.run(["sh", "-c", kit], check=True, capture_output=True, **here)
+    answer = installed.folder / "small" / "example-bundle" / "answers" / "alpha" / "1" / "answer.py"
+    assert "TODO" in answer.read_text(encoding="utf-8")
+    answer.write_text(RIGHT, encoding="utf-8")
+    printed = in_a_terminal(submit, typed=secret, **here)
+    assert f"Create a token with the scopes read and submit: {live_server.url}/accounts/tokens/" in printed
+    assert secret not in printed
+    assert "(My first system on small): scored, 1 of 2 tasks pass: 50.0 % [9.5, 90.5]\n" in printed
+    assert Submission.objects.get().system.backbone == "my model"
+
+
+def test_options_replace_what_a_folder_s_submission_json_has(installed: Installed, at_work: None) -> None:
+    folder = folder_of(installed.folder / "bundle", bundle(organisation="Ours", links=["https://example.org/old"]))
+    links = ("--link", "https://example.org/a", "--link", "https://example.org/b")
+    installed.printed("submit", folder, "--system", "Another", *links)
+    system = Submission.objects.get().system
+    assert (system.name, system.organisation) == ("Another", "Ours")
+    assert system.links == ["https://example.org/a", "https://example.org/b"]
+    assert json.loads((folder / "submission.json").read_text(encoding="utf-8"))["system"] == "Alpha Solver"
+    (folder / "submission.json").write_text("[]", encoding="utf-8")
+    refused = installed.printed("submit", folder, "--system", "Another", code=1)
+    assert "submission.json must hold one JSON object" in refused
 
 
 def test_refusals_are_printed_and_nothing_is_stored(installed: Installed, at_work: None) -> None:
