@@ -258,7 +258,7 @@ def _write_metrics(entry: Entry, tallies: dict[int | None, Tally], judge: JudgeC
             name=entry.system.name.lower(),
             tasks=tally.tasks,
             answered=tally.answered,
-            represents=0 if tally.answered is None else None,
+            represents=0,
             tests_passed=tally.tests if tally.tasks else None,
         )
         if tally.tests is not None and tally.tasks and tally.answered is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count
 
-from benchmark_tasks.domain.queries import categories_of, current_version, has_code
+from benchmark_tasks.domain.queries import categories_of
 from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.board.actions import has_trajectories
 from leaderboard.board.caching import keep
@@ -17,24 +17,30 @@ from leaderboard.board.later_papers import month_choices
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.row import NONE
 from leaderboard.board.rows import visible_entries
+from leaderboard.board.suites import summarised
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import Category
     from evaluator.models import JudgeConfig
     from leaderboard.board.matrix import MatrixTask
+    from leaderboard.board.suites import SuiteSummary
     from leaderboard.models import BoardState
 
 
 @dataclass(frozen=True, slots=True)
 class BoardContext:
-    """The data that change with suites and judges. ``submit_to`` is a suite that takes answers, this one if it does."""
+    """The data that change with suites and judges.
+
+    ``submit_to`` is a suite that takes answers, this one if it does; ``quick`` is the one with the fewest tasks.
+    """
 
     categories: list[Category]
     tasks: list[MatrixTask]
     judge: JudgeConfig | None
     submit_to: Suite | None
-    suites: list[Suite]
+    quick: Suite | None
+    suites: list[SuiteSummary]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +60,16 @@ def board_context(version: SuiteVersion, state: BoardState) -> BoardContext:
     """Read suites, tasks and judge of a board."""
 
     def read() -> BoardContext:
-        suites = list(Suite.objects.all())
-        others = (each for each in suites if each.pk != version.suite_id and _takes_answers(each))
+        suites = summarised(Suite.objects.all())
+        takers = sorted((each for each in suites if each.state == "open"), key=lambda each: each.tasks)
+        own = next((each.suite for each in takers if each.suite.pk == version.suite_id), None)
+        quick = takers[0].suite if takers else None
         return BoardContext(
             categories=categories_of(version),
             tasks=tasks_of(version),
             judge=shown_judge(version.suite_id),
-            submit_to=version.suite if _takes_answers(version.suite) else next(others, None),
+            submit_to=own or quick,
+            quick=quick,
             suites=suites,
         )
 
@@ -106,8 +115,3 @@ def _facets_of(version: SuiteVersion) -> dict[str, list[tuple[str, str]]]:
         ]
         for facet, numbers in found.items()
     }
-
-
-def _takes_answers(suite: Suite) -> bool:
-    version = current_version(suite)
-    return version is not None and has_code(version)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -73,11 +73,13 @@ class ListFilter(FilterSet):
 class BoardFilter(ListFilter):
     """Filter a board: ``?q=&category=&papers=&inputs=&agent=&backbone=&organisation=&weights=&show=&since=&until=``.
 
-    Category and papers select which numbers are shown, so the view applies them. ``facets`` are the choices that depend
-    on the board: categories, months, and the agents, backbones and organisations of its rows.
+    ``system`` is the slug of one, all of whose rows are selected. Category and papers select which numbers are shown,
+    so the view applies them. ``facets`` are the choices that depend on the board: categories, months, and the agents,
+    backbones and organisations of its rows.
     """
 
     q = CharFilter(method="words", label="Search", widget=_search("system or model"))
+    system = CharFilter(field_name="entry__system__slug", widget=forms.HiddenInput)
     category = ChoiceFilter(method="numbers", label="Category", empty_label="all categories")
     papers = ChoiceFilter(method="numbers", label="Papers first public", empty_label="papers of any date")
     agent = ChoiceFilter(field_name="entry__system__scaffold", label="Agent", empty_label="any agent")
@@ -110,6 +112,20 @@ class BoardFilter(ListFilter):
         for name, choices in facets.items():
             self.filters[name].extra["choices"] = choices
 
+    @property
+    def more_set(self) -> int:
+        """The number of filters in use among those that the page shows behind a button."""
+        usual = {"q", "category", "papers", "system"}
+        return sum(value not in {"", "all"} for name, value in self.requested if name not in usual)
+
+    @property
+    def selects_systems(self) -> bool:
+        """Whether any filter leaves out rows, rather than selecting their numbers."""
+        return self.is_bound and any(
+            value and value != "all" and name not in {"category", "papers"}
+            for name, value in self.form.cleaned_data.items()
+        )
+
     def words(self, queryset: QuerySet[EntryMetric], _name: str, text: str) -> QuerySet[EntryMetric]:
         """Select the rows of systems with all the words."""
         fields = ("name", "backbone", "scaffold", "organisation")
@@ -128,6 +144,10 @@ class BoardFilter(ListFilter):
             if which == "measured"
             else queryset.filter(entry__provenance=which)
         )
+
+
+BOARD_FILTERS: Final = tuple(BoardFilter.base_filters)  # type: ignore[attr-defined]
+"""Query parameters that select rows of a board, or their numbers."""
 
 
 class OwnSubmissionFilter(ListFilter):

@@ -1,33 +1,29 @@
-"""Fold the rows of a system: one represents those with the same inputs, and re-measured rows follow reported ones."""
+"""Fold the rows of a system into one: its leading row represents its other runs, inputs and trials."""
 
 from __future__ import annotations
 
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Case, F, Value, When
 
-from leaderboard.board.rows import board_metrics
 from leaderboard.board.states import board_changed
 from leaderboard.models import Entry, EntryMetric
-from leaderboard.models.enums import Provenance
-from submissions.enums import Kind
+from submissions.enums import Inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from django.db.models import QuerySet
     from django.http import QueryDict
 
-    from benchmark_tasks.models import Category, SuiteVersion
-    from leaderboard.board.row import BoardRow
+CHOOSING: Final = ("inputs", "system", "since", "until")
+"""Filters that choose among a system's rows, in addition to ``show``."""
 
 
 def may_fold(params: QueryDict) -> bool:
-    """Return whether no filter chooses among a system's rows with the same inputs."""
-    return params.get("show", "all") in {"", "all"} and not params.get("since") and not params.get("until")
+    """Return whether no filter chooses among a system's rows."""
+    return params.get("show", "all") in {"", "all"} and not any(params.get(name) for name in CHOOSING)
 
 
 def folds(params: QueryDict) -> bool:
@@ -36,19 +32,22 @@ def folds(params: QueryDict) -> bool:
 
 
 def represent(system: int) -> None:
-    """Choose again which of a system's rows represent its others, on every suite version: a row can move to another.
+    """Choose again which of a system's rows leads, on every suite version: a row can move to another.
 
-    Of the rows with the same inputs it is the one with the strongest claim, and of equal claims the newest: results
-    play no part. A row with answers to fewer than all counted tasks represents none; :func:`with_partial` shows it.
-    Called after the change of a row is committed, so that the later of two concurrent calls sees both changes.
+    A row with answers to fewer than all counted tasks leads only if there is no other, and one with reduced inputs only
+    if none has full inputs. Of the rest it is the one with the strongest claim, and of equal claims the newest: results
+    play no part. Called after the change of a row is committed, so that the later of two concurrent calls sees both.
     """
     with transaction.atomic():
         list(Entry.objects.select_for_update(no_key=True).filter(system=system).order_by("pk").values_list("pk"))
-        group = ("suite_version", "listed", "entry__inputs")
-        found = EntryMetric.objects.filter(entry__system=system, category=None, answered=None)
-        strongest = found.order_by(*group, "strength", F("entry__date").desc(nulls_last=True), "-entry")
+        found = EntryMetric.objects.filter(entry__system=system, category=None)
+        partial = Case(When(answered=None, then=Value(0)), default=Value(1))
+        reduced = Case(When(entry__inputs=Inputs.FULL, then=Value(0)), default=Value(1))
+        newest = F("entry__date").desc(nulls_last=True)
+        ordered = found.order_by("suite_version", "listed", partial, reduced, "strength", newest, "-entry")
         changed = set()
-        for (version, *_), rows in groupby(strongest.values_list(*group, "entry", "represents"), itemgetter(0, 1, 2)):
+        listed = ordered.values_list("suite_version", "listed", "entry", "represents")
+        for (version, _), rows in groupby(listed, itemgetter(0, 1)):
             first, *others = rows
             for number, same in ((len(others), [first]), (None, others)):
                 if entries := [entry for *_, entry, stored in same if stored != number]:
@@ -59,17 +58,5 @@ def represent(system: int) -> None:
 
 
 def folded(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:
-    """Select the rows that represent a system's rows with the same inputs (:func:`represent`)."""
+    """Select the leading row of each system (:func:`represent`)."""
     return listed.filter(represents__isnull=False)
-
-
-def partial_of(rows: Iterable[BoardRow], version: SuiteVersion, category: Category | None) -> QuerySet[EntryMetric]:
-    """Select the re-measured rows with answers to some tasks whose reported rows are among ``rows``."""
-    slugs = [row.key.removeprefix("r-") for row in rows if row.provenance == Provenance.REPORTED]
-    again = board_metrics(version, category, Kind.RANKED).filter(answered__isnull=False)
-    return again.filter(entry__reported_run__remeasures__slug__in=slugs).order_by("entry")
-
-
-def with_partial(rows: Sequence[BoardRow], partial: Sequence[BoardRow]) -> list[BoardRow]:
-    """Put each of ``partial`` below the row of the reported run whose answers were measured again."""
-    return [each for row in rows for each in (row, *(one for one in partial if f"r-{one.remeasures}" == row.key))]

@@ -132,6 +132,11 @@ def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, 
     return found
 
 
+def address_of(row: BoardRow, task: MatrixTask) -> str:
+    """Return the address of a row's answer to a task, or of its reported result."""
+    return _addresses(row)(task)
+
+
 def _addresses(row: BoardRow) -> Callable[[MatrixTask], str]:
     """Return a function from a task to the row's answer's address, or the task's if the publication lacks it.
 

@@ -28,7 +28,9 @@ def rank_version(version_id: int) -> bool:
         return False
     revisions = list(revisions_of(state.suite_version))
     rows = visible_entries().filter(suite_version=version_id, kind=Kind.RANKED)
-    best = EntryMetric.objects.filter(entry__in=rows, category=None, tests_rate__isnull=False).order_by("-tests_rate")
+    # One row a system: its other runs would crowd the ranks of its competitors.
+    leading = EntryMetric.objects.filter(entry__in=rows, category=None, represents__isnull=False)
+    best = leading.filter(tests_rate__isnull=False).order_by("-tests_rate")
     marks = dict(best.values_list("entry", "entry__marks__tests")[:MOST_RANKED])
     scores = np.array([_scores(each, len(revisions)) for each in marks.values()]).reshape(len(marks), len(revisions))
     bands: dict[tuple[int, int | None], tuple[int, int] | None] = {}

@@ -123,6 +123,25 @@ class LabelsCell(_Data):
     sources: tuple[tuple[str, float], ...] = Field(default=(), exclude=True)
 
     @property
+    def note(self) -> str:
+        """How many tasks are labelled, from which sources, and how often the rater abstained."""
+        sources = f": {self.sources_text}" if self.sources else ""
+        abstained = f", {round(self.abstained, 1):g} abstained" if self.abstained else ""
+        return f"{round(self.labelled, 1):g} of {self.tasks} tasks{sources}{abstained}"
+
+    @property
+    def few(self) -> bool:
+        """Whether fewer than half of the tasks are labelled, so that percentages of all tasks would mislead."""
+        return 2 * self.labelled < self.tasks
+
+    @property
+    def counts(self) -> str:
+        """The labels that were given, as numbers: ``3 CC, 1 LI``."""
+        numbers = (("CC", self.cc), ("LC", self.lc), ("LI", self.li))
+        counted = ((label, round(share * self.tasks / 100, 1)) for label, share in numbers)
+        return ", ".join(f"{number:g} {label}" for label, number in counted if number)
+
+    @property
     def by_annotators(self) -> bool:
         """Whether some of these final labels come from annotators."""
         return any(number and source != FinalSource.JUDGE for source, number in self.sources)
@@ -253,6 +272,19 @@ class BoardRow(_Data):
         return self.provenance.sentence
 
     @property
+    def rank_words(self) -> str:
+        """The rank band in words, ``1st to 4th``; empty without one."""
+        return "" if self.rank is None else " to ".join(map(ordinal, dict.fromkeys(self.rank)))
+
+    @property
+    def why_unranked(self) -> str:
+        """Why a row without a rank has none, in two words; a dash if the reason is not the row itself."""
+        if self.partial_tests:
+            return "partial run"
+        known = any(share is not None for share in self.marks.get("tests") or [])
+        return "totals only" if self.reported and not known else "\N{EN DASH}"
+
+    @property
     def not_counted(self) -> tuple[LeftOut, ...]:
         """The tasks that a measured row does not count, and why."""
         return () if self.reported else self.left_out
@@ -304,6 +336,12 @@ LOOKUPS: Final = {
     if isinstance(each, From)
 }
 """Field of a row -> the source of its value, a lookup from ``Entry``."""
+
+
+def ordinal(number: int) -> str:
+    """Return ``1st``, ``2nd``, ``11th``."""
+    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def title_with_inputs(system: str, inputs: str, *, again: bool = False) -> str:

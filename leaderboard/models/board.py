@@ -194,8 +194,8 @@ class EntryMetric(models.Model):
     ``labels`` maps each rater with labels (``judge``, ``human``, ``final``) to its :class:`RaterLabels`.
     ``rank_from`` and ``rank_to`` are the first and the last rank that resampling does not exclude, null for a row
     without results by task, for samples, and in a category that is too small for ranks.
-    ``represents`` is the number of the system's other rows with the same inputs that this row represents on boards;
-    null if another row represents it, and for a row with answers to fewer than all counted tasks.
+    ``represents`` is the number of the system's other rows, if this one leads them on boards (``board/folding.py``);
+    null if another row leads.
 
     The fields that boards filter and sort by are copied from entry and system, so that one index suffices: suite
     version, ``listed`` (:attr:`Entry.listed`), ``strength`` (:attr:`Provenance.strength`) and ``name`` (the system's,

@@ -35,6 +35,8 @@ register.filter(question_state)
 
 DASH = "\N{EN DASH}"
 LONG_TEXT, LONG_LINES, FIRST_LINE = 600, 12, 100
+_MARGIN = 3
+"""Room for a dot at 0 and at 100 beside the line, in per cent of the drawing's width."""
 
 
 @register.filter
@@ -102,18 +104,16 @@ def facts_of(system: System) -> str:
 
 @register.simple_tag
 def interval_bar(cell: TestsCell) -> SafeString:
-    """Draw the interval and the estimate on a line from 0 to 100. Pages show the numbers beside it as text."""
+    """Draw the interval and the estimate on a line from 0 to 100, of any width. Pages show the numbers beside it."""
     low = cell.percent if cell.low is None else cell.low
     high = cell.percent if cell.high is None else cell.high
     return format_html(
-        '<svg class="interval" viewBox="-3 0 106 10" width="106" height="10" aria-hidden="true" focusable="false">'
-        '<line class="interval-axis" x1="0" y1="5" x2="100" y2="5"/>'
-        '<line class="interval-tick" x1="50" y1="3" x2="50" y2="7"/>'
-        '<line class="interval-range" x1="{}" y1="5" x2="{}" y2="5"/>'
-        '<circle class="interval-estimate" cx="{}" cy="5" r="3"/></svg>',
-        f"{low:.1f}",
-        f"{high:.1f}",
-        f"{cell.percent:.1f}",
+        '<svg class="interval" height="10" aria-hidden="true" focusable="false">'
+        '<line class="interval-axis" x1="{}%" y1="5" x2="{}%" y2="5"/>'
+        '<line class="interval-tick" x1="50%" y1="3" x2="50%" y2="7"/>'
+        '<line class="interval-range" x1="{}%" y1="5" x2="{}%" y2="5"/>'
+        '<circle class="interval-estimate" cx="{}%" cy="5" r="3"/></svg>',
+        *(f"{_MARGIN + value * (100 - 2 * _MARGIN) / 100:.1f}" for value in (0, 100, low, high, cell.percent)),
     )
 
 

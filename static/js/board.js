@@ -1,17 +1,11 @@
-// The board: addresses that name only what was chosen, and arrow keys from mark to mark.
+// The board: arrow keys from mark to mark, and a slider of months.
 
 document.addEventListener("htmx:configRequest", (event) => {
-  const asked = event.detail.parameters;
-  for (const name of Object.keys(asked)) {
-    if (asked[name] === "" || (name === "show" && asked[name] === "all")) delete asked[name];
-  }
   // The boxes show the usual columns, too; only a change of theirs chooses some.
   const changed = event.detail.triggeringEvent?.target?.name;
-  if (changed !== "columns" && !new URLSearchParams(location.search).has("columns")) delete asked.columns;
+  const chosen = new URLSearchParams(location.search).has("columns");
+  if (changed !== "columns" && !chosen) delete event.detail.parameters.columns;
 });
-
-// What is typed is asked for as it is typed. Asked again on leaving the field, the link being pressed would be replaced.
-document.getElementById("id_q")?.addEventListener("change", (event) => event.stopPropagation());
 
 // One mark of a row is a stop of the Tab key; the arrow keys go on from there.
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };

@@ -53,6 +53,20 @@
     else if (button?.dataset.opens) toggle(document.getElementById(button.dataset.opens));
   });
 
+  // What is typed in a filter applies as it is typed. Applied again on leaving the field, it would replace the link that
+  // is being pressed.
+  document.addEventListener("change", (event) => {
+    if (event.target.matches?.("form.filters input[type='search']")) event.stopPropagation();
+  }, true);
+  // Addresses name only what was chosen.
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (!event.target.matches?.("form.filters")) return;
+    const asked = event.detail.parameters;
+    for (const name of Object.keys(asked)) {
+      if (asked[name] === "" || (name === "show" && asked[name] === "all")) delete asked[name];
+    }
+  });
+
   // The labelling page has keys and a list of its own (labelling-keys.js).
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest?.("input:not([type='checkbox'], [type='radio'], [type='range']), select, textarea");

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from leaderboard.board.row import BoardRow
     from leaderboard.insight.comparing import Compared
+    from leaderboard.insight.finding import Finding
 
 _DASH: Final = "\N{EN DASH}"
 MOST_BARS: Final = 6
@@ -23,6 +24,7 @@ _LONGEST_SUBTITLE: Final = 88
 _MOST_LINES: Final = 3
 _SCALE_LEFT, _SCALE_WIDTH = 520, 470
 _TOP, _BOTTOM = 262, 540
+_LEAST_HEIGHT: Final = 33
 _MOST_HEIGHT: Final = 62
 
 
@@ -65,11 +67,12 @@ def card(
 
     A row that the viewer is labelling has its name, and is shown as hidden.
     """
-    shown = [(name, note, row) for name, note, row in rows if row.tests or row.closed][:MOST_BARS]
     lines = [_cut(line, _LONGEST_LINE + 1) for line in wrap(sentence, _LONGEST_LINE)]
     if len(lines) > _MOST_LINES:
         lines = [*lines[: _MOST_LINES - 1], _cut(f"{lines[_MOST_LINES - 1]} …", _LONGEST_LINE)]
     room = _BOTTOM - _TOP - (40 * len(lines) + 30 if lines else 0)
+    shown = [(name, note, row) for name, note, row in rows if row.tests or row.closed]
+    shown = shown[: min(MOST_BARS, room // _LEAST_HEIGHT)]
     height = min(_MOST_HEIGHT if len(shown) > 1 else 2 * _MOST_HEIGHT, room // max(1, len(shown)))
     end = _TOP + height * len(shown) + (40 if shown else 0)
     return Card(
@@ -81,12 +84,24 @@ def card(
     )
 
 
-def board_card(title: str, rows: Sequence[BoardRow], *, number: int, tasks: int, subtitle: str = "") -> Card:
-    """Lay out the best rows of a board."""
+def board_card(title: str, finding: Finding) -> Card:
+    """Lay out a board's finding: the lines of its chart with their rank bands, and its two sentences."""
+    fits = len(finding.sentence) <= _LONGEST_TITLE
+    return card(
+        title=finding.sentence if fits else title,
+        subtitle=f"{title}: unit tests passed, in per cent",
+        rows=[(row.title_with_inputs, row.rank_words, row) for row in finding.lines],
+        sentence=finding.certainty if fits else finding.text,
+        footer="Bars are 95 % intervals; ranks are those that resampling cannot exclude.",
+    )
+
+
+def rows_card(title: str, rows: Sequence[BoardRow], *, number: int, tasks: int, subtitle: str) -> Card:
+    """Lay out the best rows of a frozen board."""
     systems = f"{number} row{'s' if number != 1 else ''} on {tasks} task{'s' if tasks != 1 else ''}"
     return card(
         title=title,
-        subtitle=subtitle or "Re-implementing masked functions of NLP research code: unit tests passed, in per cent",
+        subtitle=subtitle,
         rows=[(row.system, _inputs(row), row) for row in rows],
         footer=f"{systems}. Bars are 95 % intervals.",
     )

@@ -3,49 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from django.core.paginator import Paginator
-from django.http import Http404
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import get_template
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django_htmx.http import push_url
 from django_htmx.middleware import HtmxDetails
 
 from benchmark_tasks.models import Suite
-from leaderboard.board.caching import WRITTEN, keep, kept_rows, key_of
-from leaderboard.board.columns import (
-    COLUMNS,
-    DEFAULT_SORT,
-    FILE_COLUMNS,
-    SORT_KEYS,
-    file_row,
-    headings,
-    requested_columns,
-    sorted_metrics,
-    unused_columns,
-)
-from leaderboard.board.facets import board_context, filter_choices, published_on
-from leaderboard.board.filters import BoardFilter
-from leaderboard.board.folding import folded, folds, may_fold, partial_of, with_partial
-from leaderboard.board.later_papers import counted_on, later, sorted_on
+from leaderboard.board.caching import WRITTEN, keep, key_of
+from leaderboard.board.columns import COLUMNS, FILE_COLUMNS, file_row, headings, requested_columns, unused_columns
+from leaderboard.board.folding import may_fold
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
-from leaderboard.board.matrix import TASK_ORDERS, arranged, cells, file_rows
-from leaderboard.board.query_strings import query_with, requested_sort, requested_version
-from leaderboard.board.rows import board_metrics
-from leaderboard.board.states import changes_of, state_of
-from leaderboard.board.visibility import closed, closed_submissions, without_numbers
-from leaderboard.models import EntryMetric
+from leaderboard.board.matrix import TASK_ORDERS, cells, file_rows
+from leaderboard.board.query_strings import query_with, requested_version
+from leaderboard.board.states import changes_of
+from leaderboard.board.suites import summarised
+from leaderboard.board.visibility import closed
+from leaderboard.insight.disagreements import striking
+from leaderboard.insight.site_numbers import newest_rows, site_numbers
+from leaderboard.web.listing import Listing
 from leaderboard.web.page_cache import kept_by
 from leaderboard.web.table_files import HIDDEN, file_requested, table_file
-from submissions.enums import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse, QueryDict
 
     from leaderboard.board.columns import Column
@@ -53,9 +39,6 @@ if TYPE_CHECKING:
     from leaderboard.board.row import BoardRow
 
 MATRIX: Final = "leaderboard/matrix.html"
-MOST_FILE_ROWS: Final = 10_000
-PAGE_ROWS: Final = {"": 50, "all": 500}
-"""Value of ``?rows=`` -> number of rows on a page."""
 
 
 def data_version(_request: HttpRequest, suite: str | None = None, **_: object) -> str | None:
@@ -92,88 +75,66 @@ def matrix(request: HttpRequest, suite: str) -> HttpResponse:
 def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     version = requested_version(request, slug)
     if version is None:
-        return render(request, "leaderboard/board_empty.html", {"suite": get_object_or_404(Suite, slug=slug)})
-    suite = version.suite
-    state = state_of(version)
-    around = board_context(version, state)
-    category = next((each for each in around.categories if each.slug == request.GET.get("category")), None)
-    if request.GET.get("category") and category is None:
-        raise Http404("This suite has no task in that category.")
-    published = published_on(version, state)
-    facets = filter_choices(around, published)
-    found = BoardFilter(request.GET, queryset=board_metrics(version, category, Kind.RANKED), facets=facets)
-    sort = requested_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
-    order = "difficulty" if request.GET.get("tasks") == "difficulty" else "category"
-    hidden = closed_submissions(request)
-    # With few rows, the pass rate reveals each row's result.
-    rates = [] if hidden else state.pass_rates
-    tasks = arranged(around.tasks, rates, category=category.slug if category else "", order=order)
-    month = found.form.cleaned_data.get("papers", "") if found.is_bound and found.form.is_valid() else ""
-    tasks = later(tasks, month) if month else tasks
-    by_system = folds(request.GET) and not file_requested(request)
-    listed = sorted_metrics(folded(found.qs) if by_system else found.qs, sort, hidden=hidden)
-    in_order = sorted_on(listed[:MOST_FILE_ROWS], tasks, sort, hidden=hidden) if month else listed
-
-    def read(part: QuerySet[EntryMetric] | list[int]) -> list[BoardRow]:
-        some = EntryMetric.objects.filter(pk__in=part) if isinstance(part, list) else part
-        rows = without_numbers(kept_rows(some, state, category), hidden)
-        return counted_on(rows, tasks, month, part if isinstance(part, list) else []) if month else rows
-
-    if file_requested(request):
-        return _file(request, suite, read(in_order[:MOST_FILE_ROWS]), tasks, by_task=template == MATRIX)
-    paginator = Paginator(in_order, PAGE_ROWS.get(request.GET.get("rows", ""), PAGE_ROWS[""]))
-    if not month:
-        # Counting 100,000 rows takes a third of the page's time; their number changes only with results and names.
-        made_from = (
-            version.pk,
-            state.surroundings,
-            state.results,
-            category and category.pk,
-            found.requested,
-            by_system,
+        suite = get_object_or_404(Suite, slug=slug)
+        return render(
+            request, "leaderboard/board_empty.html", {"suite": suite, "suites": summarised(Suite.objects.all())}
         )
-        paginator.count = keep(listed.count, "count", *made_from)
-    page = paginator.get_page(request.GET.get("page"))
-    rows = read(cast("QuerySet[EntryMetric]", page.object_list))
-    if by_system:
-        rows = with_partial(rows, read(partial_of(rows, version, category)))
-    calibration = sorted_metrics(board_metrics(version, category, Kind.CALIBRATION), sort, hidden=hidden)
-    samples = read(calibration) if published.has_samples else []
+    listing = Listing(request, version)
+    if file_requested(request):
+        return _file(request, listing, by_task=template == MATRIX)
+    rows, samples = listing.rows, listing.samples()
     columns = requested_columns(request.GET, without=unused_columns([*rows, *samples]))
     shown = {
         "columns": {column.key for column in columns},
         "heads": columns,
-        "tasks": tasks,
-        "judge": around.judge,
-        "by_system": by_system,
+        "tasks": listing.tasks,
+        "judge": listing.around.judge,
+        "by_system": listing.by_system,
     }
     context = {
         **shown,
-        **_controls(request, suite, found, facets, columns),
-        "suite": suite,
-        "SUITES": around.suites,
+        **_controls(request, listing, columns),
+        "suite": version.suite,
         "version": version,
-        "around": around,
-        "published": published,
-        "narrowed": found.narrowed,
-        "some_folded": by_system and any(row.folded for row in rows),
-        "may_fold": may_fold(request.GET) and not by_system,
-        "category": category,
-        "month": month,
+        "around": listing.around,
+        "published": listing.published,
+        "finding": listing.finding,
+        "narrowed": listing.found.narrowed,
+        "some_folded": listing.by_system and any(row.folded for row in rows),
+        "may_fold": may_fold(request.GET) and not listing.by_system,
+        "category": listing.category,
+        "month": listing.month,
         "closed": closed(request),
-        "page": page,
+        "page": listing.page,
         "rows": _written(rows, shown, matrix=template == MATRIX),
         "samples": _written(samples, shown, matrix=template == MATRIX),
         "left_out": next((row.not_counted for row in (*rows, *samples) if row.not_counted), ()),
         "flagged": any(row.flagged for row in (*rows, *samples)),
-        "task_orders": [(each, query_with(request.GET, tasks=each)) for each in TASK_ORDERS],
-        "task_order": order,
-        "groups": _groups(request.GET, tasks),
         "few": any(row.tests and row.tests.few for row in rows),
+        **(_of_matrix(request.GET, listing) if template == MATRIX else _of_board(listing)),
     }
     response = render(request, template, context)
     address = f"{request.path}{query_with(request.GET)}".removesuffix("?")
     return push_url(response, address) if HtmxDetails(request) else response
+
+
+def _of_board(listing: Listing) -> dict[str, Any]:
+    """Return what a board's page shows below its table. The hour is part of the key: attacks come without a change."""
+    hour = f"{timezone.now():%Y-%m-%d %H}"
+    return {
+        "disagreements": striking(listing.best, listing.around.tasks),
+        "newest": newest_rows(listing.version, listing.hidden),
+        "numbers": keep(site_numbers, "numbers", listing.state.changed, hour),
+    }
+
+
+def _of_matrix(params: QueryDict, listing: Listing) -> dict[str, Any]:
+    """Return the orders of the matrix's tasks as (order, query string), and its groups of columns."""
+    return {
+        "task_orders": [(each, query_with(params, tasks=each)) for each in TASK_ORDERS],
+        "task_order": listing.task_order,
+        "groups": _groups(params, listing.tasks),
+    }
 
 
 def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) -> list[str]:
@@ -193,19 +154,18 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
     return [written[key] for key in by_key]
 
 
-def _controls(
-    request: HttpRequest, suite: Suite, found: BoardFilter, facets: Mapping[str, Any], columns: list[Column]
-) -> dict[str, str]:
+def _controls(request: HttpRequest, listing: Listing, columns: list[Column]) -> dict[str, str]:
     """Return ``filters`` above the board and its table's ``head`` as HTML, cached.
 
     They are made from the address, the choices of the filters, and the columns.
     """
+    suite = listing.version.suite
 
     def write() -> dict[str, str]:
         context = {
             "request": request,
             "suite": suite,
-            "filter": found,
+            "filter": listing.found,
             "kept": [(name, request.GET.get(name, "")) for name in ("sort", "version", "tasks", "rows", "fold")],
             "all_columns": COLUMNS,
             "columns": {column.key for column in columns},
@@ -214,28 +174,27 @@ def _controls(
         names = {"filters": "board_filters", "head": "board_head"}
         return {part: get_template(f"leaderboard/partials/{name}.html").render(context) for part, name in names.items()}
 
-    made_from = (request.path, suite.slug, sorted(request.GET.lists()), facets, [column.key for column in columns])
-    return keep(write, "controls", *made_from)
+    keys = [column.key for column in columns]
+    return keep(write, "controls", request.path, suite.slug, sorted(request.GET.lists()), listing.facets, keys)
 
 
-def _file(
-    request: HttpRequest, suite: Suite, rows: list[BoardRow], tasks: list[MatrixTask], *, by_task: bool
-) -> HttpResponse:
+def _file(request: HttpRequest, listing: Listing, *, by_task: bool) -> HttpResponse:
     site = request.build_absolute_uri("/").rstrip("/")
+    slug, rows = listing.version.suite.slug, listing.file_rows()
     if by_task:
         return table_file(
             request,
-            name=f"{suite.slug}-matrix",
+            name=f"{slug}-matrix",
             columns=(*MATRIX_COLUMNS, HIDDEN),
-            rows=[(*line, row.closed) for row in rows for line in file_rows(row, tasks, site)],
-            suite=suite.slug,
+            rows=[(*line, row.closed) for row in rows for line in file_rows(row, listing.tasks, site)],
+            suite=slug,
         )
     return table_file(
         request,
-        name=f"{suite.slug}-board",
+        name=f"{slug}-board",
         columns=(*FILE_COLUMNS, HIDDEN),
         rows=[(*file_row(row, site), row.closed) for row in rows],
-        suite=suite.slug,
+        suite=slug,
     )
 
 

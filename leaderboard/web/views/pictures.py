@@ -14,24 +14,22 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
 from leaderboard.board.caching import Kept, build
-from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
-from leaderboard.board.folding import folded
+from leaderboard.board.filters import BOARD_FILTERS
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.query_strings import client_address, requested_version
 from leaderboard.board.results import runs_of_system
-from leaderboard.board.rows import board_metrics, board_rows
 from leaderboard.board.visibility import closed_submissions, without_numbers
 from leaderboard.models import BoardState
-from leaderboard.sharing.pictures.cards import MOST_BARS, board_card, compare_card, system_card
+from leaderboard.sharing.pictures.cards import board_card, compare_card, rows_card, system_card
 from leaderboard.sharing.pictures.drawing import draw
 from leaderboard.sharing.snapshots.changes import gone_since
 from leaderboard.sharing.snapshots.document import rows_of
 from leaderboard.sharing.snapshots.published import requested_snapshot
 from leaderboard.web.closed_pages import closes
+from leaderboard.web.listing import Listing
 from leaderboard.web.page_cache import kept_by
 from leaderboard.web.views.board import data_version
 from submissions.domain import rate_limits
-from submissions.enums import Kind
 from submissions.models import System
 
 if TYPE_CHECKING:
@@ -53,20 +51,15 @@ def _every_board(_request: HttpRequest, **_: object) -> str | None:
 
 
 @require_safe
-@kept_by(data_version, parameters=["version"])
+@kept_by(data_version, parameters=["version", *BOARD_FILTERS])
 def board_picture(request: HttpRequest, suite: str) -> HttpResponse:
-    """Draw the best rows of a suite's board."""
-    shown = get_object_or_404(Suite, slug=suite)
-    version = requested_version(request, shown)
+    """Draw the finding of a suite's board, with the same filters as its page."""
+    version = requested_version(request, suite)
     if version is None:
         raise Http404("This suite has no version yet.")
-    ranked = board_metrics(version, kind=Kind.RANKED)
-    hidden = closed_submissions(request)
-    best = board_rows(sorted_metrics(folded(ranked), DEFAULT_SORT, hidden=hidden)[:MOST_BARS], version, None)
-    best = without_numbers(best, hidden)
-    tasks = version.revisions.count()
-    card = board_card(f"{shown.title} board", best, number=ranked.count(), tasks=tasks)
-    return _counted(request, lambda: card) if request.GET.get("version") else _picture(request, card)
+    listing = Listing(request, version)
+    card = board_card(f"{version.suite.title} board", listing.finding)
+    return _counted(request, lambda: card) if request.GET else _picture(request, card)
 
 
 @require_safe
@@ -79,7 +72,7 @@ def snapshot_picture(request: HttpRequest, suite: str, number: int) -> HttpRespo
     rows = [row for row in rows_of(shown.document) if row.key not in removed and not row.calibration]
     title, tasks = f"{shown.suite.title}, snapshot {shown.number}", len(shown.document["tasks"])
     day = f"Frozen {shown.created.day} {shown.created:%B %Y}: {shown.title}"
-    return _picture(request, board_card(title, rows, number=len(rows), tasks=tasks, subtitle=day))
+    return _picture(request, rows_card(title, rows, number=len(rows), tasks=tasks, subtitle=day))
 
 
 @require_safe

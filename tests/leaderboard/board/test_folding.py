@@ -1,4 +1,4 @@
-"""Folded boards: which row represents a system's rows, and what shows all of them."""
+"""Folded boards: which row leads a system's rows, and what shows all of them."""
 
 from __future__ import annotations
 
@@ -66,16 +66,39 @@ def submissions(client: Client, query: str = "") -> list[int]:
 def test_the_strongest_claim_represents_a_system_and_of_equal_claims_the_newest(rows: dict[str, Entry]) -> None:
     version = rows["new"].suite_version
     chosen = folded(board_metrics(version, kind=Kind.RANKED)).values_list("entry", flat=True)
-    assert set(chosen) == {rows["new"].pk, rows["paper"].pk}
+    assert set(chosen) == {rows["new"].pk}
 
 
 def test_the_page_says_how_many_rows_are_folded(client: Client, rows: dict[str, Entry]) -> None:
-    assert submissions(client) == [rows[name].submission_id for name in ("new", "paper")]
+    assert submissions(client) == [rows["new"].submission_id]
     shown = words_of(client.get("/board/small/"))
-    assert [shown.count(text) for text in ("2 more rows", "1 more row ", "show every row")] == [1, 1, 1]
+    assert [shown.count(text) for text in ("4 more rows", "show every row")] == [1, 1]
     everything = [rows[name].submission_id for name in ("best", "old", "new", "paper again", "paper")]
     assert submissions(client, "?fold=no") == everything
-    assert "One row for each system and inputs" in words_of(client.get("/board/small/?fold=no"))
+    assert submissions(client, f"?system={rows['new'].system.slug}") == everything
+    assert submissions(client, "?system=another") == []
+    assert "One row for each system" in words_of(client.get("/board/small/?fold=no"))
+    # A script inserts the others below this one.
+    assert client.get("/board/small/").content.count(b'<tr role="row" class="leading-row"') == 1
+
+
+def test_a_row_with_reduced_inputs_leads_only_without_one_of_full_inputs(
+    client: Client, rows: dict[str, Entry]
+) -> None:
+    for name in ("best", "old", "new"):
+        Submission.objects.filter(pk=rows[name].submission_id).update(visibility="withdrawn")
+        refresh_visibility(rows[name].submission_id or 0)
+    assert submissions(client) == [rows["paper"].submission_id]
+
+
+def test_a_partial_row_leads_only_without_a_complete_one(client: Client, rows: dict[str, Entry]) -> None:
+    partial = EntryMetric.objects.filter(entry__in=[rows["new"].pk, rows["old"].pk, rows["best"].pk])
+    partial.update(answered=1, tests_rate=None)
+    represent(rows["new"].system_id)
+    assert submissions(client) == [rows["paper"].submission_id]
+    EntryMetric.objects.update(answered=1, tests_rate=None)
+    represent(rows["new"].system_id)
+    assert submissions(client) == [rows["new"].submission_id]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +107,7 @@ def test_the_page_says_how_many_rows_are_folded(client: Client, rows: dict[str, 
         ("?show=graded_here", ["best", "paper again", "paper"]),
         ("?since=2026-04-01", ["best"]),
         ("?until=2026-01-31", ["old"]),
-        ("?show=all&inputs=paper_only", ["paper"]),
+        ("?show=all&inputs=paper_only", ["paper again", "paper"]),
     ],
 )
 def test_a_filter_that_chooses_among_a_system_s_rows_shows_each(
@@ -102,7 +125,7 @@ def test_a_withdrawn_row_represents_nothing(client: Client, rows: dict[str, Entr
     gone = rows["new"].submission_id or 0
     Submission.objects.filter(pk=gone).update(visibility="withdrawn")
     refresh_visibility(gone)
-    assert submissions(client) == [rows[name].submission_id for name in ("old", "paper")]
+    assert submissions(client) == [rows["old"].submission_id]
 
 
 def test_a_submission_that_is_evaluated_again_represents_nothing_meanwhile(
@@ -111,7 +134,7 @@ def test_a_submission_that_is_evaluated_again_represents_nothing_meanwhile(
     gone = rows["new"].submission_id or 0
     Submission.objects.filter(pk=gone).update(state="evaluating")
     assert recompute_submission(gone) is None
-    assert submissions(client) == [rows[name].submission_id for name in ("old", "paper")]
+    assert submissions(client) == [rows["old"].submission_id]
 
 
 def test_a_row_that_moves_to_another_version_represents_nothing_on_its_former_one(
@@ -125,19 +148,18 @@ def test_a_row_that_moves_to_another_version_represents_nothing_on_its_former_on
     shown = [
         folded(board_metrics(version, kind=Kind.RANKED)).values_list("entry", flat=True) for version in (former, newer)
     ]
-    assert [set(chosen) for chosen in shown] == [{rows["old"].pk, rows["paper"].pk}, {rows["new"].pk}]
+    assert [set(chosen) for chosen in shown] == [{rows["old"].pk}, {rows["new"].pk}]
 
 
 def test_the_upgrade_chooses_the_same_rows(rows: dict[str, Entry]) -> None:
     overall = EntryMetric.objects.filter(entry__in=[entry.pk for entry in rows.values()])
     chosen = dict(overall.values_list("entry", "represents"))
     assert chosen == {
-        **{rows[name].pk: None for name in ("best", "old", "paper again")},
-        rows["new"].pk: 2,
-        rows["paper"].pk: 1,
+        **{rows[name].pk: None for name in ("best", "old", "paper", "paper again")},
+        rows["new"].pk: 4,
     }
     overall.update(represents=0)
-    import_module("leaderboard.migrations.0016_rows_that_represent_others").choose(apps, None)
+    import_module("leaderboard.migrations.0017_one_row_a_system").choose(apps, None)
     assert dict(overall.values_list("entry", "represents")) == chosen
 
 

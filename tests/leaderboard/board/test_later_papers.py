@@ -138,11 +138,11 @@ def test_the_page_describes_the_filter_and_shows_the_models_knowledge_cutoff(
     client: Client, version: SuiteVersion
 ) -> None:
     page = words(client.get("/board/small/?papers=2024-01").content.decode())
-    assert "Counted is only the 1 task of papers that were first public after 2024-01." in page
+    assert "Only the 1 task of papers first public after 2024-01 is counted." in page
     assert "Knowledge cutoff" in page
     assert "2024-06" in page
     whole = words(client.get("/board/small/").content.decode())
-    assert "Counted" not in whole
+    assert "is counted" not in whole
 
 
 def test_pages_of_both_boards_do_not_mix(client: Client, version: SuiteVersion) -> None:

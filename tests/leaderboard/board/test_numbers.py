@@ -82,8 +82,8 @@ def test_count(value: float | None, shown: str) -> None:
 
 def test_interval_bar() -> None:
     bar = board_tags.interval_bar(TestsCell(percent=39.3, low=23.6, high=57.6, passed=11, tasks=28))
-    assert '<line class="interval-range" x1="23.6" y1="5" x2="57.6" y2="5"/>' in bar
-    assert 'cx="39.3"' in bar
+    assert '<line class="interval-range" x1="25.2%" y1="5" x2="57.1%" y2="5"/>' in bar
+    assert 'cx="39.9%"' in bar
     assert "style=" not in bar
 
 

@@ -106,16 +106,19 @@ class TestRowsWithSomeAnswers:
         assert sum(each.answered or 0 for each in metrics if each.category_id) == 4
         assert category_numbers(metrics) == []
 
-    def test_it_appears_below_the_reported_row_and_last_in_files(
+    def test_it_is_folded_below_the_reported_row_and_last_in_files(
         self, load: Any, version: SuiteVersion, client: Client
     ) -> None:
         load(SOME)
-        page = client.get("/board/lmr-bench/").content.decode()
-        listed = [part.partition('"')[0] for part in page.split('name="row" value="')[1:]]
-        assert listed.index(f"r-{AGAIN}") == listed.index(f"r-{OF}") + 1
-        assert len(listed) == 14
-        by_name = client.get("/board/lmr-bench/?sort=-system").content.decode()
-        assert by_name.index(f'value="r-{AGAIN}"') > by_name.index(f'value="r-{OF}"')
+
+        def listed(query: str) -> list[str]:
+            page = client.get(f"/board/lmr-bench/{query}").content.decode()
+            return [part.partition('"')[0] for part in page.split('name="row" value="')[1:]]
+
+        assert (len(listed("")), f"r-{OF}" in listed(""), f"r-{AGAIN}" in listed("")) == (7, True, False)
+        assert len(listed("?fold=no")) == 14
+        own = listed(f"?system={Entry.objects.get(reported_run__slug=OF).system.slug}")
+        assert (len(own), own[0], own[-1]) == (4, f"r-{OF}", f"r-{AGAIN}")
         only = client.get("/board/lmr-bench/?show=reported").content.decode()
         assert f'value="r-{AGAIN}"' not in only
         *_, last = client.get("/board/lmr-bench/?format=json").json()["rows"]
@@ -125,7 +128,7 @@ class TestRowsWithSomeAnswers:
 
     def test_the_page_shows_passes_and_answers(self, load: Any, client: Client) -> None:
         load(SOME)
-        assert "2 of 4 answers pass 50.0 % of 4 (of 28 tasks)" in words_of(client.get("/board/lmr-bench/"))
+        assert "2 of 4 answers pass 50.0 % of 4 (of 28 tasks)" in words_of(client.get("/board/lmr-bench/?fold=no"))
 
     def test_nothing_computed_from_rows_changes(self, version: SuiteVersion, load: Any) -> None:
         def computed() -> list[Any]:
@@ -172,7 +175,7 @@ class TestRowsWithSomeAnswers:
         answered = [slug for slug in later if slug in SOME]
         passed = sum(SOME[slug] == "passed" for slug in answered)
         assert 0 < len(answered) < 4
-        shown = words_of(client.get(f"/board/lmr-bench/?papers={month}"))
+        shown = words_of(client.get(f"/board/lmr-bench/?fold=no&papers={month}"))
         assert f"{passed} of {len(answered)} answer" in shown
         assert f"(of {len(later)} tasks)" in shown
 
@@ -187,7 +190,7 @@ def test_the_page_lists_outcome_evaluator_and_date_beside_what_was_reported(load
     assert f'href="/reported/{OF}/"' in client.get(PAGE).content.decode()
     assert f'href="{PAGE}"' in client.get(f"/reported/{OF}/").content.decode()
     assert 'id="dpo-1"' in client.get(PAGE).content.decode(), "the marks of the board link to it"
-    assert f'href="{PAGE}#dpo-1"' in client.get("/board/lmr-bench/").content.decode()
+    assert f'href="{PAGE}#dpo-1"' in client.get("/board/lmr-bench/?fold=no").content.decode()
 
 
 def test_the_api_has_outcomes_evaluator_and_date(load: Any, client: Client) -> None:

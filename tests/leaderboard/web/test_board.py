@@ -195,7 +195,11 @@ def test_suites_of_the_same_title_are_distinguished(client: Client) -> None:
     for slug in ("mine", "other"):
         SuiteFactory(slug=slug, title="Same", position=2)
     page = client.get("/").content.decode()
-    assert re.findall(r'<li><a href="/board/[a-z]+/"[^>]*>([^<]+)<', page) == ["First", "Same (mine)", "Same (other)"]
+    tabs = re.findall(r'<li><a href="/board/[a-z]+/"[^>]*><strong>([^<]+)</strong> <span[^>]*>([^<]+)</span>', page)
+    assert tabs == [
+        ("First", "· 2 tasks · open"),
+        *(("Same " + slug, "· 0 tasks · closed") for slug in ("(mine)", "(other)")),
+    ]
     assert "Same (mine)</a></h2>" in client.get("/suites/").content.decode()
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from leaderboard.board.states import note_change
 from leaderboard.board.visibility import without_numbers
-from leaderboard.sharing.pictures.cards import board_card, compare_card, system_card
+from leaderboard.insight.finding import finding_of
+from leaderboard.sharing.pictures.cards import board_card, compare_card, rows_card, system_card
 from leaderboard.sharing.pictures.drawing import draw
 from leaderboard.web.views import pictures
 from submissions.domain import publishing
@@ -71,13 +72,41 @@ def tags(client: Client, address: str) -> dict[str, str]:
 
 
 class TestCards:
-    def test_a_board_shows_its_best_rows_with_intervals(self, version: SuiteVersion) -> None:
-        ours(version, "Best", metric={"tests_passed": 14.0})
+    def test_a_board_shows_its_finding_with_intervals_and_ranks(self, version: SuiteVersion) -> None:
+        ours(version, "Best", metric={"tests_passed": 14.0, "rank_from": 1, "rank_to": 2})
         measured(version, system=SystemFactory(name="S" * 99), metric={"tests_low": None, "tests_high": None})
         reported(version, system=SystemFactory(name="No tests"), metric={"tests_passed": None})
-        shown = board_card("Small board", rows_of(version), number=3, tasks=1)
-        assert [(bar.name, bar.value) for bar in shown.bars] == [("Best", "50.0"), ("S" * 29 + "…", "39.3")]
+        shown = board_card("Small board", finding_of(rows_of(version), ranked=2))
+        assert (shown.title, shown.subtitle) == (
+            "Best solves 14 of 28 tasks.",
+            "Small board: unit tests passed, in per cent",
+        )
+        assert [(bar.name, bar.note, bar.value) for bar in shown.bars] == [
+            ("Best", "1st to 2nd", "50.0"),
+            ("S" * 29 + "…", "", "39.3"),
+        ]
         assert [(bar.low, bar.at, bar.high) for bar in shown.bars] == [(631.0, 755.0, 790.7), (None, 704.6, None)]
+        assert " ".join(line for _, line in shown.lines) == (
+            "With 28 tasks, it cannot be distinguished from the other system measured task by task."
+        )
+
+    def test_a_long_finding_is_below_the_bars(self, version: SuiteVersion) -> None:
+        for place in range(7):
+            ours(version, f"System {place}")
+        shown = board_card("Small board", finding_of(rows_of(version), ranked=0))
+        assert (shown.title, [line for _, line in shown.lines]) == (
+            "Seven systems lead: each solves 11 of 28 tasks.",
+            [],
+        )
+        assert len(shown.bars) == 6
+        few = finding_of(rows_of(version)[:3], ranked=0)
+        shown = board_card("Small board", few)
+        assert (shown.title, [line for _, line in shown.lines]) == ("Small board", [few.sentence])
+
+    def test_a_frozen_board_shows_its_best_rows(self, version: SuiteVersion) -> None:
+        ours(version, "Best")
+        shown = rows_card("Small, snapshot 1", rows_of(version), number=3, tasks=1, subtitle="Frozen")
+        assert [(bar.name, bar.value) for bar in shown.bars] == [("Best", "39.3")]
         assert shown.footer == "3 rows on 1 task. Bars are 95 % intervals."
 
     def test_a_held_row_is_named_without_numbers(self, version: SuiteVersion) -> None:
@@ -86,7 +115,7 @@ class TestCards:
         assert held is not None
         rows = without_numbers(rows_of(version), {held})
         expected = [("Held", "hidden while you label", None), ("Other", "39.3", 704.6)]
-        shown = board_card("Small board", rows, number=2, tasks=2)
+        shown = board_card("Small board", finding_of(rows, ranked=0))
         assert [(bar.name, bar.value, bar.at) for bar in shown.bars] == expected
         (bar,) = system_card("Held", "", [("Small", rows[0])]).bars
         assert (bar.name, bar.value, bar.at, bar.low, bar.high) == ("Small", "hidden while you label", None, None, None)
@@ -189,7 +218,6 @@ class TestPages:
             [("Small", "hidden while you label")],
             [("Held", "hidden while you label"), ("Other", "39.3")],
         ]
-        assert cards[0].footer == "2 rows on 2 tasks. Bars are 95 % intervals."
 
     def test_unknown_parameters_make_no_new_picture(
         self, client: Client, version: SuiteVersion, drawn: list[str]

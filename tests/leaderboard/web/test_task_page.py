@@ -223,7 +223,7 @@ class TestBoard:
         page = client.get("/board/small/").content.decode()
         assert f"In doubt, found by review: {slug} (bad test, case {case.pk} )." in words(page).replace(" .", ".")
         assert f'href="{case.get_absolute_url()}"' in page
-        assert f'title="A review found the test or golden function bad: {slug}"' in page
+        assert f'title="A review found the test or the reference implementation wrong: {slug}"' in page
         assert "counts 1 task in doubt" in page
 
 

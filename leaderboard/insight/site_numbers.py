@@ -1,0 +1,71 @@
+"""Count what this site has evaluated, and list a board's newest rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from django.db.models import Q
+
+from evaluator.models import JudgeVote, SelfCheck
+from leaderboard.board.rows import tests_cell, visible_entries
+from leaderboard.models import EntryMetric, ReportedResult
+from reviews.models import Review
+from submissions.enums import Kind, SubmissionState, Visibility
+from submissions.models import Implementation
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+    from benchmark_tasks.models import SuiteVersion
+
+MOST_NEW: Final = 3
+
+
+class SiteNumbers(NamedTuple):
+    """Counts of public data, those that others reported included; ``attacks`` are (repelled, tried, when), if any."""
+
+    answers: int
+    labels: int
+    votes: int
+    attacks: tuple[int, int, datetime] | None
+
+
+def site_numbers() -> SiteNumbers:
+    """Count published answers, annotators' labels and judges' votes of all suites. Five queries."""
+    public = {"submission__visibility": Visibility.PUBLISHED, "submission__state": SubmissionState.SCORED}
+    answers = Implementation.objects.filter(attempted=True, **public)
+    reviews = Review.objects.filter(case__implementation__in=answers).exclude(case__label="")
+    reported = ReportedResult.objects.filter(run__remeasures=None)
+    with_results = reported.filter(Q(tests_passed__isnull=False) | ~Q(judge_label="") | ~Q(human_label=""))
+    check = SelfCheck.objects.filter(error="").first()
+    return SiteNumbers(
+        answers=answers.count() + with_results.count(),
+        labels=reviews.count() + reported.exclude(human_label="").count(),
+        votes=JudgeVote.objects.filter(judgement__implementation__in=answers).count()
+        + reported.exclude(judge_label="").count(),
+        attacks=(check.repelled, len(check.results), check.finished) if check and check.results else None,
+    )
+
+
+class NewRow(NamedTuple):
+    """A row that was measured here: the system's name, its result, the run's page, and the day of publication."""
+
+    system: str
+    result: str
+    address: str
+    date: datetime
+
+
+def newest_rows(version: SuiteVersion, hidden: Collection[int]) -> list[NewRow]:
+    """Return the newest rows of a board that were measured here, without the submissions ``hidden``. One query."""
+    rows = visible_entries(hidden).filter(suite_version=version, kind=Kind.RANKED, date__isnull=False)
+    metrics = EntryMetric.objects.filter(category=None, entry__in=rows).select_related(
+        "entry__system", "entry__submission"
+    )
+    found = []
+    for metric in metrics.order_by("-entry__date", "-entry")[:MOST_NEW]:
+        cell, entry = tests_cell(metric), metric.entry
+        result = f"{cell.passed:g} of {cell.tasks} tasks" if cell else "no result"
+        found.append(NewRow(entry.system.name, result, entry.get_absolute_url(), cast("datetime", entry.date)))
+    return found

@@ -1,0 +1,159 @@
+"""Select the rows of a board that a request names, in its order, with their ranks and the finding that they support."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, cast
+
+from django.core.paginator import Paginator
+from django.http import Http404
+
+from leaderboard.board.caching import keep, kept_rows
+from leaderboard.board.columns import DEFAULT_SORT, SORT_KEYS, sorted_metrics
+from leaderboard.board.facets import board_context, filter_choices, published_on
+from leaderboard.board.filters import BoardFilter
+from leaderboard.board.folding import folded, folds
+from leaderboard.board.later_papers import counted_on, later, sorted_on
+from leaderboard.board.matrix import arranged
+from leaderboard.board.query_strings import requested_sort
+from leaderboard.board.rows import board_metrics
+from leaderboard.board.states import state_of
+from leaderboard.board.visibility import closed_submissions, without_numbers
+from leaderboard.insight.finding import finding_of
+from leaderboard.models import EntryMetric
+from leaderboard.web.table_files import file_requested
+from submissions.enums import Kind
+
+if TYPE_CHECKING:
+    from django.core.paginator import Page
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+
+    from benchmark_tasks.models import SuiteVersion
+    from leaderboard.board.row import BoardRow
+    from leaderboard.insight.finding import Finding
+
+MOST_FILE_ROWS: Final = 10_000
+PAGE_ROWS: Final = {"": 50, "all": 500}
+"""Value of ``?rows=`` -> number of rows on a page."""
+_FEW: Final = PAGE_ROWS[""]
+"""So many rows are ranked among themselves where a filter selects them; of more, only the board's ranks are known."""
+
+
+class Listing:
+    """A board's rows as the query string selects them. Raises Http404 for an unknown category.
+
+    ``found`` is the filter, ``category`` and ``month`` say which numbers are read, ``tasks`` are those that they count,
+    ``sort`` is the order, and ``by_system`` whether one row stands for each system.
+    """
+
+    def __init__(self, request: HttpRequest, version: SuiteVersion) -> None:
+        params = request.GET
+        self.version, self.state = version, state_of(version)
+        self.around = board_context(version, self.state)
+        self.published = published_on(version, self.state)
+        self.category = next((each for each in self.around.categories if each.slug == params.get("category")), None)
+        if params.get("category") and self.category is None:
+            raise Http404("This suite has no task in that category.")
+        self.facets = filter_choices(self.around, self.published)
+        self.found = BoardFilter(params, queryset=self._metrics(Kind.RANKED), facets=self.facets)
+        self.sort = requested_sort(params, SORT_KEYS, DEFAULT_SORT)
+        self.task_order = "difficulty" if params.get("tasks") == "difficulty" else "category"
+        self.hidden = closed_submissions(request)
+        valid = self.found.is_bound and self.found.form.is_valid()
+        self.month = self.found.form.cleaned_data.get("papers", "") if valid else ""
+        # With few rows, the pass rate reveals each row's result.
+        rates = [] if self.hidden else self.state.pass_rates
+        slug = self.category.slug if self.category else ""
+        tasks = arranged(self.around.tasks, rates, category=slug, order=self.task_order)
+        self.tasks = later(tasks, self.month) if self.month else tasks
+        self.by_system = folds(params) and not file_requested(request)
+        self._page = params.get("page"), PAGE_ROWS.get(params.get("rows", ""), PAGE_ROWS[""])
+
+    def _metrics(self, kind: Kind) -> QuerySet[EntryMetric]:
+        return board_metrics(self.version, self.category, kind)
+
+    def _ordered(self, sort: str) -> QuerySet[EntryMetric] | list[int]:
+        chosen = folded(self.found.qs) if self.by_system else self.found.qs
+        listed = sorted_metrics(chosen, sort, hidden=self.hidden)
+        return sorted_on(listed[:MOST_FILE_ROWS], self.tasks, sort, hidden=self.hidden) if self.month else listed
+
+    def _read(self, part: QuerySet[EntryMetric] | list[int]) -> list[BoardRow]:
+        some = EntryMetric.objects.filter(pk__in=part) if isinstance(part, list) else part
+        rows = without_numbers(kept_rows(some, self.state, self.category), self.hidden)
+        order = part if isinstance(part, list) else []
+        return counted_on(rows, self.tasks, self.month, order) if self.month else rows
+
+    @property
+    def _results(self) -> tuple[object, ...]:
+        """The data that numbers of rows are made from."""
+        return self.version.pk, self.state.surroundings, self.state.results, self.category and self.category.pk
+
+    @cached_property
+    def page(self) -> Page[EntryMetric]:
+        """The requested page, or the nearest one."""
+        number, rows = self._page
+        paginator = Paginator(self._ordered(self.sort), rows)
+        if not self.month:
+            # Counting 100,000 rows takes a third of the page's time; their number changes only with results and names.
+            listed = paginator.object_list
+            made_from = (*self._results, self.found.requested, self.by_system)
+            paginator.count = keep(cast("QuerySet[EntryMetric]", listed).count, "count", *made_from)
+        return cast("Page[EntryMetric]", paginator.get_page(number))
+
+    @cached_property
+    def rows(self) -> list[BoardRow]:
+        """The rows of the page."""
+        rows = self._page_rows
+        if not self.ranks_shown:
+            return rows
+        ranked = {row.key: row for row in self.best}
+        return [ranked[row.key] for row in rows]
+
+    @cached_property
+    def _page_rows(self) -> list[BoardRow]:
+        return self._read(cast("QuerySet[EntryMetric]", self.page.object_list))
+
+    @cached_property
+    def best(self) -> list[BoardRow]:
+        """The best rows by unit tests."""
+        is_page = self.sort == DEFAULT_SORT and self.page.number == 1
+        rows = self._page_rows[:_FEW] if is_page else self._read(self._ordered(DEFAULT_SORT)[:_FEW])
+        if not self.ranks_shown:
+            return rows
+        # Imported here: resampling needs numpy, which the whole board does not.
+        from leaderboard.insight.ranking import ranked_among
+
+        return ranked_among(rows, self.tasks)
+
+    @property
+    def ranks_shown(self) -> bool:
+        """Whether ranks compare the rows shown with each other, because a filter or a month selects few of them."""
+        chosen = self.found.selects_systems or bool(self.month)
+        return chosen and not self.hidden and self.page.paginator.count <= _FEW
+
+    @cached_property
+    def finding(self) -> Finding:
+        """Who leads these rows, and how sure that is."""
+        if self.ranks_shown:
+            ranked = sum(row.rank is not None for row in self.best)
+        else:
+            of_board = self._metrics(Kind.RANKED).filter(rank_from__isnull=False)
+            ranked = keep(of_board.count, "ranked", *self._results, self.state.ranked)
+        scope = f" of papers first public after {self.month}" if self.month else ""
+        return finding_of(
+            self.best,
+            ranked=ranked,
+            scope=scope or (f" of {self.category.title}" if self.category else ""),
+            selected=self.found.selects_systems,
+            among_shown=self.ranks_shown,
+        )
+
+    def samples(self) -> list[BoardRow]:
+        """Return the calibration samples, which are never ranked."""
+        calibration = sorted_metrics(self._metrics(Kind.CALIBRATION), self.sort, hidden=self.hidden)
+        return self._read(calibration) if self.published.has_samples else []
+
+    def file_rows(self) -> list[BoardRow]:
+        """Return the rows of a file: all, in the requested order."""
+        return self._read(self._ordered(self.sort)[:MOST_FILE_ROWS])
