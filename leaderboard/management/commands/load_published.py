@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from leaderboard.board.ranks import rank_outdated
 from leaderboard.board.reported import MissingSuiteError, load_published
 
 
@@ -18,6 +19,8 @@ class Command(BaseCommand):
         """Load them. Raises CommandError if the suite is missing."""
         try:
             count = load_published()
+            # Workers do this too, but the first page of a new instance is often seen before they start.
+            rank_outdated()
         except MissingSuiteError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"{count} published runs loaded")
