@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
     from django.http import QueryDict
 
+LONGEST_SEARCH: Final = 100
+"""Characters of a search; a longer one is cut."""
+
 
 def suite_choices(suites: Iterable[Suite] | None = None) -> list[tuple[str, str]]:
     """Return choices of ``suites`` (every suite by default), with distinct titles."""
@@ -38,7 +42,7 @@ def _categories() -> Sequence[tuple[str, str]]:
 
 def _search(placeholder: str = "") -> forms.TextInput:
     return forms.TextInput(
-        attrs={"type": "search", "maxlength": 100, **({"placeholder": placeholder} if placeholder else {})}
+        attrs={"type": "search", "maxlength": LONGEST_SEARCH, **({"placeholder": placeholder} if placeholder else {})}
     )
 
 
@@ -46,11 +50,18 @@ def _day() -> forms.DateInput:
     return forms.DateInput(attrs={"type": "date"})
 
 
-def _with_words(queryset: QuerySet[Any], text: str, *fields: str) -> QuerySet[Any]:
+def with_words(queryset: QuerySet[Any], text: str, *fields: str) -> QuerySet[Any]:
     """Select the rows in which each word of ``text`` occurs in one of ``fields``."""
-    for word in text[:100].split():
-        queryset = queryset.filter(Q.create([(f"{field}__icontains", word) for field in fields], connector=Q.OR))
+    for word in text[:LONGEST_SEARCH].split():
+        queryset = queryset.filter(has_word(word, *fields))
     return queryset
+
+
+def has_word(word: str, *fields: str) -> Q:
+    """Build the condition that a word occurs in one of ``fields``, in any case, the same on both databases."""
+    # SQLite's LIKE ignores the case of ASCII letters only; its regular expressions are Python's.
+    lookup, value = ("icontains", word) if word.isascii() else ("iregex", re.escape(word))
+    return Q.create([(f"{field}__{lookup}", value) for field in fields], connector=Q.OR)
 
 
 class ListFilter(FilterSet):
@@ -129,7 +140,7 @@ class BoardFilter(ListFilter):
     def words(self, queryset: QuerySet[EntryMetric], _name: str, text: str) -> QuerySet[EntryMetric]:
         """Select the rows of systems with all the words."""
         fields = ("name", "backbone", "scaffold", "organisation")
-        return _with_words(queryset, text, *(f"entry__system__{field}" for field in fields))
+        return with_words(queryset, text, *(f"entry__system__{field}" for field in fields))
 
     def numbers(self, queryset: QuerySet[EntryMetric], _name: str, _category: str) -> QuerySet[EntryMetric]:
         """Select all rows: the view reads their numbers in the category, or on later papers."""
@@ -166,7 +177,7 @@ class OwnSubmissionFilter(ListFilter):
 
     def words(self, queryset: QuerySet[Submission], _name: str, text: str) -> QuerySet[Submission]:
         """Select the submissions of systems with all the words."""
-        return _with_words(queryset, text, "system__name", "system__backbone")
+        return with_words(queryset, text, "system__name", "system__backbone")
 
 
 class AuditFilter(ListFilter):

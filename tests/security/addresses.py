@@ -83,6 +83,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "docs_page": everybody(slug="submitting"),
         "docs_image": nowhere({"name": "none.png"}),
         "about": everybody(),
+        "search": replace(everybody(), query="?q=alpha"),
         "healthz": everybody(),
         "security_txt": nowhere({}),
         "favicon": Address(ELSEWHERE, ELSEWHERE, ELSEWHERE, ELSEWHERE),

@@ -22,7 +22,7 @@ from leaderboard.board.rows import visible_entries
 from leaderboard.evidence.cases import public_cases
 from leaderboard.health.disk_full import means_full
 from leaderboard.insight.published_answers import published_answers
-from leaderboard.web.views.docs import page_slugs
+from leaderboard.web.documentation import page_slugs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +34,10 @@ _SECRET: Final = re.compile(r"password|token|key", re.IGNORECASE)
 MOST_OF_A_KIND: Final = 10_000
 """Pages of one kind in the site map, which may list at most 50,000 pages."""
 
-# Account pages, pages that need an account, actions, and every filter of a page that computes statistics.
+# Account pages, pages that need an account, actions, search, and every filter of a page that computes statistics.
 PRIVATE: Final = (
     *("/accounts/", "/endpoints/", "/judges/new/", "/maintain/", "/my/", "/submit/", "/reviews/join/"),
-    *("/reviews/label/", "/reviews/people/", "/reviews/profile/", "/agreement/*?", "/board/*?", "/cases/?"),
+    *("/reviews/label/", "/reviews/people/", "/reviews/profile/", "/agreement/*?", "/board/*?", "/cases/?", "/search/"),
 )
 
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from leaderboard.api.problems import Kind, Problem
 from leaderboard.api.v1 import api
 from leaderboard.sharing.client import lmr_board
-from leaderboard.web.views.docs import stored_page
+from leaderboard.web.documentation import stored_page
 from tests.conftest import PROJECT_ROOT
 
 if TYPE_CHECKING:

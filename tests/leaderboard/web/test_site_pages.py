@@ -17,7 +17,7 @@ from django.views import defaults
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.web.views import docs
+from leaderboard.web import documentation
 from leaderboard.web.views.site import server_error
 from reviews.enums import CaseState
 from submissions.enums import Visibility
@@ -42,12 +42,12 @@ pytestmark = pytest.mark.django_db
 
 
 def body(markdown: str) -> str:
-    return docs.page_of(markdown, slug="page").body
+    return documentation.page_of(markdown, slug="page").body
 
 
 class TestRendering:
     def test_headings_have_anchors_as_on_github(self) -> None:
-        page = docs.page_of("# The `title`\n\n## One & two\n\n## One & two\n", slug="page")
+        page = documentation.page_of("# The `title`\n\n## One & two\n\n## One & two\n", slug="page")
         assert page.title == "The title"
         assert re.findall(r'id="([^"]+)"', page.body) == ["one--two", "one--two-1"]
         assert 'href="#one--two-1"' in page.body
@@ -86,13 +86,31 @@ class TestRendering:
 
 class TestPages:
     def test_every_file_is_a_page_with_its_title(self, client: Client) -> None:
-        for slug in docs.page_slugs():
-            response = client.get(f"/docs/{slug}/")
+        listed = [page for group in documentation.groups() for page in group.pages]
+        assert {page.slug for page in listed} == {path.stem for path in documentation.FOLDER.glob("*.md")} - {"index"}
+        for page in listed:
+            address = documentation.address_of(page.slug)
+            response = client.get(address)
             assert response.status_code == 200
-            page = docs.stored_page(slug)
-            assert page is not None
             assert f"<title>{page.title} · LMR-Board</title>" in response.content.decode()
-            assert f'<a href="/docs/{slug}/" aria-current="page">{page.title}</a>' in response.content.decode()
+            assert f'<a href="{address}" aria-current="page">{page.title}</a>' in response.content.decode()
+
+    def test_pages_are_grouped_by_reader_and_a_new_file_is_listed_last(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        for slug in ("index", "about", "glossary", "operating", "reviewing", "zebras"):
+            (tmp_path / f"{slug}.md").write_text(f"# The {slug}\n", encoding="utf-8")
+        monkeypatch.setattr(documentation, "FOLDER", tmp_path)
+        shown = [(group.reader, [page.slug for page in group.pages]) for group in documentation.groups()]
+        assert shown == [
+            ("Visitors", ["about", "glossary"]),
+            ("Submitters", []),
+            ("Annotators", ["reviewing"]),
+            ("Operators", ["operating"]),
+            ("Developers", ["zebras"]),
+        ]
+        page = client.get("/docs/glossary/").content.decode()
+        assert re.findall(r'<p id="pages-\d">(\w+)</p>', page) == ["Visitors", "Annotators", "Operators", "Developers"]
 
     def test_images_are_served_from_their_folder_only(
         self, client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -101,7 +119,7 @@ class TestPages:
         (tmp_path / "images" / "board.png").write_bytes(b"png")
         (tmp_path / "images" / "notes.txt").write_bytes(b"text")
         (tmp_path / "secret.png").write_bytes(b"secret")
-        monkeypatch.setattr(docs, "FOLDER", tmp_path)
+        monkeypatch.setattr(documentation, "FOLDER", tmp_path)
         response = client.get("/docs/images/board.png")
         assert (response.getvalue(), response["Content-Type"]) == (b"png", "image/png")
         for name in ("notes.txt", "..%2Fsecret.png", "../secret.png"):
@@ -236,7 +254,7 @@ def test_the_site_map_lists_existing_public_pages(client: Client) -> None:
         *("/board/shown-suite/", "/agreement/shown-suite/", "/suites/shown-suite/", "/systems/shown/"),
         reverse("task", args=["shown-suite", task.paper.slug, task.index]),
         case.get_absolute_url(),
-        *(f"/docs/{slug}/" for slug in docs.page_slugs()),
+        *(f"/docs/{slug}/" for slug in documentation.page_slugs()),
     ):
         assert path in paths, path
     assert len(paths) == len(set(paths))

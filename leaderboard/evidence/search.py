@@ -1,0 +1,130 @@
+"""Find public systems, tasks and cases by words, with the same results on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from django.db.models import Case as Choose
+from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.urls import reverse
+
+from benchmark_tasks.models import SuiteVersion, TaskRevision
+from evaluator.labels import Label
+from leaderboard.board.filters import CaseFilter, has_word
+from leaderboard.board.rows import visible_entries
+from leaderboard.evidence.cases import disagreements, public_cases
+from reviews.models import Case
+from submissions.models import System
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from leaderboard.models import ReportedResult
+
+MOST_HITS: Final = 10
+"""Number of hits of a kind that are listed."""
+_SYSTEM: Final = ("name", "backbone", "scaffold", "organisation")
+_TASK: Final = ("task__slug", "goal_function", "class_name", "task__paper__title")
+_ABOUT_TASK: Final = ("task__suite__title", "category__title", "goal_file", "instruction")
+_ANSWER: Final = "implementation__revision"
+_CASE: Final = (
+    *(f"{_ANSWER}__task__slug", f"{_ANSWER}__task__paper__title", f"{_ANSWER}__category__title"),
+    "implementation__submission__system__name",
+)
+_REPORTED: Final = ("task__slug", "task__paper__title", "run__system__name")
+_REPORTED_WORDS: Final = ("judge_text", "human_comment")
+
+_MEANS: Final = {Label.CC: "CC (correct)", Label.LC: "LC (right idea, wrong detail)", Label.LI: "LI (wrong)"}
+
+
+class Hit(NamedTuple):
+    """A page that was found: its title and address, and what it is."""
+
+    title: str
+    address: str
+    about: str
+
+
+class Hits(NamedTuple):
+    """The best hits of one kind; ``more`` says whether there are others."""
+
+    found: list[Hit]
+    more: bool
+
+    @classmethod
+    def of(cls, hits: Iterable[Hit]) -> Hits:
+        """Keep the first :data:`MOST_HITS` of ``hits``."""
+        listed = list(hits)
+        return cls(listed[:MOST_HITS], len(listed) > MOST_HITS)
+
+
+def search(words: Sequence[str], *, hidden: Collection[int]) -> dict[str, Hits]:
+    """Return kind -> the systems, tasks and cases in which every word occurs, in any case. Four queries.
+
+    Hits whose name has all the words come first. ``hidden`` are the submissions whose results are hidden from the
+    viewer (``leaderboard.board.visibility``): their cases are not found.
+    """
+    cases = [*_own_cases(words, hidden), *_reported_cases(words)]
+    return {"Systems": Hits.of(_systems(words)), "Tasks": Hits.of(_tasks(words)), "Cases": Hits.of(cases)}
+
+
+def _systems(words: Sequence[str]) -> Iterator[Hit]:
+    """Yield systems with a public row, newest first. Their names are public even while a row's numbers are hidden."""
+    public = System.objects.filter(pk__in=visible_entries().values("system"))
+    for system in _best(public, words, _SYSTEM[:1], _SYSTEM[1:], newest_first=True):
+        agent = "no agent" if system.scaffold == "none" else system.scaffold
+        about = ", ".join(filter(None, (system.backbone, agent, system.organisation)))
+        yield Hit(system.name, system.get_absolute_url(), about)
+
+
+def _tasks(words: Sequence[str]) -> Iterator[Hit]:
+    """Yield the tasks of every suite's newest version, in the order of their import."""
+    newest = SuiteVersion.objects.filter(suite=OuterRef("suite")).order_by("-number").values("pk")[:1]
+    versions = SuiteVersion.objects.filter(pk=Subquery(newest))
+    revisions = TaskRevision.objects.filter(suite_versions__in=versions)
+    revisions = revisions.select_related("task__paper", "task__suite", "category")
+    for each in _best(revisions, words, _TASK, _ABOUT_TASK):
+        category = each.category.title if each.category else ""
+        about = ", ".join(filter(None, (each.goal, category, each.task.suite.title)))
+        yield Hit(f"{each.task.slug}: {each.task.paper.title}", each.task.get_absolute_url(), about)
+
+
+def _own_cases(words: Sequence[str], hidden: Collection[int]) -> Iterator[Hit]:
+    """Yield cases that were decided here, newest first."""
+    cases = public_cases().exclude(implementation__submission__in=hidden)
+    cases = cases.select_related("implementation__revision__task", "implementation__submission__system")
+    for case in _best(cases, words, _CASE, (), newest_first=True):
+        answer = case.implementation
+        title = f"Case {case.pk}: {answer.revision.task.slug} by {answer.submission.system.name}"
+        yield Hit(title, case.get_absolute_url(), f"final label: {_MEANS[Label(case.label)]}")
+
+
+def _reported_cases(words: Sequence[str]) -> Iterator[Hit]:
+    """Yield reported results whose raters disagree."""
+    results = CaseFilter(None, queryset=Case.objects.none()).reported
+    results = results.select_related("run__system", "task__paper")
+    each: ReportedResult
+    for each in _best(results, words, _REPORTED, _REPORTED_WORDS):
+        task = each.task
+        address = reverse("reported_case", args=[each.run.slug, task.paper.slug, task.index])
+        yield Hit(f"{task.slug} by {each.run.system.name}", address, f"reported: {'; '.join(disagreements(each))}")
+
+
+def _best(
+    found: QuerySet[Any],
+    words: Sequence[str],
+    names: Sequence[str],
+    others: Sequence[str],
+    *,
+    newest_first: bool = False,
+) -> QuerySet[Any]:
+    """Select the rows with every word, those with all words in ``names`` first, and one more than are listed.
+
+    Rows of one place are in the order of their keys: databases sort texts differently.
+    """
+    in_names, anywhere = Q(), Q()
+    for word in words:
+        in_names &= has_word(word, *names)
+        anywhere &= has_word(word, *names, *others)
+    place = Choose(When(in_names, then=Value(0)), default=Value(1), output_field=IntegerField())
+    return found.filter(anywhere).order_by(place, "-pk" if newest_first else "pk")[: MOST_HITS + 1]
