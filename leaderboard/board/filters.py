@@ -59,7 +59,7 @@ def with_words(queryset: QuerySet[Any], text: str, *fields: str) -> QuerySet[Any
 
 def has_word(word: str, *fields: str) -> Q:
     """Build the condition that a word occurs in one of ``fields``, in any case, the same on both databases."""
-    # SQLite's LIKE ignores the case of ASCII letters only; its regular expressions are Python's.
+    # SQLite's LIKE ignores case in ASCII only; its regular expressions are Python's.
     lookup, value = ("icontains", word) if word.isascii() else ("iregex", re.escape(word))
     return Q.create([(f"{field}__{lookup}", value) for field in fields], connector=Q.OR)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -45,7 +45,7 @@ def revision_of(title: str, slug: str = "dpo/1", **facts: object) -> TaskRevisio
     return made
 
 
-def decided(system: str, version: SuiteVersion | None = None, **facts: object) -> Case:
+def decided(system: str, version: SuiteVersion | None = None, **facts: Any) -> Case:
     """A closed case of a published answer of the system."""
     version = version or SuiteVersionFactory(tasks=1)
     entry = measured(version, system=SystemFactory(name=system), **facts)
@@ -75,9 +75,10 @@ def test_only_systems_with_a_public_row_are_found() -> None:
     measured(system=SystemFactory(name="Solver public"))
     measured(system=SystemFactory(name="Solver private"), published=False)
     for visibility in (Visibility.HIDDEN, Visibility.WITHDRAWN):
-        away = measured(system=SystemFactory(name=f"Solver {visibility}"))
+        away = measured(system=SystemFactory(name=f"Solver {visibility}")).submission
+        assert away is not None
         # The row's own flag is recomputed by a job later.
-        Submission.objects.filter(pk=away.submission_id).update(visibility=visibility)
+        Submission.objects.filter(pk=away.pk).update(visibility=visibility)
     assert titles("Systems", "solver") == ["Solver public", "Solver reported"]
 
 
