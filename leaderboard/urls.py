@@ -165,6 +165,10 @@ urlpatterns += [
 # Maintaining.
 urlpatterns += [
     path("maintain/", maintain.maintain, name="maintain"),
+    path("maintain/submissions/", maintain.maintain_submissions, name="maintain_submissions"),
+    path("maintain/accounts/", maintain.maintain_accounts, name="maintain_accounts"),
+    path("maintain/suites/", maintain.maintain_suites, name="maintain_suites"),
+    path("maintain/events/", maintain.maintain_events, name="maintain_events"),
     path("maintain/retry/", maintain.maintain_retry, name="maintain_retry"),
     path("maintain/hide/", maintain.maintain_hide, name="maintain_hide"),
     path("maintain/unhide/", maintain.maintain_unhide, name="maintain_unhide"),

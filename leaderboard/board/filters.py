@@ -19,7 +19,7 @@ from leaderboard.models.enums import Provenance
 from reviews.enums import FinalSource, ReasonCode
 from reviews.models import Case
 from submissions.enums import Inputs, SubmissionState, Verb, Visibility, Weights
-from submissions.models import AuditEvent, Submission
+from submissions.models import AuditEvent, Submission, User
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 LONGEST_SEARCH: Final = 100
 """Characters of a search; a longer one is cut."""
+LONGEST_NUMBER: Final = 18
+"""Digits of a key that every database can compare."""
 
 
 def suite_choices(suites: Iterable[Suite] | None = None) -> list[tuple[str, str]]:
@@ -178,6 +180,56 @@ class OwnSubmissionFilter(ListFilter):
     def words(self, queryset: QuerySet[Submission], _name: str, text: str) -> QuerySet[Submission]:
         """Select the submissions of systems with all the words."""
         return with_words(queryset, text, "system__name", "system__backbone")
+
+
+class SubmissionFilter(OwnSubmissionFilter):
+    """Filter every submission, for maintainers: a word may also be a user name or the submission's number."""
+
+    def words(self, queryset: QuerySet[Submission], _name: str, text: str) -> QuerySet[Submission]:
+        """Select the submissions with all the words, and the one with this number."""
+        named = with_words(queryset, text, "system__name", "system__backbone", "owner__username")
+        number = text.strip()
+        if number.isascii() and number.isdigit() and len(number) <= LONGEST_NUMBER:
+            return queryset.filter(Q(pk=int(number)) | Q(pk__in=named.order_by().values("pk")))
+        return named
+
+
+class AccountFilter(ListFilter):
+    """Filter accounts, for maintainers: ``?q=&who=``."""
+
+    q = CharFilter(method="words", label="Search", widget=_search("user name or e-mail"))
+    who = ChoiceFilter(
+        method="of_kind",
+        label="Accounts",
+        empty_label="all",
+        choices=[("maintainers", "maintainers"), ("limited", "with a limit of their own")],
+    )
+
+    class Meta:
+        model = User
+        fields: Sequence[str] = []
+
+    def words(self, queryset: QuerySet[User], _name: str, text: str) -> QuerySet[User]:
+        """Select the accounts with all the words."""
+        return with_words(queryset, text, "username", "email")
+
+    def of_kind(self, queryset: QuerySet[User], _name: str, which: str) -> QuerySet[User]:
+        """Select maintainers, or accounts with a daily limit of their own."""
+        return queryset.filter(is_staff=True) if which == "maintainers" else queryset.exclude(daily_submissions=None)
+
+
+class SuiteFilter(ListFilter):
+    """Filter suites, for maintainers: ``?q=``."""
+
+    q = CharFilter(method="words", label="Search", widget=_search("title"))
+
+    class Meta:
+        model = Suite
+        fields: Sequence[str] = []
+
+    def words(self, queryset: QuerySet[Suite], _name: str, text: str) -> QuerySet[Suite]:
+        """Select the suites with all the words."""
+        return with_words(queryset, text, "slug", "title")
 
 
 class AuditFilter(ListFilter):

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
+    from evaluator.models import Reevaluation
     from evaluator.models.runs import TestRunQuerySet
 
 RECENT: Final = timedelta(hours=1)
+STANDSTILL: Final = timedelta(minutes=3)
 # Number of different infrastructure errors that are listed; more at once would not help to find the cause.
 MOST_CAUSES: Final = 20
 # Workers send a heartbeat every 15 seconds (manage.py worker); one that missed two of them was killed.
@@ -66,6 +68,12 @@ class QueueState:
     unconfined: bool
     exposed: bool
 
+    @property
+    def stalled(self) -> bool:
+        """Whether a run has waited for too long although workers are running, and no run is under way."""
+        waits = self.oldest_waiting is not None and timezone.now() - self.oldest_waiting > STANDSTILL
+        return bool(self.registered) and waits and not self.running
+
 
 def queue_state() -> QueueState:
     """Read the state from the database and the queue's server."""
@@ -73,6 +81,7 @@ def queue_state() -> QueueState:
     waiting = TestRun.objects.filter(state=RunState.QUEUED).order_by("created").values_list("created", flat=True)
     listening = _listening()
     questions = Counter(_questions())
+    seen, sandboxes = _recent()
     return QueueState(
         queued=counts[RunState.QUEUED],
         running=counts[RunState.RUNNING],
@@ -83,8 +92,8 @@ def queue_state() -> QueueState:
         model_workers=None if listening is None else listening[MODELS],
         questions=questions[WorkState.QUEUED],
         questions_running=questions[WorkState.RUNNING],
-        seen=_seen(),
-        sandboxes=_sandboxes(),
+        seen=seen,
+        sandboxes=sandboxes,
         sandbox_problem=_sandbox_problem(),
         unconfined=settings.ENVIRONMENT.sandbox_allow_no_cgroups,
         exposed=settings.ENVIRONMENT.exposed,
@@ -128,17 +137,20 @@ def _unfinished() -> TestRunQuerySet:
     return TestRun.objects.filter(state__in=[RunState.QUEUED, RunState.HELD])
 
 
-def _seen() -> dict[str, tuple[int, datetime]]:
-    """Return machine -> number of runs that its workers took during the last hour, and the time of the last one.
+def _recent() -> tuple[dict[str, tuple[int, datetime]], tuple[str, ...]]:
+    """Return what workers did during the last hour: runs taken by each machine, and the sandboxes of their boxes.
 
-    By machine: a worker forks a process for every run, so there are as many names with process ids as runs.
+    The first maps a machine to the number of its runs and the time of the last one: a worker forks a process for every
+    run, so there are as many names with process ids as runs. The web process itself never makes a box. One query.
     """
     seen: dict[str, tuple[int, datetime]] = {}
+    sandboxes = set()
     recent = Attempt.objects.filter(started__gte=timezone.now() - RECENT).order_by("started")
-    for worker, started in recent.values_list("worker", "started"):
+    for worker, started, sandbox in recent.values_list("worker", "started", "sandbox"):
         machine = worker.partition(":")[0]
         seen[machine] = (seen.get(machine, (0, started))[0] + 1, started)
-    return dict(sorted(seen.items()))
+        sandboxes.add(sandbox)
+    return dict(sorted(seen.items())), tuple(sorted(sandboxes - {""}))
 
 
 def _questions() -> Iterator[str]:
@@ -160,12 +172,6 @@ def _listening() -> Counter[str] | None:
         return None
 
 
-def _sandboxes() -> tuple[str, ...]:
-    """List the sandboxes in which workers ran something during the last hour. The web process never makes one."""
-    recent = Attempt.objects.filter(started__gte=timezone.now() - RECENT).exclude(sandbox="")
-    return tuple(sorted(set(recent.order_by().values_list("sandbox", flat=True))))
-
-
 def _sandbox_problem() -> str:
     """Return the reason of the newest attempt if it ended with an infrastructure error."""
     newest = Attempt.objects.exclude(state=AttemptState.RUNNING).order_by("-started", "-pk").first()
@@ -174,17 +180,25 @@ def _sandbox_problem() -> str:
 
 def held_in_full(submissions: Iterable[int]) -> dict[int, str]:
     """Return submission's id -> the newest infrastructure error of its held runs, if one was recorded. One query."""
-    return _newest("run__implementation__submission", submissions, run__reevaluation=None)
+    found = errors_of_held(submissions)
+    return {submission: reason for (submission, reevaluation), reason in found.items() if reevaluation is None}
 
 
-def reevaluations_held_in_full(reevaluations: Iterable[int]) -> dict[int, str]:
+def reevaluations_held_in_full(reevaluations: Iterable[Reevaluation]) -> dict[int, str]:
     """Return re-evaluation's id -> the newest infrastructure error of its held runs, likewise. One query."""
-    return _newest("run__reevaluation", reevaluations)
+    found = errors_of_held(each.submission_id for each in reevaluations)
+    return {reevaluation: reason for (_, reevaluation), reason in found.items() if reevaluation is not None}
 
 
-def _newest(owner: str, numbers: Iterable[int], **which: None) -> dict[int, str]:
+def errors_of_held(submissions: Iterable[int]) -> dict[tuple[int, int | None], str]:
+    """Return the newest infrastructure errors of the held runs of submissions, if any were recorded. One query.
+
+    Keys are the ids of submission and re-evaluation; None for the submission's first evaluation.
+    """
     errors = Attempt.objects.filter(
-        state=AttemptState.INFRA, run__state=RunState.HELD, **{f"{owner}__in": list(numbers)}, **which
+        state=AttemptState.INFRA, run__state=RunState.HELD, run__implementation__submission__in=list(submissions)
     )
+    read = errors.exclude(reason="").order_by("ended", "pk")
+    keys = read.values_list("run__implementation__submission", "run__reevaluation", "reason")
     # The last of several, which is the newest, stays in the dictionary.
-    return dict(errors.exclude(reason="").order_by("ended", "pk").values_list(owner, "reason"))
+    return {(submission, reevaluation): reason for submission, reevaluation, reason in keys}

@@ -6,11 +6,9 @@ It contains no paths, no secrets and no names of unpublished things: only counts
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final
 
 from django.db.models import Max, OuterRef, Subquery
-from django.utils import timezone
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
@@ -22,7 +20,6 @@ from leaderboard.health.queues import QueueState, infra_summary, queue_state
 from submissions.enums import SubmissionState
 from submissions.models import Submission
 
-STANDSTILL: Final = timedelta(minutes=3)
 _KINDS: Final = {
     SelfCheckKind.FULL: "Every attack that ships with the site",
     SelfCheckKind.SHORT: "Short round on a scored task",
@@ -85,13 +82,6 @@ class Status:
     audits_waiting: int
 
     @property
-    def stalled(self) -> bool:
-        """Whether a run has waited for too long although workers are running, and no run is under way."""
-        oldest = self.queue.oldest_waiting
-        waits = oldest is not None and timezone.now() - oldest > STANDSTILL
-        return bool(self.queue.registered) and waits and not self.queue.running
-
-    @property
     def troubles(self) -> list[str]:
         """The problems, worst first, for the top of the page; empty if there are none."""
         causes = dict.fromkeys(entry.check.cause for entry in self.rounds if entry.check and entry.check.cause)
@@ -106,7 +96,7 @@ class Status:
         found += [f"{entry.title}: {entry.verdict}." for entry in failed]
         if self.causes:
             found.append("Runs wait because of an infrastructure error.")
-        elif self.stalled:
+        elif self.queue.stalled:
             found.append("Runs have been waiting for minutes, and none is under way.")
         return found
 
@@ -128,7 +118,7 @@ def status() -> Status:
         digest=short_digest(newest.environment_digest) if newest else "",
         causes=infra_summary(),
         held=Submission.objects.filter(state=SubmissionState.HELD).count(),
-        audits_waiting=_audits_waiting(),
+        audits_waiting=len(unaudited_tasks()),
     )
 
 
@@ -194,10 +184,10 @@ def _builds() -> tuple[EnvironmentBuild, ...]:
     return tuple(EnvironmentBuild.objects.filter(pk__in=newest).order_by("name", "sandbox"))
 
 
-def _audits_waiting() -> int:
-    """Count the runnable tasks of each suite's newest version that were not audited yet."""
+def unaudited_tasks() -> list[TaskRevision]:
+    """List the runnable tasks of each suite's newest version that were not audited yet. One query."""
     newest = SuiteVersion.objects.filter(suite=OuterRef("suite")).order_by("-number").values("pk")[:1]
     versions = SuiteVersion.objects.filter(pk=Subquery(newest))
     unaudited = TaskRevision.objects.filter(suite_versions__in=versions, audit_state=AuditState.UNAUDITED)
-    reasons = unaudited.values_list("not_runnable_reasons", flat=True)
-    return sum(not reason for reason in reasons)
+    listed = unaudited.select_related("task__suite").only("not_runnable_reasons", "audit", "created", "task")
+    return [revision for revision in listed if not revision.not_runnable_reasons]

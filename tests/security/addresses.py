@@ -143,6 +143,10 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "reported_case": nowhere({"run": "none", "paper": "alpha", "index": 1}),
         **_of_reviewing(case),
         "maintain": maintaining(),
+        "maintain_submissions": maintaining(),
+        "maintain_accounts": maintaining(),
+        "maintain_suites": maintaining(),
+        "maintain_events": maintaining(),
         "reevaluate": maintaining(),
         "tokens": signed_in(),
         "notices": signed_in(),
@@ -271,6 +275,7 @@ ELSEWHERE_TESTED: Final = {
 PUBLISHED: Final = {
     *("board_default", "board", "matrix", "compare", "board_actions", "agreement", "system", "task"),
     *("snapshot", "case", "cases", "judge_differences", "analysis_default", "analysis"),
+    "search",
     *("submission", "submission_progress", "submission_actions", "implementation", "trajectory", "trajectory_file"),
 }
 """Addresses that show the submission to everyone once it is published."""

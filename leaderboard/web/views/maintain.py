@@ -1,23 +1,28 @@
-"""Show the maintainers' page (held submissions, queue, hiding, quotas, audit log) and carry out its actions."""
+"""Show maintainers what waits for them, and lists of submissions, accounts, suites and audit events with actions."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.core.paginator import Paginator
+from django.db.models import Count
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from benchmark_tasks.models import Suite
 from evaluator.generation.generating import retry_held
-from evaluator.models import Reevaluation
-from evaluator.reevaluation.planning import UNDER_WAY
-from leaderboard.board.filters import AuditFilter
-from leaderboard.health.queues import held_in_full, infra_causes, queue_state
+from leaderboard.board.filters import AccountFilter, AuditFilter, SubmissionFilter, SuiteFilter
+from leaderboard.board.visibility import closed_submissions
+from leaderboard.evidence.events import event_rows
+from leaderboard.evidence.suites import suite_rows
+from leaderboard.health.inbox import MOST_LINES, inbox
+from leaderboard.health.queues import infra_causes, queue_state
 from leaderboard.web.forms import QuotaForm, SubmissionNumberForm, VisibilityForm
 from submissions.domain import publishing, quotas
-from submissions.enums import SubmissionState, Visibility
+from submissions.enums import Visibility
 from submissions.models import AuditEvent, Submission, User
 from submissions.permissions import maintainers_only, user_of
 from submissions.views.acting import action, perform
@@ -26,34 +31,93 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django import forms
+    from django.core.paginator import Page
+    from django.db.models import Model
     from django.http import HttpRequest, HttpResponse
 
+    from leaderboard.board.filters import ListFilter
     from submissions.views.acting import View
 
-EVENTS_A_PAGE = 50
+    Lister = Callable[..., HttpResponse]
+
+ROWS: Final = 50
+"""Rows of a page of every list."""
+
+
+class Row(NamedTuple):
+    """A row of a list with the form of its action; ``opened`` if the form has errors."""
+
+    subject: Model
+    form: forms.Form
+    opened: bool
 
 
 @never_cache
 @maintainers_only
 @require_safe
 def maintain(request: HttpRequest) -> HttpResponse:
-    """Show the maintainers' page."""
-    return _page(request)
+    """Show what waits for a maintainer, and the state of work."""
+    return _inbox(request)
 
 
-def _form_view(name: str, form_class: type[forms.Form], act: Callable[[dict[str, Any], User], str]) -> View:
-    """Return a view that acts on a valid form, or shows the page with the form's errors."""
+@never_cache
+@maintainers_only
+@require_safe
+def maintain_submissions(request: HttpRequest) -> HttpResponse:
+    """List all submissions: ``?q=&suite=&state=&visibility=&page=``."""
+    return _submissions(request)
 
-    @action("maintain")
+
+@never_cache
+@maintainers_only
+@require_safe
+def maintain_accounts(request: HttpRequest) -> HttpResponse:
+    """List all accounts: ``?q=&who=&page=``."""
+    return _accounts(request)
+
+
+@never_cache
+@maintainers_only
+@require_safe
+def maintain_suites(request: HttpRequest) -> HttpResponse:
+    """List the suites: ``?q=&page=``."""
+    found = SuiteFilter(request.GET, queryset=Suite.objects.all())
+    page = _page_of(request, found)
+    return render(
+        request, "leaderboard/maintain_suites.html", {"filter": found, "page": page, "rows": suite_rows(page)}
+    )
+
+
+@never_cache
+@maintainers_only
+@require_safe
+def maintain_events(request: HttpRequest) -> HttpResponse:
+    """List the audit events, newest first: ``?verb=&subject=&page=``."""
+    found = AuditFilter(request.GET, queryset=AuditEvent.objects.select_related("actor"))
+    page = _page_of(request, found)
+    rows = event_rows(page, hidden=closed_submissions(request))
+    return render(request, "leaderboard/maintain_events.html", {"filter": found, "page": page, "rows": rows})
+
+
+def _form_view(
+    form_class: type[forms.Form], act: Callable[[dict[str, Any], User], str], *, page: str, again: Lister
+) -> View:
+    """Return a view that acts on a valid form and leads back to the list as it was filtered.
+
+    The query string of the form's address is the list's; ``again`` shows the list with the form's errors.
+    """
+
+    @action(page)
     @maintainers_only
     def view(request: HttpRequest) -> HttpResponse:
-        form = form_class(request.POST, auto_id=f"{name}_%s")
+        form = form_class(request.POST)
+        query = request.GET.urlencode()
         return perform(
             request,
             lambda: act(form.cleaned_data, user_of(request)),
-            back="maintain",
+            back=reverse(page) + (f"?{query}" if query else ""),
             form=form,
-            again=lambda: _page(request, status=HTTPStatus.UNPROCESSABLE_ENTITY, **{name: form}),
+            again=lambda: again(request, form, status=HTTPStatus.UNPROCESSABLE_ENTITY),
         )
 
     return view
@@ -81,33 +145,72 @@ def _set_limit(given: dict[str, Any], actor: User) -> str:
     return f"{person.username} may submit {quotas.limit(person)} times a day."
 
 
-maintain_retry = _form_view("retry", SubmissionNumberForm, _retry)
-maintain_hide = _form_view("hide", VisibilityForm, _hide)
-maintain_unhide = _form_view("unhide", VisibilityForm, _unhide)
-maintain_quota = _form_view("quota", QuotaForm, _set_limit)
-
-
-def _page(request: HttpRequest, *, status: int = 200, **bound: Any) -> HttpResponse:
-    """Render the page; ``bound`` are forms with errors: ``retry``, ``hide``, ``unhide``, ``quota``."""
-    listed = Submission.objects.select_related("system", "owner", "suite_version__suite")
-    held = list(listed.filter(state=SubmissionState.HELD))
-    in_full = held_in_full(submission.pk for submission in held)
-    audit = AuditFilter(request.GET, queryset=AuditEvent.objects.select_related("actor"))
-    events = Paginator(audit.qs, EVENTS_A_PAGE).get_page(request.GET.get("page"))
-    named = {"submission": request.GET.get("submission", "")}
+def _inbox(request: HttpRequest, failed: forms.Form | None = None, *, status: int = 200) -> HttpResponse:
+    """Render the inbox; ``failed`` is a form that was refused."""
+    state = queue_state()
     context = {
-        "state": queue_state(),
+        "inbox": inbox(state, hidden=closed_submissions(request)),
+        "most": MOST_LINES,
+        "state": state,
         "causes": infra_causes(),
-        "reevaluating": Reevaluation.objects.filter(state__in=UNDER_WAY).count(),
-        "held": [(submission, in_full.get(submission.pk, submission.held_reason)) for submission in held],
-        "hidden": listed.filter(visibility=Visibility.HIDDEN),
-        "own_limits": User.objects.filter(daily_submissions__isnull=False).order_by("username"),
-        "retry": None,
-        "hide": VisibilityForm(initial=named, auto_id="hide_%s"),
-        "unhide": VisibilityForm(initial=named, auto_id="unhide_%s"),
-        "quota": QuotaForm(auto_id="quota_%s"),
-        "audit": audit,
-        "events": events,
-        **bound,
+        "failed": failed,
     }
     return render(request, "leaderboard/maintain.html", context, status=status)
+
+
+def _submissions(request: HttpRequest, failed: forms.Form | None = None, *, status: int = 200) -> HttpResponse:
+    """Render the submissions, each with the form that hides it or shows it again."""
+    listed = Submission.objects.select_related("system", "owner", "suite_version__suite")
+    found = SubmissionFilter(request.GET, queryset=listed)
+    page = _page_of(request, found)
+    named = str(failed["submission"].value()) if failed else ""
+    rows = [
+        Row(each, failed, opened=True)
+        if failed and str(each.pk) == named
+        else Row(each, VisibilityForm(initial={"submission": each.pk}, auto_id=f"s{each.pk}_%s"), opened=False)
+        for each in page
+    ]
+    context = {
+        "filter": found,
+        "page": page,
+        "rows": rows,
+        "hidden": Visibility.HIDDEN,
+        # The row of the refused form is not on this page.
+        "failed": failed if failed and not any(row.opened for row in rows) else None,
+    }
+    return render(request, "leaderboard/maintain_submissions.html", context, status=status)
+
+
+def _accounts(request: HttpRequest, failed: forms.Form | None = None, *, status: int = 200) -> HttpResponse:
+    """Render the accounts, each with the form that sets its daily limit."""
+    listed = User.objects.annotate(sent=Count("submissions")).order_by("-date_joined", "-pk")
+    found = AccountFilter(request.GET, queryset=listed)
+    page = _page_of(request, found)
+    named = str(failed["username"].value()) if failed else ""
+    rows = [
+        Row(each, failed, opened=True)
+        if failed and each.username == named
+        else Row(
+            each,
+            QuotaForm(initial={"username": each.username, "daily": each.daily_submissions}, auto_id=f"a{each.pk}_%s"),
+            opened=False,
+        )
+        for each in page
+    ]
+    context = {
+        "filter": found,
+        "page": page,
+        "rows": rows,
+        "failed": failed if failed and not any(row.opened for row in rows) else None,
+    }
+    return render(request, "leaderboard/maintain_accounts.html", context, status=status)
+
+
+def _page_of(request: HttpRequest, found: ListFilter) -> Page[Any]:
+    return Paginator(found.qs, ROWS).get_page(request.GET.get("page"))
+
+
+maintain_retry = _form_view(SubmissionNumberForm, _retry, page="maintain", again=_inbox)
+maintain_hide = _form_view(VisibilityForm, _hide, page="maintain_submissions", again=_submissions)
+maintain_unhide = _form_view(VisibilityForm, _unhide, page="maintain_submissions", again=_submissions)
+maintain_quota = _form_view(QuotaForm, _set_limit, page="maintain_accounts", again=_accounts)

@@ -111,7 +111,7 @@ def _page(
     needed = [each for each in plans or [] if each.needed]
     chosen: dict[str, Any] = choice.cleaned_data if choice.is_bound and choice.is_valid() else {}
     under_way = reevaluations.under_way()
-    in_full = reevaluations_held_in_full(each.row.pk for each in under_way if each.row.is_held)
+    in_full = reevaluations_held_in_full(each.row for each in under_way if each.row.is_held)
     context = {
         "choice": choice,
         "planned": plans is not None,

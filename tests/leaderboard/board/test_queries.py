@@ -11,8 +11,18 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluator.enums import AttemptState, BuildState, RunState, SelfCheckKind, WorkState
-from evaluator.models import Attempt, EnvironmentBuild, Generation, JudgeConfig, JudgeHealth, SelfCheck
+from benchmark_tasks.enums import AuditState
+from evaluator.enums import AttemptState, BuildState, ReevaluationState, RunState, SelfCheckKind, WorkState
+from evaluator.models import (
+    Attempt,
+    EnvironmentBuild,
+    Generation,
+    JudgeConfig,
+    JudgeHealth,
+    Judgement,
+    Reevaluation,
+    SelfCheck,
+)
 from evaluator.sandbox.task_environments import paper_environment
 from leaderboard.board.entries import recompute_submission
 from leaderboard.board.states import note_change
@@ -20,7 +30,8 @@ from reviews.cases.flags import flag_task
 from reviews.enums import AssignmentState, CaseState, TriggerKind
 from reviews.models import Case, Reviewer, Trigger
 from submissions.domain import publishing
-from submissions.enums import SubmissionState
+from submissions.domain.audit import record
+from submissions.enums import SubmissionState, Verb
 from submissions.models import Endpoint, System
 from submissions.trajectories.steps import Action
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory, TaskFactory, TaskRevisionFactory
@@ -33,7 +44,6 @@ from tests.leaderboard.showing import address_of, scored
 from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, decided, ready, reviewed
 from tests.submissions.endpoints.factories import EndpointFactory
 from tests.submissions.factories import (
-    AuditEventFactory,
     ImplementationFactory,
     SubmissionFactory,
     SystemFactory,
@@ -201,10 +211,50 @@ def maintain(version: SuiteVersion, user: User, number: int) -> str:
         run = TestRunFactory(implementation=with_answers(made, 1)[0], state=RunState.HELD, infra_count=3)
         facts = {"worker": "w", "state": AttemptState.INFRA, "reason": "full", "ended": timezone.now()}
         Attempt.objects.create(run=run, number=1, token=uuid4(), **facts)
-        publishing.hide(submission=made, actor=user, reason="Under review.")
-        UserFactory(daily_submissions=5)
-        AuditEventFactory()
+        reevaluation = reevaluations.start(reevaluations.scored("passed", evaluator="1"))
+        Reevaluation.objects.filter(pk=reevaluation.pk).update(state=ReevaluationState.HELD)
+        Trigger.objects.create(case=case_of(), kind=TriggerKind.APPEAL)
+        flag_task(decided(case_of(answered(version)), ReviewerFactory(adjudicator=True), "CC", reasons=["bad_test"]))
+        revision = TaskRevisionFactory(audit_state=AuditState.UNAUDITED)
+        SuiteVersionFactory(suite=revision.task.suite, revisions=[revision])
+        Judgement.objects.create(implementation=answers()[0], config=JudgeFactory(), state=WorkState.HELD)
     return "/maintain/"
+
+
+def maintain_submissions(version: SuiteVersion, user: User, number: int) -> str:
+    for _ in range(number):
+        publishing.hide(submission=SubmissionFactory(), actor=user, reason="Under review.")
+    return "/maintain/submissions/"
+
+
+def maintain_accounts(version: SuiteVersion, user: User, number: int) -> str:
+    for _ in range(number):
+        SubmissionFactory(owner=UserFactory(daily_submissions=5))
+    return "/maintain/accounts/"
+
+
+def maintain_suites(version: SuiteVersion, user: User, number: int) -> str:
+    for _ in range(number):
+        measured()
+    return "/maintain/suites/"
+
+
+def maintain_events(version: SuiteVersion, user: User, number: int) -> str:
+    for _ in range(number):
+        answer, revision = answers()[0], TaskRevisionFactory()
+        subjects = (answer, answer.submission, answer.submission.system, case_of(answer), revision.task)
+        for subject in (*subjects, revision.task.suite, SuiteVersionFactory(), JudgeFactory(), ReviewerFactory(), user):
+            record(verb=Verb.CORRECTED, subject=subject, actor=UserFactory())
+    return "/maintain/events/"
+
+
+def search(version: SuiteVersion, user: User, number: int) -> str:
+    for _ in range(number):
+        measured(version, system=SystemFactory(backbone="solver"))
+        case_of(answered(version), state=CaseState.FINAL, label="CC", source="decision")
+        run = reported(version, system=SystemFactory(name=f"solver {uuid4()}")).reported_run
+        ReportedResultFactory(run=run, task=version.revisions.first().task, judge_label="CC", human_label="LI")
+    return "/search/?q=solver"
 
 
 def reevaluate(version: SuiteVersion, user: User, number: int) -> str:
@@ -258,7 +308,8 @@ def task(version: SuiteVersion, user: User, number: int) -> str:
 LISTS = (
     *(board, board_actions, agreement, cases, cases_of_an_annotator, case_page, endpoints, endpoint, new_run),
     *(generation_progress, answer_calls, submission, implementation, trajectory, judge_differences, judges),
-    *(maintain, reevaluate, status, suite, system, task),
+    *(maintain, maintain_submissions, maintain_accounts, maintain_suites, maintain_events, search),
+    *(reevaluate, status, suite, system, task),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
@@ -13,18 +13,34 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from benchmark_tasks.enums import AuditState
 from evaluator.enums import AttemptState, ReevaluationState, RunState
 from evaluator.models import Attempt, Reevaluation, TestRun
 from evaluator.outcomes import Outcome
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
+from leaderboard.health.queues import queue_state
+from leaderboard.web.views import maintain as views
+from reviews.enums import TriggerKind
+from reviews.models import Trigger
 from submissions.domain import publishing
 from submissions.domain.audit import history, record
 from submissions.enums import SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Submission
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory, TaskFactory, TaskRevisionFactory
 from tests.evaluator.factories import TestRunFactory
 from tests.evaluator.reevaluations import decide, scored, start
+from tests.leaderboard.factories import measured
+from tests.leaderboard.judging import JudgeFactory
 from tests.leaderboard.showing import words_of
-from tests.submissions.factories import AuditEventFactory, SubmissionFactory, UserFactory, with_answers
+from tests.reviews.factories import ReviewerFactory, answers, assigned, case_of, guideline, ready
+from tests.submissions.endpoints.factories import EndpointFactory
+from tests.submissions.factories import (
+    AuditEventFactory,
+    SubmissionFactory,
+    SystemFactory,
+    UserFactory,
+    with_answers,
+)
 
 if TYPE_CHECKING:
     from django.http import HttpResponse
@@ -56,13 +72,23 @@ def infra(run: TestRun, reason: str) -> None:
     )
 
 
+def inbox_of(client: Client) -> str:
+    """The inbox as text."""
+    return words_of(client.get(ADDRESS)).partition("Inbox (")[2].partition("Work Test runs")[0]
+
+
+def test_an_empty_inbox_says_so_in_one_line(as_maintainer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "queue_state", lambda: replace(queue_state(), registered=1))
+    assert inbox_of(as_maintainer) == "0) Nothing waits for a maintainer. "
+
+
 def test_a_held_submission_is_listed_with_its_newest_full_error(as_maintainer: Client) -> None:
     submission = held_submission()
     infra(TestRun.objects.get(state=RunState.HELD), "no image at registry.internal:5000/box")
     # An error of a finished run is not the reason for the hold.
     infra(TestRun.objects.get(state=RunState.DONE), "disk of host-7 was full")
-    listed = words_of(as_maintainer.get(ADDRESS)).partition("Held submissions")[2].partition("Hide a submission")[0]
-    assert f"Submission {submission.pk}: Alpha Solver" in listed
+    listed = inbox_of(as_maintainer)
+    assert f"held Submission {submission.pk}: Alpha Solver" in listed
     assert "no image at registry.internal:5000/box" in listed
     assert "host-7" not in listed
 
@@ -88,38 +114,182 @@ def test_a_held_submission_is_retried(as_maintainer: Client, maintainer: User) -
     assert (history(submission).get().verb, history(submission).get().actor) == (Verb.RETRIED, maintainer)
 
 
-def test_a_submission_is_hidden_and_unhidden_with_public_reasons(as_maintainer: Client) -> None:
+SUBMISSIONS = "/maintain/submissions/"
+
+
+def test_a_submission_is_hidden_and_unhidden_in_its_row_with_public_reasons(as_maintainer: Client) -> None:
     submission = SubmissionFactory(system__name="Alpha Solver")
     publishing.publish(submission=submission, actor=submission.owner, code_licence="MIT", consent=True)
-    as_maintainer.post(reverse("maintain_hide"), {"submission": submission.pk, "reason": "Under review."})
-    submission.refresh_from_db()
-    assert (submission.visibility, submission.visibility_reason) == (Visibility.HIDDEN, "Under review.")
-    assert f"Submission {submission.pk}: Alpha Solver is hidden: Under review." in words_of(as_maintainer.get(ADDRESS))
-    as_maintainer.post(reverse("maintain_unhide"), {"submission": submission.pk, "reason": "Reviewed."})
-    submission.refresh_from_db()
-    assert submission.visibility == Visibility.PUBLISHED
+    for act, reason, after, said in (
+        ("hide", "Under review.", Visibility.HIDDEN, "hidden"),
+        ("unhide", "Reviewed.", Visibility.PUBLISHED, "published again"),
+    ):
+        row = as_maintainer.get(SUBMISSIONS, {"q": "alpha"}).content.decode()
+        action = f"/maintain/{act}/?q=alpha"
+        assert re.findall(r'<form method="post" action="(/maintain/[^"]+)"', row) == [action]
+        done = as_maintainer.post(action, {"submission": submission.pk, "reason": reason}, follow=True)
+        assert done.redirect_chain == [(f"{SUBMISSIONS}?q=alpha", 302)]
+        assert f"Submission {submission.pk} is {said}." in words_of(done)
+        assert reason in words_of(done)
+        submission.refresh_from_db()
+        assert (submission.visibility, submission.visibility_reason) == (after, reason)
 
 
-def test_an_invalid_form_keeps_its_fields(as_maintainer: Client) -> None:
+def test_an_invalid_form_is_shown_in_its_row_and_keeps_its_fields(as_maintainer: Client) -> None:
+    submission, other = SubmissionFactory(), SubmissionFactory()
+    response = as_maintainer.post(reverse("maintain_hide"), {"submission": submission.pk, "reason": "x" * 2001})
+    assert response.status_code == 422
+    rows = {row.subject.pk: row for row in response.context["rows"]}
+    assert (rows[submission.pk].opened, rows[other.pk].opened) == (True, False)
+    page = response.content.decode()
+    assert page.count('<details class="row-action" open>') == 1
+    assert "x" * 2001 in page
+    refused = as_maintainer.post(reverse("maintain_unhide"), {"submission": submission.pk, "reason": "Copied."})
+    assert "This submission is not published, so it cannot be shown again." in words_of(refused)
+    assert "Copied." in refused.content.decode()
+    assert not AuditEvent.objects.exists()
+
+
+def test_a_refusal_about_a_row_that_is_not_on_the_page_is_shown_above(as_maintainer: Client) -> None:
     response = as_maintainer.post(reverse("maintain_hide"), {"submission": "99", "reason": "Copied."})
     assert response.status_code == 422
-    errors = response.context["hide"].errors
-    assert errors == {"submission": ["There is no submission 99; its number is in its address."]}
-    assert "Copied." in response.content.decode()
-    assert not AuditEvent.objects.exists()
+    assert "There is no submission 99; its number is in its address. Your reason was: Copied." in words_of(response)
+    hidden = SubmissionFactory(visibility=Visibility.HIDDEN)
+    address = f"{reverse('maintain_hide')}?visibility=published"
+    gone = words_of(as_maintainer.post(address, {"submission": hidden.pk, "reason": "Copied."}))
+    assert "This submission is hidden by a maintainer, so it cannot be hidden. Your reason was: Copied." in gone
+
+
+def test_submissions_are_found_by_system_model_user_name_number_suite_state_and_visibility(
+    as_maintainer: Client,
+) -> None:
+    first = SubmissionFactory(pk=712345, system__name="Omega 7", owner__username="dave", state=SubmissionState.HELD)
+    second = SubmissionFactory(system__name="Beta", system__backbone="gamma-2", visibility=Visibility.HIDDEN)
+    SubmissionFactory(system__name=f"Delta {first.pk}")
+    for query, found in {
+        "q=OMEGA": ["Omega 7"],
+        "q=GAMMA": ["Beta"],
+        "q=dave": ["Omega 7"],
+        "q=dave+omega": ["Omega 7"],
+        "q=dave+beta": [],
+        f"q={first.pk}": [f"Delta {first.pk}", "Omega 7"],
+        "q=99999999999999999999": [],
+        f"suite={second.suite_version.suite.slug}": ["Beta"],
+        "state=held": ["Omega 7"],
+        "visibility=hidden": ["Beta"],
+    }.items():
+        rows = as_maintainer.get(f"{SUBMISSIONS}?{query}").context["rows"]
+        assert [row.subject.system.name for row in rows] == found, query
+
+
+ACCOUNTS = "/maintain/accounts/"
 
 
 def test_a_user_gets_a_limit_of_their_own(as_maintainer: Client) -> None:
     person = UserFactory(username="dave")
     typed = {"username": "dave", "daily": "3", "reason": "a large model"}
-    response = as_maintainer.post(reverse("maintain_quota"), typed, follow=True)
+    response = as_maintainer.post(f"{reverse('maintain_quota')}?q=dave", typed, follow=True)
     person.refresh_from_db()
     assert person.daily_submissions == 3
+    assert response.redirect_chain == [(f"{ACCOUNTS}?q=dave", 302)]
     assert "dave may submit 3 times a day." in response.content.decode()
-    assert "dave: 3 a day" in words_of(as_maintainer.get(ADDRESS))
+    assert "3 a day" in words_of(response)
+    wrong = as_maintainer.post(reverse("maintain_quota"), {**typed, "daily": "-1"})
+    assert (wrong.status_code, "a large model" in wrong.content.decode()) == (422, True)
+    assert [row.subject.username for row in wrong.context["rows"] if row.opened] == ["dave"]
+    unknown = as_maintainer.post(reverse("maintain_quota"), {**typed, "username": "Dave"})
+    assert "There is no account 'Dave'; user names are case-sensitive. Your reason was:" in words_of(unknown)
     as_maintainer.post(reverse("maintain_quota"), {"username": "dave", "daily": "", "reason": "done"})
     person.refresh_from_db()
     assert person.daily_submissions is None
+
+
+def test_accounts_are_found_by_user_name_e_mail_and_kind(as_maintainer: Client, maintainer: User) -> None:
+    UserFactory(username="dave", email="d@mail.example", daily_submissions=0)
+    SubmissionFactory.create_batch(2, owner=UserFactory(username="erin", email="e@other.example"))
+    for query, found in {
+        "q=DAV": ["dave"],
+        "q=other.example": ["erin"],
+        "who=limited": ["dave"],
+        "who=maintainers": [maintainer.username],
+    }.items():
+        rows = as_maintainer.get(f"{ACCOUNTS}?{query}").context["rows"]
+        assert [row.subject.username for row in rows] == found, query
+    sent = {row.subject.username: row.subject.sent for row in as_maintainer.get(ACCOUNTS).context["rows"]}
+    assert (sent["dave"], sent["erin"]) == (0, 2)
+    assert '<a href="/maintain/submissions/?q=erin">2</a>' in as_maintainer.get(ACCOUNTS).content.decode()
+
+
+def test_suites_show_the_newest_version_and_what_they_have(as_maintainer: Client) -> None:
+    old = SuiteVersionFactory(suite=SuiteFactory(slug="small", title="Small"), tasks=1)
+    failed = TaskRevisionFactory(task=TaskFactory(suite=old.suite), audit_state=AuditState.FAILED)
+    SuiteVersionFactory(suite=old.suite, number=2, revisions=[failed, *old.revisions.all()])
+    measured(old)
+    measured(old, published=False)
+    SuiteFactory(slug="empty", title="Empty")
+    (row,) = as_maintainer.get("/maintain/suites/?q=SMALL").context["rows"]
+    assert (row.suite.slug, row.version.number, row.tasks, row.audited) == ("small", 2, 2, 1)
+    assert (row.submissions, row.rows, row.snapshots) == (2, 1, 0)
+    assert "Empty empty – 0 0 0 0 0" in words_of(as_maintainer.get("/maintain/suites/"))
+
+
+EVENTS = "/maintain/events/"
+
+
+def test_events_link_to_their_subjects(as_maintainer: Client, maintainer: User) -> None:
+    answer = with_answers(SubmissionFactory(), 1)[0]
+    task = answer.revision.task
+    reviewer, judge, case = ReviewerFactory(), JudgeFactory(), case_of(answer)
+    linked: dict[Any, str | None] = {
+        answer.submission: answer.submission.get_absolute_url(),
+        answer: answer.get_absolute_url(),
+        case: answer.get_absolute_url(),
+        answer.submission.system: answer.submission.system.get_absolute_url(),
+        task: task.get_absolute_url(),
+        task.suite: task.suite.get_absolute_url(),
+        answer.submission.suite_version: f"{task.suite.get_absolute_url()}?version=1",
+        judge: judge.get_absolute_url(),
+        reviewer: reverse("review_person", args=[reviewer.pk]),
+        guideline(7): reverse("review_guideline", args=[7]),
+        maintainer: f"/maintain/accounts/?q={maintainer.username}",
+        start(scored("passed", evaluator="1")): None,
+        EndpointFactory(): "",
+    }
+    for subject in linked:
+        record(verb=Verb.CORRECTED, subject=subject, actor=maintainer)
+    AuditEventFactory(subject_kind="submission", subject_id="999999")
+    shown = {
+        (row.event.subject_kind, row.event.subject_id): row.address for row in as_maintainer.get(EVENTS).context["rows"]
+    }
+    assert shown["submission", "999999"] == ""
+    for subject, address in linked.items():
+        found = shown[subject._meta.model_name, str(subject.pk)]
+        assert found == (f"{subject.submission.get_absolute_url()}#reevaluations" if address is None else address)
+
+
+def test_an_appeal_is_hidden_from_a_maintainer_who_labels_an_answer_of_its_submission(
+    as_maintainer: Client, maintainer: User
+) -> None:
+    labelled, other = (answers(1, system=SystemFactory(name=name))[0] for name in ("Quagga", "Zebra"))
+    for answer in (labelled, other):
+        case = case_of(answer)
+        Trigger.objects.create(case=case, kind=TriggerKind.APPEAL, detail="Equation 3.")
+        record(verb=Verb.APPEALED, subject=answer, actor=maintainer, reason=f"Evidence about {answer.pk}.")
+    assert [name in inbox_of(as_maintainer) for name in ("Quagga", "Zebra")] == [True, True]
+    assigned(labelled.cases.get(), ready(user=maintainer))
+    assert [name in inbox_of(as_maintainer) for name in ("Quagga", "Zebra")] == [False, True]
+    events = words_of(as_maintainer.get(EVENTS))
+    assert f"Evidence about {labelled.pk}." not in events
+    assert f"Evidence about {other.pk}." in events
+    assert "hidden until you submit your label" in events
+
+
+@pytest.mark.parametrize("page", [ADDRESS, SUBMISSIONS, ACCOUNTS, "/maintain/suites/", EVENTS])
+def test_only_maintainers_see_the_pages(as_alice: Client, page: str) -> None:
+    SubmissionFactory(system__name="Secret Weapon", state=SubmissionState.HELD)
+    assert as_alice.get(page).status_code == 404
+    visitor = Client().get(page)
+    assert (visitor.status_code, visitor["Location"]) == (302, f"/accounts/login/?next={page}")
 
 
 def test_events_are_filtered_by_the_address(as_maintainer: Client, maintainer: User) -> None:
@@ -132,7 +302,7 @@ def test_events_are_filtered_by_the_address(as_maintainer: Client, maintainer: U
         ("?subject=carol", {"hiding"}),
         ("?subject=nothing", set()),
     ):
-        assert set(re.findall("reason of ([a-z]+)", words_of(as_maintainer.get(ADDRESS + query)))) == shown
+        assert set(re.findall("reason of ([a-z]+)", words_of(as_maintainer.get(EVENTS + query)))) == shown
 
 
 def test_the_queue_shows_counts_and_reasons_for_waiting(as_maintainer: Client) -> None:
@@ -147,15 +317,15 @@ def test_the_queue_shows_counts_and_reasons_for_waiting(as_maintainer: Client) -
     assert "Oldest waiting 3 hours ago" in text
     assert "/srv/x is full 2 runs, last met just now" in text
     assert f"submissions {submissions[0].pk} , {submissions[1].pk}" in text
-    assert "over long ago" not in text.partition("Re-evaluation")[0].partition("wait for")[2]
+    assert "over long ago" not in text.partition("errors that runs wait for")[2]
 
 
 def test_pages_of_events_keep_the_filter(as_maintainer: Client) -> None:
     AuditEventFactory.create_batch(51, verb=Verb.CANCELLED)
-    page = as_maintainer.get(f"{ADDRESS}?verb=cancelled").content.decode()
+    page = as_maintainer.get(f"{EVENTS}?verb=cancelled").content.decode()
     assert "51 events, newest first" in page
     assert "?verb=cancelled&amp;page=2" in page
-    assert len(as_maintainer.get(f"{ADDRESS}?verb=cancelled&page=2").context["events"].object_list) == 1
+    assert len(as_maintainer.get(f"{EVENTS}?verb=cancelled&page=2").context["rows"]) == 1
 
 
 def test_only_held_submissions_are_retried(as_maintainer: Client) -> None:
