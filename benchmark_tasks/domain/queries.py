@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from django.db.models import Exists, OuterRef, Prefetch, Subquery
@@ -17,7 +19,6 @@ from benchmark_tasks.models import Category, SuiteVersion, TaskRevision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from django.db.models import QuerySet
 
@@ -46,11 +47,11 @@ def current_version(suite: Suite) -> SuiteVersion | None:
     return SuiteVersion.objects.filter(suite=suite).select_related("suite", "seed_epoch").order_by("-number").first()
 
 
-def newest_versions() -> dict[int, SuiteVersion]:
+def newest_versions(suites: Iterable[Suite]) -> dict[int, SuiteVersion]:
     """Return suite's id -> its newest version, with what :func:`why_closed` reads of its revisions. Two queries."""
     newest = SuiteVersion.objects.filter(suite=OuterRef("suite")).order_by("-number").values("pk")[:1]
     states = TaskRevision.objects.only("not_runnable_reasons", "audit_state", "audit")
-    found = SuiteVersion.objects.filter(pk=Subquery(newest)).select_related("suite")
+    found = SuiteVersion.objects.filter(suite__in=list(suites), pk=Subquery(newest)).select_related("suite")
     return {each.suite_id: each for each in found.prefetch_related(Prefetch("revisions", states))}
 
 
@@ -119,6 +120,22 @@ def golden_definition(revision: TaskRevision) -> str:
     Raises the exceptions in :data:`UNREADABLE`.
     """
     return find_goal(golden_file(revision).read_bytes(), goal_of(revision)).text
+
+
+def reference_lines(revision: TaskRevision) -> int | None:
+    """Return the number of lines of the reference implementation; None if it is not stored here."""
+    if not revision.grading_hash:
+        return None
+    try:
+        return _lines_of(str(golden_file(revision)), goal_of(revision))
+    except UNREADABLE:
+        return None
+
+
+@lru_cache(maxsize=1000)
+def _lines_of(file: str, goal: Goal) -> int:
+    """Count the lines of a goal in a golden file, which never changes; parsing those of a suite takes seconds."""
+    return len(find_goal(Path(file).read_bytes(), goal).text.splitlines())
 
 
 def golden_file(revision: TaskRevision) -> Path:

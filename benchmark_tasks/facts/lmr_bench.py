@@ -55,7 +55,10 @@ class PaperFacts:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkFacts:
-    """All papers in upstream's order, with the lookups that importers need."""
+    """All papers in upstream's order, with the lookups that importers need.
+
+    ``kept_copies`` has, by a task's slug, where its masked repository still contains its method (docs/lmr-bench.md).
+    """
 
     title: str
     paper_title: str
@@ -64,6 +67,7 @@ class BenchmarkFacts:
     repository_address: str
     organisation: str
     papers: tuple[PaperFacts, ...]
+    kept_copies: dict[str, str]
 
     @property
     def tasks(self) -> tuple[TaskFacts, ...]:

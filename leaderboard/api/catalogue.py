@@ -5,15 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import prefetch_related_objects
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 
 from benchmark_tasks.domain.left_out import LeftOut, tasks_left_out
-from benchmark_tasks.domain.queries import revisions_of, why_closed
-from benchmark_tasks.models import Suite, SuiteVersion
+from benchmark_tasks.domain.queries import newest_versions, revisions_of, why_closed
+from benchmark_tasks.models import Suite
 from evaluator.auditing.audit_result import judged_rightly
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.schemas import filled
@@ -24,7 +23,7 @@ from leaderboard.evidence.tasks import flags_on, kit_response, paper_response, r
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from benchmark_tasks.models import TaskRevision
+    from benchmark_tasks.models import SuiteVersion, TaskRevision
 
 router = Router(tags=["What is asked"])
 
@@ -176,15 +175,6 @@ class Versioned(Schema):
     """Select a suite version; default: the newest."""
 
     version: int | None = None
-
-
-def newest_versions(suites: list[Suite]) -> dict[int, SuiteVersion]:
-    """Map each suite's id to its newest version, with revisions prefetched. Two queries."""
-    newest: dict[int, SuiteVersion] = {}
-    for version in SuiteVersion.objects.filter(suite__in=suites).select_related("suite").order_by("-number"):
-        newest.setdefault(version.suite_id, version)
-    prefetch_related_objects(list(newest.values()), "revisions")
-    return newest
 
 
 def _suites(shown: Iterable[Suite]) -> Iterator[dict[str, Any]]:

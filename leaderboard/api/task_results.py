@@ -60,11 +60,17 @@ class LabelShareOut(Schema):
 
 
 class DifficultyOut(Schema):
-    """A task's pass rate and labels among a version's ranked rows; null or empty without data."""
+    """A task's pass rates and labels among a version's ranked rows; null or empty without data.
+
+    ``measured`` counts the rows on whose answers this site's test ran, ``reported`` those with published results of
+    others' tests. Answers that were measured again are in both; ``tests`` counts them once, as reported.
+    """
 
     task: str
     suite_version: int | None
     tests: TestsCell | None
+    measured: TestsCell | None
+    reported: TestsCell | None
     judge: list[LabelShareOut]
     annotators: list[LabelShareOut]
 
@@ -105,6 +111,8 @@ def get_difficulty(request: HttpRequest, suite: str, paper: str, index: int, que
         "task": revision.task.slug,
         "suite_version": answered[0].number if answered else None,
         "tests": difficulty.tests if difficulty else None,
+        "measured": difficulty.measured if difficulty else None,
+        "reported": difficulty.reported if difficulty else None,
         "judge": _shares(difficulty.judge) if difficulty else [],
         "annotators": _shares(difficulty.human) if difficulty else [],
     }

@@ -304,3 +304,20 @@ class CaseFilter(ListFilter):
             revisions = TaskRevision.objects.filter(task=OuterRef("task"), category__slug=requested["category"])
             found = found.filter(Exists(revisions.filter(suite_versions=OuterRef("run__entry__suite_version"))))
         return found
+
+
+class TaskFilter(ListFilter):
+    """Filter the tasks of a suite version: ``?q=&category=``."""
+
+    q = CharFilter(method="words", label="Search", widget=_search("task, function or paper"))
+    category = ChoiceFilter(field_name="category__slug", choices=_categories, label="Category", empty_label="any")
+
+    class Meta:
+        model = TaskRevision
+        fields: Sequence[str] = []
+
+    def words(self, queryset: QuerySet[TaskRevision], _name: str, text: str) -> QuerySet[TaskRevision]:
+        """Search slugs, goals and titles of papers."""
+        return _with_words(
+            queryset, text, "task__slug", "goal_function", "class_name", "task__paper__title", "goal_file"
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.domain.queries import distinct_titles, newest_versions, why_closed
 from leaderboard.board.rows import visible_entries
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from benchmark_tasks.models import Suite, SuiteVersion
+
+OPEN: Final = "open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,11 @@ class SuiteSummary:
 
 def summarised(suites: Iterable[Suite]) -> list[SuiteSummary]:
     """Summarise ``suites``, in their order. Three queries."""
-    versions = newest_versions()
+    listed = list(suites)
+    versions = newest_versions(listed)
     published = set(visible_entries().order_by().values_list("suite_version__suite", flat=True).distinct())
     found = []
-    for suite, title in distinct_titles(suites):
+    for suite, title in distinct_titles(listed):
         version = versions.get(suite.pk)
         tasks = len(version.revisions.all()) if version else 0
         found.append(SuiteSummary(suite, title, tasks, _state(version, published=suite.pk in published)))
@@ -51,5 +54,5 @@ def summarised(suites: Iterable[Suite]) -> list[SuiteSummary]:
 
 def _state(version: SuiteVersion | None, *, published: bool) -> str:
     if version is not None and not why_closed(version):
-        return "open"
+        return OPEN
     return "published" if published else "closed"

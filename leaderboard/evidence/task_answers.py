@@ -16,9 +16,10 @@ from evaluator.models import TestRun
 from evaluator.outcomes import Outcome
 from leaderboard.board.matrix import cells, results_on
 from leaderboard.board.row import TestsCell
-from leaderboard.board.rows import board_row, complete, is_visible, visible_entries
+from leaderboard.board.rows import board_row, is_visible, visible_entries
 from leaderboard.board.visibility import without_numbers
-from leaderboard.models import Entry, ReportedResult
+from leaderboard.models import Entry, EntryMetric, ReportedResult
+from leaderboard.models.enums import Provenance
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
@@ -66,12 +67,16 @@ class TaskAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """The ranked rows' results on a task: pass rate of the tests with its interval, and counts of labels.
+    """The ranked rows' results on a task: pass rates of the tests with their intervals, and counts of labels.
 
-    Null or empty without results.
+    ``measured`` are the rows on whose answers this site's test ran, ``reported`` those with published results of
+    others' tests. Answers that were measured again are in both; ``tests`` counts them once, as reported. Null or empty
+    without results.
     """
 
     tests: TestsCell | None
+    measured: TestsCell | None
+    reported: TestsCell | None
     judge: tuple[tuple[str, int, float], ...]
     human: tuple[tuple[str, int, float], ...]
 
@@ -156,11 +161,41 @@ def _outcomes(task: Task, submissions: Collection[int]) -> dict[int, list[TrialO
 def difficulty_of(entries: QuerySet[Entry], place: MatrixTask, *, hidden: Collection[int] = ()) -> Difficulty:
     """Compute the task's difficulty for the ranked ``entries`` that are not ``hidden`` from the viewer. One query."""
     keys = [f"marks__{rater}__{place.place}" for rater in ("tests", "judge", "human")]
-    shown = complete(entries.filter(is_visible(hidden=hidden), kind=Kind.RANKED))
-    marks = list(shown.order_by().values_list(*keys))
-    shares = [share for share, _, _ in marks if share is not None]
-    cell = TestsCell.counted(sum(shares), len(shares)) if shares else None
-    return Difficulty(cell, _shares(judge for _, judge, _ in marks), _shares(human for _, _, human in marks))
+    marks = list(_counted(entries, hidden).values_list("provenance", *keys))
+    shares = [(provenance, share) for provenance, share, _, _ in marks]
+    return Difficulty(
+        pass_rate(share for provenance, share in shares if provenance != Provenance.REMEASURED),
+        pass_rate(share for provenance, share in shares if provenance != Provenance.REPORTED),
+        pass_rate(share for provenance, share in shares if provenance == Provenance.REPORTED),
+        _shares(judge for _, _, judge, _ in marks),
+        _shares(human for _, _, _, human in marks),
+    )
+
+
+def task_shares(version: SuiteVersion, *, hidden: Collection[int] = ()) -> list[tuple[str, list[float | None]]]:
+    """Return the provenance of each row that :func:`difficulty_of` counts, and its marks by unit tests. One query.
+
+    The marks are in the order of the version's tasks; empty without results of single tasks.
+    """
+    rows = _counted(visible_entries().filter(suite_version=version), hidden)
+    return [(provenance, marks or []) for provenance, marks in rows.values_list("provenance", "marks__tests")]
+
+
+def pass_rate(shares: Iterable[float | None]) -> TestsCell | None:
+    """Return how many rows pass, of those whose share of passing trials is known; None if none is."""
+    known = [share for share in shares if share is not None]
+    return TestsCell.counted(sum(known), len(known)) if known else None
+
+
+def _counted(entries: QuerySet[Entry], hidden: Collection[int]) -> QuerySet[Entry]:
+    """Select the ranked rows with answers to every counted task, and those that were measured again.
+
+    Of a publication, some answers cannot be measured again, so such a row lacks them; the others are no choice of its
+    submitter's.
+    """
+    partial = EntryMetric.objects.filter(entry=OuterRef("pk"), answered__isnull=False)
+    counts = ~Exists(partial) | Q(provenance=Provenance.REMEASURED)
+    return entries.filter(is_visible(hidden=hidden), counts, kind=Kind.RANKED).order_by()
 
 
 def _shares(labels: Iterable[str | None]) -> tuple[tuple[str, int, float], ...]:

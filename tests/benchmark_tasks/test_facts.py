@@ -117,3 +117,12 @@ class TestLmrBench:
                     assert task.category == normalise(upstream["category"])
                 else:
                     assert normalise(upstream["category"]) is None
+
+
+def test_kept_copies_are_of_tasks_and_in_the_documentation() -> None:
+    kept = lmr_bench().kept_copies
+    documented = " ".join((Path(__file__).parents[2] / "docs" / "lmr-bench.md").read_text(encoding="utf-8").split())
+    assert kept.keys() - lmr_bench().task_slugs == {"hyena/1"}
+    assert [
+        slug for slug in kept if f"({slug})" not in documented and f"({slug.split('/')[0]})" not in documented
+    ] == []

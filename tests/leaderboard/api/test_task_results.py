@@ -116,8 +116,8 @@ def test_an_earlier_version_has_its_own_answers(small: SuiteVersion) -> None:
 
 
 def test_difficulty_counts_ranked_public_rows(small: SuiteVersion) -> None:
-    empty = {"task": "alpha/1", "suite_version": 1, "tests": None, "judge": [], "annotators": []}
-    assert Program().get(f"{ALPHA}/difficulty") == empty
+    nothing = {"tests": None, "measured": None, "reported": None, "judge": [], "annotators": []}
+    assert Program().get(f"{ALPHA}/difficulty") == {"task": "alpha/1", "suite_version": 1, **nothing}
     judge = JudgeFactory()
     show(small.suite, judge)
     for name, outcome, label in (("A", "passed", "CC"), ("B", "passed", "CC"), ("C", "raised", "LI")):
@@ -139,6 +139,7 @@ def test_difficulty_counts_ranked_public_rows(small: SuiteVersion) -> None:
         {"label": "CC", "rows": 2, "percent": 66.6667},
         {"label": "LI", "rows": 1, "percent": 33.3333},
     ]
+    assert (difficulty["measured"], difficulty["reported"]) == (difficulty["tests"], None)
     assert difficulty["annotators"] == []
     again = Program().send("GET", f"{ALPHA}/difficulty", headers={"If-None-Match": response.headers["ETag"]})
     assert again.status_code == 304

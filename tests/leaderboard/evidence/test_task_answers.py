@@ -161,6 +161,22 @@ def test_difficulty_counts_ranked_rows_only(version: SuiteVersion, task: Task, p
     assert found.human == (("CC", 2, pytest.approx(200 / 3)), ("LI", 1, pytest.approx(100 / 3)))
 
 
+def test_answers_that_were_measured_again_count_once_in_all(
+    version: SuiteVersion, task: Task, place: MatrixTask
+) -> None:
+    published = reported(version)
+    again = reported(version, metric={"answered": 1}, system=published.system, remeasures=published.reported_run)
+    for entry, share in ((published, 1.0), (again, 0.0)):
+        entry.marks = {"tests": [None, share]}
+        entry.save()
+    row(version, "Ours", 0.5)
+    ReportedResultFactory(run=published.reported_run, task=task)
+    ReportedResultFactory(run=again.reported_run, task=task)
+    found = difficulty_of(answers_to(version, task), place)
+    cells = (found.tests, found.measured, found.reported)
+    assert [(cell.passed, cell.tasks) if cell else None for cell in cells] == [(1.5, 2), (0.5, 2), (1.0, 1)]
+
+
 def test_without_rows_the_difficulty_is_empty(version: SuiteVersion, task: Task, place: MatrixTask) -> None:
     found = difficulty_of(answers_to(version, task), place)
     assert (found.tests, found.judge, found.human) == (None, (), ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from leaderboard.models import ReportedAggregate, ReportedRun
 from leaderboard.models.enums import Provenance
 from tests.benchmark_tasks.factories import (
     CategoryFactory,
+    PaperFactory,
     SuiteFactory,
     SuiteVersionFactory,
     TaskFactory,
@@ -26,6 +28,8 @@ from tests.benchmark_tasks.factories import (
     write_suite,
 )
 from tests.leaderboard.factories import MetricFactory, ReportedResultFactory, label_counts, measured, reported
+from tests.leaderboard.freezing import two_tasks
+from tests.leaderboard.showing import words, words_of
 from tests.submissions.factories import SystemFactory
 
 if TYPE_CHECKING:
@@ -39,36 +43,104 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 
-def test_tasks_are_grouped_by_category_and_others_listed_after(client: Client) -> None:
-    suite = SuiteFactory(slug="small", licence="CC0-1.0", description="Nine of them.")
+def test_one_table_lists_every_task_and_facts_of_the_suite_follow(client: Client) -> None:
+    suite = SuiteFactory(slug="small", title="Small", licence="CC0-1.0", description="Nine of them.")
     metrics, data = CategoryFactory(slug="evaluation-metrics"), CategoryFactory(slug="data-augmentation")
     revisions = [
-        TaskRevisionFactory(task=TaskFactory(suite=suite, paper__slug=name, paper__suite=suite), category=category)
+        TaskRevisionFactory(
+            task=TaskFactory(suite=suite, paper__slug=name, paper__suite=suite, paper__title=f"Paper of {name}"),
+            category=category,
+        )
         for name, category in (("one", metrics), ("two", data), ("three", None))
     ]
     SuiteVersionFactory(suite=suite, revisions=revisions, changes="Added three.")
-    page = client.get("/suites/small/").content.decode()
-    texts = ("Data Augmentation</h3>", ">two/1<", "Evaluation Metrics</h3>", ">one/1<", "Outside the nine", ">three/1<")
-    places = [page.index(text) for text in texts]
+    response = client.get("/suites/small/")
+    page = response.content.decode()
+    assert page.count("<table") == 1
+    order = (">one/1<", "Evaluation Metrics</span>", "Paper of one</span>", ">two/1<", ">three/1<", "CC0-1.0")
+    places = [page.index(text) for text in order]
     assert places == sorted(places)
-    for text in ("CC0-1.0", "Nine of them.", "3, of which 3 take answers", "Added three."):
-        assert text in page
+    assert "<title>Small · 3 tasks · open" in page
+    shown = words_of(response)
+    assert "3 tasks from 3 papers. 3 take answers, and 3 count in percentages." in shown
+    for text in ("Nine of them.", "Added three."):
+        assert text in shown
+    assert page.count('aria-sort="ascending"') == 1
 
 
-def test_a_suite_without_code_explains_how_to_add_it_and_has_no_kit(client: Client) -> None:
-    suite = SuiteFactory(slug="facts")
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("", ["one/1", "three/1", "two/1"]),
+        ("?sort=-task", ["two/1", "three/1", "one/1"]),
+        ("?sort=category", ["two/1", "one/1", "three/1"]),
+        ("?category=evaluation-metrics", ["one/1"]),
+        ("?q=two", ["two/1"]),
+        ("?q=paper+of+t&sort=-task", ["two/1", "three/1"]),
+        ("?q=nothing", []),
+        ("?category=unknown", ["one/1", "three/1", "two/1"]),
+    ],
+)
+def test_the_tasks_are_sorted_and_filtered_by_the_address(client: Client, query: str, shown: list[str]) -> None:
+    suite = SuiteFactory(slug="small")
+    categories = {"one": "evaluation-metrics", "two": "data-augmentation"}
+    for name in ("one", "two", "three"):
+        paper = PaperFactory(suite=suite, slug=name, folder_name=name, title=f"Paper of {name}")
+        category = CategoryFactory(slug=categories[name]) if name in categories else None
+        TaskRevisionFactory(task=TaskFactory(suite=suite, paper=paper), category=category, goal_function="score")
+    SuiteVersionFactory(suite=suite, revisions=list(TaskRevision.objects.all()))
+    response = client.get(f"/suites/small/{query}")
+    assert re.findall(r">(\w+/1)</a>", response.content.decode()) == shown
+    assert ("No task matches." in response.content.decode()) is (not shown)
+    if "category=evaluation-metrics" in query:
+        assert CategoryFactory(slug="evaluation-metrics").definition in words_of(response)
+
+
+def test_the_table_shows_the_pass_rate_of_measured_rows_else_of_reported_ones(client: Client) -> None:
+    version = two_tasks()
+    for entry, second in ((reported(version), 0.0), (measured(version), None)):
+        entry.marks = {"tests": [0.0, second]}
+        entry.save()
+    text = words_of(client.get("/suites/small/"))
+    assert re.search(r"a/1 double .*? 0 of 1 passed b/1 double .*? 0 of 1 reported passed", text)
+
+
+def test_the_table_s_links_to_an_earlier_version_stay_on_it(client: Client) -> None:
+    version = two_tasks()
+    SuiteVersionFactory(suite=version.suite, number=2, revisions=list(version.revisions.all()))
+    page = client.get("/suites/small/?version=1&sort=year").content.decode()
+    assert 'href="/suites/small/tasks/a/1/?version=1"' in page
+    assert "This is not the newest version" in page
+    assert '<input type="hidden" name="version" value="1">' in page
+    assert 'href="?version=1&amp;sort=-year#tasks"' in page
+    assert "/suites/small/tasks/a/1/?version" not in client.get("/suites/small/").content.decode()
+
+
+def test_how_code_is_added_is_for_maintainers(client: Client, maintainer: User) -> None:
+    suite = SuiteFactory(slug="facts", title="Facts")
     revision = TaskRevisionFactory(
         task=TaskFactory(suite=suite),
         protocol=Protocol.NONE,
         audit_state=AuditState.UNAUDITED,
         not_runnable_reasons=["its code is not shipped"],
     )
-    SuiteVersionFactory(suite=suite, revisions=[revision])
+    version = SuiteVersionFactory(suite=suite, revisions=[revision])
+    reported(version)
+    SuiteVersionFactory(suite=SuiteFactory(slug="other", title="Other"), tasks=1)
+    response = client.get("/suites/facts/")
+    page, shown = response.content.decode(), words_of(response)
+    assert "This suite accepts no answers here: its code is not part of this site." in shown
+    assert "Published results are on the board . Other accepts answers." in shown
+    assert "no test on this site" in shown
+    for secret in ("import_suite", "not runnable", "its code is not shipped", "/suites/facts/kit/"):
+        assert secret not in page
+    assert "<title>Facts · 1 task · published" in page
+    assert client.get("/suites/facts/kit/").status_code == 404
+    client.force_login(maintainer)
     page = client.get("/suites/facts/").content.decode()
     assert "import_suite PATH --slug facts" in page
-    assert "<dd>1, none of which takes answers here</dd>" in page
-    assert "/suites/facts/kit/" not in page
-    assert client.get("/suites/facts/kit/").status_code == 404
+    assert "(its code is not shipped)" in page
+    assert "import_suite" not in client.get(revision.task.get_absolute_url()).content.decode()
 
 
 def test_the_kit_contains_no_secrets(client: Client, tmp_path: Path, settings: Settings) -> None:
@@ -83,7 +155,7 @@ def test_the_kit_contains_no_secrets(client: Client, tmp_path: Path, settings: S
     assert client.get("/suites/small/kit/?version=2").status_code == 404
 
 
-def test_a_suite_under_audit_takes_answers_unless_the_audit_is_impossible(client: Client) -> None:
+def test_a_suite_under_audit_takes_answers_unless_the_audit_is_impossible(client: Client, maintainer: User) -> None:
     suite = SuiteFactory(slug="waiting")
     states = [AuditState.PASSED, AuditState.WEAK, AuditState.FAILED, AuditState.UNAUDITED, AuditState.UNAUDITED]
     revisions = [TaskRevisionFactory(task__suite=suite, audit_state=state) for state in states]
@@ -92,16 +164,18 @@ def test_a_suite_under_audit_takes_answers_unless_the_audit_is_impossible(client
     )
     SuiteVersionFactory(suite=suite, revisions=revisions)
     page = client.get("/suites/waiting/").content.decode()
-    assert "Not every task is audited yet: answers are taken and measured" in page
-    assert "a task counts once its audit has passed (3 of 5 tasks are audited)." in page
+    assert "3 of 5 tasks are audited. A task counts once its test has passed the audit." in page
     assert page.count(">not audited yet</span>") == 2
-    assert "6, of which 4 take answers and 1 count in percentages" in page
+    assert "4 take answers, and 1 counts in percentages." in words(page)
     assert "Submit answers" in page
     revisions[3].audit = {"obstacle": "no sandbox works"}
     revisions[3].save()
     page = client.get("/suites/waiting/").content.decode()
-    assert "The audit cannot be made: no sandbox works." in page
+    assert "This suite accepts no answers at the moment: its tests are not audited yet." in page
+    assert "no sandbox works" not in page
     assert ("Submit answers" in page, "/suites/waiting/kit/?version=1" in page) == (False, True)
+    client.force_login(maintainer)
+    assert "The audit cannot be made: no sandbox works." in client.get("/suites/waiting/").content.decode()
 
 
 LOG = "Step 1: FROM internal.example/base\n" + "".join(f"step-{number};\n" for number in range(20)) + "exit code 1"
