@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from submissions.highlighting import Piece, code_with_visible_marks, pieces_of, span, tokens_by_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 Opcode: TypeAlias = tuple[str, int, int, int, int]
 Marks: TypeAlias = tuple[tuple[int, int], ...]
@@ -25,6 +25,8 @@ MOST_LINES: Final = 3_000
 _LONGEST_RUN: Final = 8
 """Longer runs of unchanged lines are folded, except for :data:`_KEPT` lines next to each change."""
 _KEPT: Final = 3
+_SHORT_DOCSTRING: Final = 2
+"""As many lines below a docstring's first one stay visible."""
 _LARGEST_BLOCK: Final = 2_500
 """Removed lines times added lines of one change. Beyond this product, lines are paired in order."""
 _LEAST_LIKENESS: Final = 0.4
@@ -68,11 +70,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A run of equal rows, shown or ``folded``, or a run of ``changed`` rows."""
+    """A run of equal rows, shown or ``folded`` (one in a ``docstring`` names it), or a run of ``changed`` rows."""
 
     rows: tuple[Row, ...]
     folded: bool = False
     changed: bool = False
+    docstring: bool = False
+
+    @property
+    def is_hidden(self) -> bool:
+        """Return whether a page hides the rows until they are unfolded: never rows with something below them."""
+        return self.folded and not any(row.below for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +113,12 @@ def side_by_side(
     ignore_whitespace: bool = False,
     languages: tuple[str, str] = ("python", "python"),
     fold_docstrings: bool = False,
+    docstring_blocks: bool = False,
 ) -> Comparison:
     """Compare ``left`` with ``right``, highlighted and with long unchanged runs folded.
 
-    With ``fold_docstrings``, each docstring is shortened to one line.
+    With ``fold_docstrings``, each docstring is shortened to one line. With ``docstring_blocks``, the unchanged lines
+    below a docstring's first one are a folded block of their own.
     """
     texts = [left, right]
     numbers: list[Sequence[int]] = [range(1, len(lines_of(text)) + 1) for text in texts]
@@ -129,7 +139,8 @@ def side_by_side(
         for name, side, places in zip(("left", "right"), sides, numbers, strict=True)
         if len(side) > MOST_LINES
     )
-    return Comparison(tuple(_blocks(rows)), rest)
+    docstrings = _docstring_lines(texts[1], languages[1]) if docstring_blocks else frozenset()
+    return Comparison(tuple(_blocks(rows, docstrings)), rest)
 
 
 def _short_docstrings(text: str, language: str) -> tuple[str, list[int]]:
@@ -142,6 +153,18 @@ def _short_docstrings(text: str, language: str) -> tuple[str, list[int]]:
             numbers += range(line + 1, line + 1 + source.count("\n"))
         line += source.count("\n")
     return shown, numbers
+
+
+def _docstring_lines(text: str, language: str) -> frozenset[int]:
+    """Return the numbers of the lines below the first one of each docstring."""
+    found: set[int] = set()
+    line = 1
+    for is_docstring, group in groupby(pieces_of(text, language), key=lambda piece: piece[0] == "sd"):
+        ends = sum(piece.count("\n") for _, piece in group)
+        if is_docstring:
+            found |= {*range(line + 1, line + ends + 1)}
+        line += ends
+    return frozenset(found)
 
 
 def numbered(text: str) -> list[Line]:
@@ -301,13 +324,23 @@ def _cut(tokens: Iterable[Piece], marks: Marks) -> Iterator[tuple[str, str, bool
         place += len(text)
 
 
-def _blocks(rows: list[Row]) -> Iterator[Block]:
-    """Yield the rows in blocks; the middle of a long unchanged run is folded."""
-    for is_equal, group in groupby(rows, key=lambda row: row.kind == "equal"):
+def _blocks(rows: list[Row], docstrings: Collection[int]) -> Iterator[Block]:
+    """Yield the rows in blocks; the middle of a long unchanged run, and unchanged lines in ``docstrings``, are folded.
+
+    ``docstrings`` are line numbers of the right side.
+    """
+
+    def kind(row: Row) -> tuple[bool, bool]:
+        is_equal = row.kind == "equal"
+        return is_equal, is_equal and row.right is not None and row.right.number in docstrings
+
+    for (is_equal, is_docstring), group in groupby(rows, key=kind):
         run = tuple(group)
         head = _KEPT if run[0] is not rows[0] else 0
         end = len(run) - (_KEPT if run[-1] is not rows[-1] else 0)
-        if not is_equal:
+        if is_docstring and len(run) > _SHORT_DOCSTRING:
+            yield Block(run, folded=True, docstring=True)
+        elif not is_equal:
             yield Block(run, changed=True)
         elif len(run) <= _LONGEST_RUN or len(run) == len(rows):
             yield Block(run)

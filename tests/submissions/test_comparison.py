@@ -181,3 +181,24 @@ def test_docstrings_are_folded_and_other_lines_keep_their_numbers() -> None:
         ("changed", 10, "    return 1"),
         ("equal", 11, ""),
     ]
+
+
+def test_unchanged_docstrings_are_blocks_that_hide_no_line_that_differs() -> None:
+    head = 'def f():\n    """One.\n\n    Two.\n    """\n'
+    text = head + "    return 1"
+    found = side_by_side(text, text.replace("return 1", "return 2"), docstring_blocks=True)
+    shapes = [(block.folded, block.docstring, block.changed, len(block.rows)) for block in found.blocks]
+    assert shapes == [(False, False, False, 2), (True, True, False, 3), (False, False, True, 1)]
+    found = side_by_side(text, text.replace("Two", "Three"), docstring_blocks=True)
+    assert [(block.folded, len(block.rows)) for block in found.blocks] == [(False, 2), (False, 1), *[(False, 1)] * 3]
+    short = text.replace("    Two.\n", "")
+    assert not any(block.folded for block in side_by_side(short, f"{short}1", docstring_blocks=True).blocks)
+    assert not any(block.docstring for block in side_by_side(text, f"{text}1").blocks)
+
+
+def test_a_block_with_something_below_a_line_is_never_hidden() -> None:
+    text = "\n".join(f"a{number} = {number}" for number in range(30))
+    found = side_by_side(text, f"{text}1")
+    assert [block.is_hidden for block in found.blocks] == [True, False, False]
+    found.rows[4].below.append("a finding")
+    assert [block.is_hidden for block in found.blocks] == [False, False, False]
