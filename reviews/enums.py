@@ -120,8 +120,8 @@ class ErrorClass(TextChoices):
 class FindingSide(TextChoices):
     """The code that a finding's lines refer to."""
 
-    CANDIDATE = "candidate", "candidate"
-    GOLDEN = "golden", "golden function"
+    CANDIDATE = "candidate", "answer"
+    GOLDEN = "golden", "reference implementation"
 
 
 class ReasonCode(TextChoices):
@@ -142,7 +142,7 @@ class ReasonCode(TextChoices):
     )
     BAD_GOLDEN = (
         "bad_golden",
-        "The golden function does not match paper and instruction. Flags the task and every score on it.",
+        "The reference implementation does not match paper and instruction. Flags the task and every score on it.",
         "bad golden function",
     )
     AMBIGUOUS_PAPER = (
@@ -159,7 +159,7 @@ class ReasonCode(TextChoices):
     JUDGE_ERROR = "judge_error", "The judge misread the code.", "judge's error"
     EQUIVALENT = (
         "equivalent",
-        "The code does the same as the golden function in another way, but was labelled wrong.",
+        "The code does the same as the reference implementation in another way, but was labelled wrong.",
         "equivalent implementation",
     )
 

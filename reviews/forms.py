@@ -1,20 +1,18 @@
-"""Forms of reviewing, except the labelling page's (``labelling/forms.py``).
+"""Forms of reviewing, except those of labelling and adjudicating (``labelling/forms.py``).
 
 They validate single fields; the domain functions check the rest.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from django import forms
 
 from benchmark_tasks.models import Suite
-from evaluator.enums import LABEL_CHOICES
 from reviews.annotators.conflicts import NO_AFFILIATION, systems_to_choose
 from reviews.annotators.guidelines import LONGEST_CHANGES, LONGEST_TEXT
-from reviews.enums import CaseState, ReasonCode
-from reviews.labelling.findings import LONGEST_NOTE
+from reviews.enums import CaseState
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
 
 if TYPE_CHECKING:
@@ -162,38 +160,6 @@ class GuidelinesForm(forms.Form):
     def of(cls, revision: GuidelineRevision) -> GuidelinesForm:
         """Return the form filled with the current text."""
         return cls(initial={"made_from": revision.number, "text": revision.text})
-
-
-class DecideForm(forms.Form):
-    """Decide a case: the final label, the reasons why the raters differed, and a public note."""
-
-    label = forms.ChoiceField(
-        choices=[(value, f"{value}, {meaning}") for value, meaning in LABEL_CHOICES],
-        required=False,
-        label="Final label",
-        widget=forms.RadioSelect,
-    )
-    reasons = forms.MultipleChoiceField(
-        choices=ReasonCode.choices,
-        required=False,
-        label="Why the raters differed (all reasons that apply)",
-        widget=forms.CheckboxSelectMultiple,
-    )
-    note = forms.CharField(
-        max_length=LONGEST_NOTE,
-        label="Note",
-        help_text="What the decision is based on, so that others can check it. Public with your pseudonym.",
-        widget=forms.Textarea(attrs={"rows": 5}),
-        validators=[refuse_hidden_characters],
-    )
-
-    def explained_reasons(self) -> list[tuple[Any, str]]:
-        """Return each reason's checkbox with the sentence on when to choose it."""
-        return [(box, ReasonCode(str(box.data["value"])).when) for box in self["reasons"]]
-
-    def typed_reasons(self) -> str:
-        """Return the names of the submitted reasons, even if other fields are invalid."""
-        return ReasonCode.in_words(code for code in self["reasons"].value() or () if code in ReasonCode.values)
 
 
 class ReasonForm(forms.Form):

@@ -14,7 +14,7 @@ from evaluator.models import Judgement, TestRun
 from evaluator.testing.shown_outcomes import badge_of, newest
 from leaderboard.board.labels import shown_judge
 from leaderboard.evidence.task_state import reference_is_shipped
-from reviews.cases.evidence import shown_label, shown_tests
+from reviews.cases.evidence import PlacedFinding, place_findings, shown_label, shown_tests
 from reviews.cases.final_labels import final_labels
 from reviews.cases.flags import flags_of
 from reviews.cases.ratings import ratings_of
@@ -151,7 +151,7 @@ def case_page(case: Case, *, sees_code: bool) -> dict[str, Any]:
 
 def _public_label(review: Review, answer: Implementation, *, sees_code: bool) -> ShownLabel:
     """Return a label without texts that quote code that may not be shown: the answer's, or a secret golden function."""
-    shown = shown_label(review, candidate="", golden="")
+    shown = shown_label(review)
     if not sees_code:
         return replace(shown, findings=(), note="")
     if reference_is_shipped(answer.revision):
@@ -160,15 +160,9 @@ def _public_label(review: Review, answer: Implementation, *, sees_code: bool) ->
 
 
 def _code(golden: str, candidate: str, labels: Iterable[NamedLabel], *, is_diff: bool) -> Comparison:
-    """Compare ``golden`` and ``candidate``, each finding below the last of its lines, or else below all lines."""
+    """Compare ``golden`` and ``candidate``, with each finding below the last of its lines."""
     compared = side_by_side(golden, candidate, languages=("python", "diff" if is_diff else "python"))
-    rows = compared.rows
-    places = {(FindingSide.GOLDEN.value, row.left.number): place for place, row in enumerate(rows) if row.left}
-    places |= {(FindingSide.CANDIDATE.value, row.right.number): place for place, row in enumerate(rows) if row.right}
-    for label in labels:
-        for finding in label.shown.findings:
-            if rows:
-                rows[places.get((finding.side, finding.end), -1)].below.append((label.name, finding))
+    place_findings(compared, (PlacedFinding(each.name, found) for each in labels for found in each.shown.findings))
     return compared
 
 

@@ -6,7 +6,7 @@ The evidence names no system, submitter or annotator. Public pages use the same 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from django.utils.crypto import salted_hmac
 
@@ -21,25 +21,39 @@ if TYPE_CHECKING:
 
     from evaluator.testing.shown_outcomes import Badge, CaseRow, PrivateCases
     from reviews.models import Assignment, Review, Reviewer, Trigger
+    from submissions.comparison import Comparison
     from submissions.models import Implementation
 
-QUOTED_LINES: Final = 12
 _NAMES: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclass(frozen=True, slots=True)
 class ShownFinding:
-    """A reviewer's finding. ``quoted`` has its lines, if they may be shown; ``error_class`` may be empty.
+    """A reviewer's finding; ``error_class`` may be empty.
 
-    ``side`` and ``end`` are the code and the line (from 1) below which the finding is shown.
+    ``side``, ``start`` and ``end`` are the code and its lines (from 1); the finding is shown below the last one.
     """
 
     side: str
+    start: int
     end: int
     where: str
-    quoted: str
     text: str
     error_class: str
+
+    @property
+    def quote(self) -> str:
+        """Return the finding as a sentence of a decision's note: the note is public, and names no annotator."""
+        words = [self.text.strip(), f"({self.error_class})" if self.error_class else ""]
+        return f"{self.where[0].upper()}{self.where[1:]}: {' '.join(filter(None, words))}"
+
+
+class PlacedFinding(NamedTuple):
+    """A finding in the comparison, and whose it is. ``key`` names it on the page of the evidence, else it is empty."""
+
+    who: str
+    finding: ShownFinding
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,30 +88,42 @@ class ShownTests:
 class Evidence(TypedDict):
     """The evidence beside the code; the keys are the template's variables.
 
-    ``labels`` pairs a name (A, B, …) with each annotator's label; ``earlier`` has previous rounds with a label.
+    ``labels`` pairs a name (A, B, …) with each annotator's label; ``findings`` are all findings, for the comparison;
+    ``earlier`` has previous rounds with a label.
     """
 
     own: ShownLabel
     labels: list[tuple[str, ShownLabel]]
+    findings: list[PlacedFinding]
     tests: ShownTests
     judges: list[Judgement]
     triggers: list[Trigger]
     earlier: list[Case]
 
 
-def evidence(assignment: Assignment, *, candidate: str, golden: str) -> Evidence:
-    """Return the evidence for an adjudicator, with the sources whose lines findings count.
+def evidence(assignment: Assignment) -> Evidence:
+    """Return the evidence for an adjudicator.
 
     Raises ``Review.DoesNotExist`` before the blind label is locked.
     """
     case, own = assignment.case, assignment.review
     annotators = case.reviews.filter(role=Role.ANNOTATOR).select_related("guideline")
     rounds = Case.objects.filter(implementation=case.implementation_id, kind=CaseKind.REVIEW, round__lt=case.round)
+    shown = shown_label(own)
+    labels = [
+        (name, shown_label(review))
+        for name, review in zip(_NAMES, shuffled(annotators, case, assignment.reviewer), strict=False)
+    ]
     return Evidence(
-        own=shown_label(own, candidate=candidate, golden=golden),
-        labels=[
-            (name, shown_label(review, candidate=candidate, golden=golden))
-            for name, review in zip(_NAMES, shuffled(annotators, case, assignment.reviewer), strict=False)
+        own=shown,
+        labels=labels,
+        findings=[
+            PlacedFinding(who, finding, f"{name}{number}")
+            for name, who, label in [
+                *((name, f"Annotator {name}", label) for name, label in labels),
+                ("own", "You", shown),
+            ]
+            for number, finding in enumerate(label.findings, start=1)
         ],
         tests=shown_tests(case.implementation),
         judges=list(Judgement.objects.of_answer(case.implementation)),
@@ -115,31 +141,37 @@ def shuffled(reviews: Iterable[Review], case: Case, reader: Reviewer) -> list[Re
     return sorted(reviews, key=place)
 
 
-def shown_label(review: Review, *, candidate: str, golden: str) -> ShownLabel:
-    """Return a label for display; an empty source is not quoted."""
-    sources = {FindingSide.CANDIDATE.value: candidate, FindingSide.GOLDEN.value: golden}
+def shown_label(review: Review) -> ShownLabel:
+    """Return a label for display."""
     return ShownLabel(
         label=review.label,
         meaning=review.get_label_display(),
         confidence=review.get_confidence_display(),
-        findings=tuple(_finding(each, sources) for each in review.findings),
+        findings=tuple(_finding(each) for each in review.findings),
         note=review.note,
         locked=review.locked,
         guideline=review.guideline.number,
     )
 
 
-def _finding(stored: Mapping[str, Any], sources: Mapping[str, str]) -> ShownFinding:
+def place_findings(compared: Comparison, findings: Iterable[PlacedFinding]) -> None:
+    """Put each finding below the last of its lines in a comparison of golden function and answer, else at the end."""
+    rows = compared.rows
+    places = {(FindingSide.GOLDEN.value, row.left.number): place for place, row in enumerate(rows) if row.left}
+    places |= {(FindingSide.CANDIDATE.value, row.right.number): place for place, row in enumerate(rows) if row.right}
+    for placed in findings if rows else ():
+        rows[places.get((placed.finding.side, placed.finding.end), -1)].below.append(placed)
+
+
+def _finding(stored: Mapping[str, Any]) -> ShownFinding:
     start, end = int(stored["start"]), int(stored["end"])
     lines = f"line {start}" if start == end else f"lines {start} to {end}"
-    quoted = sources[stored["side"]].split("\n")[start - 1 : end]
-    cut = [*quoted[:QUOTED_LINES], "…"] if len(quoted) > QUOTED_LINES else quoted
     kind = stored.get("error_class", "")
     return ShownFinding(
         side=stored["side"],
+        start=start,
         end=end,
         where=f"{FindingSide(stored['side']).label}, {lines}",
-        quoted="\n".join(cut),
         text=str(stored.get("text", "")),
         error_class=ErrorClass(kind).label if kind else "",
     )

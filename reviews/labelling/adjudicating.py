@@ -46,7 +46,7 @@ def decide(*, assignment: Assignment, label: str, reasons: Sequence[str], note: 
     try:
         return _decide(assignment, given)
     except (LeaseLostError, NotReadyError):
-        drafts.keep(assignment, given._asdict())
+        drafts.keep(assignment, {"decision": given._asdict()})
         raise
 
 

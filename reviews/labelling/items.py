@@ -79,7 +79,13 @@ class BlindItem:
     def compared(self, *, ignore_whitespace: bool = False) -> Comparison:
         """Compare the golden function with the answer."""
         languages = ("python", "diff" if self.candidate_is_diff else "python")
-        return side_by_side(self.golden, self.candidate, ignore_whitespace=ignore_whitespace, languages=languages)
+        return side_by_side(
+            self.golden,
+            self.candidate,
+            ignore_whitespace=ignore_whitespace,
+            languages=languages,
+            docstring_blocks=True,
+        )
 
 
 def blind_item(assignment: Assignment) -> BlindItem:

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods
+from django_htmx.http import HttpResponseClientRedirect
 
-from reviews.annotators.guidelines import current
+from evaluator.labels import Label
 from reviews.cases import flags, holding, voiding
-from reviews.cases.evidence import evidence
+from reviews.cases.evidence import evidence, place_findings
 from reviews.enums import AssignmentState, Role
 from reviews.exceptions import LeaseLostError
-from reviews.forms import DecideForm, ReasonForm
+from reviews.forms import ReasonForm
 from reviews.labelling import adjudicating
 from reviews.labelling.claiming import own_assignment
-from reviews.labelling.items import blind_item
-from reviews.labelling.keys import KEYS, keys_of
-from reviews.models import Assignment, Case, TaskFlag
+from reviews.labelling.forms import DecideForm
+from reviews.labelling.keys import DECISION_KEYS, key_rows, keys_of
+from reviews.models import Case, TaskFlag
+from reviews.views import workbench
 from submissions.exceptions import SubmissionError
 from submissions.permissions import maintainers_only, user_of
 from submissions.views.acting import action, perform
@@ -32,21 +33,38 @@ from submissions.views.acting import action, perform
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from django.http import HttpRequest
+    from django.http import HttpRequest, QueryDict
 
-_KEYS: Final = ("label_cc", "label_lc", "label_li", "note", "guidelines", "help", "submit")
-"""Actions of the labelling page that this page has too."""
-
-
-def _address(pk: int) -> str:
-    return reverse("adjudicate", args=[pk])
+    from reviews.models import Assignment
+    from reviews.views.workbench import HtmxRequest
 
 
-def _home(pk: int) -> str:  # noqa: ARG001 - action calls it with the view's arguments
-    return reverse("reviews")
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def adjudicate(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Show the evidence on a disputed answer, without its owner, and the form that decides it.
+
+    The form posts here with ``act``: ``save`` (also automatic while typing), ``decide``, or ``take-`` with what is
+    taken over from a label. For htmx, a save responds with its result.
+    """
+    if not request.user.is_authenticated:
+        return workbench.signed_out(request)
+    assignment = _own(request, pk)
+    if assignment.state == AssignmentState.ACTIVE:
+        # No evidence is shown before the adjudicator's own label is locked, not even with an error.
+        return redirect("label", pk)
+    if request.method == "POST":
+        return (_decide if request.POST.get("act") == "decide" else _save)(request, assignment)
+    if assignment.state == AssignmentState.DONE:
+        messages.info(request, "You have decided this case.")
+        return redirect("reviews")
+    if assignment.state != AssignmentState.EVIDENCE:
+        form = DecideForm(draft=assignment.draft)
+        return _lost(request, assignment, holding.why_lost(assignment), form, status=HTTPStatus.OK)
+    return _page(request, assignment, DecideForm(draft=assignment.draft))
 
 
-def _own(request: HttpRequest, pk: int) -> Assignment:
+def _own(request: HtmxRequest, pk: int) -> Assignment:
     """Return the adjudicator's own assignment, in any state. Raises Http404 for others, including maintainers."""
     assignment = own_assignment(request.user, pk)
     if assignment.role != Role.ADJUDICATOR:
@@ -54,87 +72,85 @@ def _own(request: HttpRequest, pk: int) -> Assignment:
     return assignment
 
 
-@never_cache
-@login_required
-@require_safe
-def adjudicate(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the evidence on a disputed answer, without its owner, and the form that decides it."""
-    assignment = _own(request, pk)
-    if assignment.state == AssignmentState.ACTIVE:
-        return redirect("label", pk)
-    if assignment.state == AssignmentState.DONE:
-        messages.info(request, "You have decided this case.")
-        return redirect("reviews")
-    if assignment.state != AssignmentState.EVIDENCE:
-        return _lost(request, assignment, holding.why_lost(assignment), DecideForm(), status=HTTPStatus.OK)
-    return _page(request, assignment, DecideForm(initial=_draft_decision(assignment)))
+def _save(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
+    """Save the draft and renew the lease. Without scripts, also take over a label or a finding."""
+    typed = request.POST.copy()
+    if assignment.state == AssignmentState.EVIDENCE:
+        _take_over(typed, assignment)
+    form = DecideForm(typed)
+    return workbench.save(
+        request,
+        assignment,
+        form,
+        here=reverse("adjudicate", args=[assignment.pk]),
+        page=lambda more, status: _page(request, assignment, form, status=status, **more),
+        lost=lambda error: _lost(request, assignment, str(error), form, status=HTTPStatus.GONE),
+    )
 
 
-@action(_address)
-@never_cache
-def adjudicate_decide(request: HttpRequest, pk: int) -> HttpResponse:
+def _decide(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
     """Decide the case. The input stays in the form until the decision is stored."""
-    assignment = _own(request, pk)
     form = DecideForm(request.POST)
-    if assignment.state == AssignmentState.ACTIVE:
-        # No evidence is shown before the reviewer's label is locked, not even with an error.
-        return redirect("label", pk)
     if form.is_valid():
+        given = form.cleaned_data
         try:
-            adjudicating.decide(assignment=assignment, **form.cleaned_data)
+            adjudicating.decide(
+                assignment=assignment, label=given["label"], reasons=given["reasons"], note=given["note"].strip()
+            )
         except LeaseLostError as error:
             return _lost(request, assignment, str(error), form, status=HTTPStatus.GONE)
         except SubmissionError as error:
             form.add_error(None, getattr(error, "errors", None) or str(error))
         else:
-            messages.success(request, "Decided. The label is final now, and the case is public.")
-            return redirect("reviews")
+            messages.success(request, "Decided. The label is final, and the case is public.")
+            return HttpResponseClientRedirect(reverse("reviews")) if request.htmx else redirect("reviews")
     if assignment.state != AssignmentState.EVIDENCE:
         return _lost(request, assignment, holding.why_lost(assignment), form, status=HTTPStatus.GONE)
     return _page(request, assignment, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
-@never_cache
-@require_POST
-@login_required
-def adjudicate_beat(request: HttpRequest, pk: int) -> JsonResponse:
-    """Renew the lease of the open page and return its end (ISO 8601); respond with 410 once it is lost."""
-    assignment = _own(request, pk)
-    if assignment.state != AssignmentState.EVIDENCE:
-        return JsonResponse({"error": holding.why_lost(assignment)}, status=HTTPStatus.GONE)
-    try:
-        until = holding.extend(assignment)
-    except LeaseLostError as error:
-        return JsonResponse({"error": str(error)}, status=HTTPStatus.GONE)
-    return JsonResponse({"lease_until": until.isoformat()})
+def _take_over(typed: QueryDict, assignment: Assignment) -> None:
+    """Add to ``typed`` what its ``act`` takes over: ``take-A`` a label, ``take-A1`` the first finding of that label."""
+    key = typed.get("act", "").removeprefix("take-")
+    shown = evidence(assignment)
+    if label := dict(shown["labels"]).get(key):
+        typed["label"] = label.label
+    for placed in shown["findings"]:
+        if placed.key == key:
+            typed["note"] = "\n".join(filter(None, [typed.get("note", "").rstrip(), placed.finding.quote]))
 
 
-def _draft_decision(assignment: Assignment) -> dict[str, object]:
-    """Return a decision that could not be stored; a draft without reasons is that of the blind label."""
-    draft = assignment.draft
-    return {name: draft.get(name, "") for name in DecideForm.base_fields} if draft.get("reasons") else {}
-
-
-def _page(request: HttpRequest, assignment: Assignment, form: DecideForm, *, status: int = 200) -> HttpResponse:
-    item = blind_item(assignment)
-    keys = keys_of(assignment.reviewer)
-    context = {
-        "assignment": assignment,
-        "item": item,
-        **evidence(assignment, candidate=item.candidate, golden=item.golden),
-        "comparison": item.compared(),
-        "guideline": current(),
+def _page(
+    request: HtmxRequest, assignment: Assignment, form: DecideForm, *, status: int = 200, **more: Any
+) -> HttpResponse:
+    """Render the page, or of it only the comparison if ``part`` requests it."""
+    context = workbench.code_context(request, assignment)
+    item, keys = context["item"], keys_of(assignment.reviewer, DECISION_KEYS)
+    shown = evidence(assignment)
+    place_findings(context["comparison"], shown["findings"])
+    context |= shown | workbench.side_context(assignment, item)
+    context |= {
         "form": form,
-        "keys": {name: keys[name] for name in _KEYS},
-        "key_rows": [(keys[name], "Decide" if name == "submit" else KEYS[name].does) for name in _KEYS],
+        "version": workbench.version_of(request, assignment, form),
+        "here": reverse("adjudicate", args=[assignment.pk]),
+        "choices": [(label, label.meaning, keys[f"label_{label.lower()}"]) for label in Label],
+        "keys": keys,
+        "key_rows": key_rows(assignment.reviewer, DECISION_KEYS, has_other_changes=bool(item.other_changes)),
     }
-    return render(request, "reviews/adjudicate.html", context, status=status)
+    template = "reviews/label_diff.html" if request.GET.get("part") == "diff" else "reviews/adjudicate.html"
+    return render(request, template, context | more, status=status)
 
 
-def _lost(request: HttpRequest, assignment: Assignment, why: str, form: DecideForm, *, status: int) -> HttpResponse:
+def _lost(request: HtmxRequest, assignment: Assignment, why: str, form: DecideForm, *, status: int) -> HttpResponse:
     """Show the input, without the evidence."""
-    context = {"assignment": assignment, "why": why, "form": form, "note": form.data.get("note", "")}
+    if request.htmx:
+        return workbench.saved(request, assignment, form, status, lost=why)
+    context = {"assignment": assignment, "why": why, "form": form, "said": form.said}
     return render(request, "reviews/adjudicate_lost.html", context, status=status)
+
+
+def _home(pk: int) -> str:  # noqa: ARG001 - action calls it with the view's arguments
+    return reverse("reviews")
 
 
 @action(_home)
@@ -153,7 +169,7 @@ def case_void(request: HttpRequest, pk: int) -> HttpResponse:
 @action(_home)
 @maintainers_only
 def flag_lift(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lift the flag of a task, whose test or golden function counts as correct again."""
+    """Lift the flag of a task, whose test or reference implementation counts as correct again."""
     flag = get_object_or_404(TaskFlag, pk=pk)
     return _act_with_reason(
         request,
@@ -174,9 +190,7 @@ def _act_with_reason(request: HttpRequest, *, title: str, act: Callable[[str], o
         back=back,
         done=done,
         form=form,
-        again=lambda: render(
-            request, "reviews/adjudicate_because.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY
-        ),
+        again=lambda: render(request, "reviews/act_with_reason.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY),
     )
 
 

@@ -1,4 +1,4 @@
-"""The labelling page and its paper. ``reviews/labelling/items.py`` determines what a reviewer may see."""
+"""The labelling page and its paper. ``reviews/labelling/items.py`` determines what an annotator may see."""
 
 from __future__ import annotations
 
@@ -6,61 +6,43 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.templatetags.static import static
 from django.urls import resolve, reverse
-from django.utils import timezone
-from django.utils.http import urlencode
-from django.utils.safestring import mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseLocation
 
 from evaluator.labels import Label
-from reviews.annotators import guidelines, practice
+from reviews.annotators import practice
 from reviews.annotators.readiness import missing_steps
 from reviews.annotators.reviewers import reviewer_of
 from reviews.cases import holding
 from reviews.enums import AssignmentState, CaseKind, Confidence, Role
-from reviews.exceptions import IncompleteError, LeaseLostError, NotReadyError, StaleDraftError
-from reviews.labelling import claiming, drafts, locking
+from reviews.exceptions import IncompleteError, LeaseLostError, NotReadyError
+from reviews.labelling import claiming, locking
 from reviews.labelling.claiming import own_assignment
-from reviews.labelling.forms import LabelForm
-from reviews.labelling.items import LONGEST_FILE, BlindItem, blind_item, paper_file, paper_response
-from reviews.labelling.keys import KEYS, keys_of
+from reviews.labelling.forms import LabelForm, in_words
+from reviews.labelling.items import paper_response
+from reviews.labelling.keys import key_rows, keys_of
 from reviews.labelling.locking import locked_label
-from reviews.models import Assignment
-from submissions.comparison import numbered
+from reviews.views import workbench
 from submissions.views.acting import perform
 
 if TYPE_CHECKING:
-    from django.http import FileResponse, HttpRequest
-    from django_htmx.middleware import HtmxDetails
+    from django.http import FileResponse
 
-    from reviews.models import Reviewer
-
-    class HtmxRequest(HttpRequest):
-        """A request that has passed django-htmx's middleware."""
-
-        htmx: HtmxDetails
-
+    from reviews.models import Assignment, Reviewer
+    from reviews.views.workbench import HtmxRequest
 
 RUBRIC: Final = {
-    Label.CC: "It could replace the golden function, however differently it is written.",
+    Label.CC: "It could replace the reference implementation, however differently it is written.",
     Label.LC: "The idea is right, but a detail gives wrong results in some cases.",
     Label.LI: "It does not do what paper and instruction require, however similar it looks.",
 }
 """The meaning of each label, in a sentence."""
-_PDF = {
-    "pdf_library": "vendor/pdfjs/pdf.min.mjs",
-    "pdf_worker": "vendor/pdfjs/pdf.worker.min.mjs",
-    "pdf_viewer": "vendor/pdfjs/pdf_viewer.mjs",
-}
 
 
 @require_POST
@@ -85,8 +67,7 @@ def label(request: HtmxRequest, pk: int) -> HttpResponse:
     its result, and the others with the page or a redirect.
     """
     if not request.user.is_authenticated:
-        # A script would mistake the sign-in page for the result.
-        return HttpResponse(status=HTTPStatus.UNAUTHORIZED) if request.htmx else redirect_to_login(request.path)
+        return workbench.signed_out(request)
     assignment = own_assignment(request.user, pk)
     if request.method == "POST":
         acts = {"skip": _skip, "return": _return, "resume": _resume, "lock": _lock, "next": _lock}
@@ -96,57 +77,30 @@ def label(request: HtmxRequest, pk: int) -> HttpResponse:
     if locked_label(assignment) is not None:
         return _locked(request, assignment)
     if assignment.state != AssignmentState.ACTIVE:
-        return render(request, "reviews/label_ended.html", _context(request, assignment) | {"read_only": True})
-    template = "reviews/label_diff.html" if request.GET.get("part") == "diff" else "reviews/label.html"
-    return render(request, template, _page_context(request, assignment))
+        context = {**workbench.code_context(request, assignment), "said": in_words(assignment.draft)}
+        return render(request, "reviews/label_ended.html", context)
+    return _page(request, assignment)
 
 
 def _save(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
     """Save the draft and renew the lease."""
     form = LabelForm(request.POST)
-    if not form.is_valid() and locked_label(assignment) is None:
-        return _saved(request, assignment, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    given = form.cleaned_data
-    try:
-        drafts.save_draft(
-            assignment=assignment,
-            draft=form.draft if form.is_valid() else {},
-            version=given.get("version") or 0,
-            active_seconds=given.get("active_seconds") or 0,
-        )
-        holding.extend(assignment)
-    except StaleDraftError as error:
-        assignment.draft_version = error.version
-        return _saved(request, assignment, form, status=HTTPStatus.CONFLICT, conflict=LabelForm(draft=error.draft))
-    except LeaseLostError as error:
-        return _lost(request, assignment, form, error)
-    if request.htmx:
-        return _saved(request, assignment, form)
-    place = reverse("label", args=[assignment.pk])
-    if blanks := request.POST.get("whitespace_to"):
-        return redirect(f"{place}?{urlencode({'whitespace': blanks})}")
-    messages.success(request, "Draft saved.")
-    return redirect(place)
-
-
-def _saved(
-    request: HtmxRequest, assignment: Assignment, form: LabelForm, *, status: int = 200, **more: Any
-) -> HttpResponse:
-    """Render the result of a save: a fragment for htmx, else the whole page with the input."""
-    if not request.htmx:
-        return render(request, "reviews/label.html", _page_context(request, assignment, form) | more, status=status)
-    # Refused text keeps the version of the draft that it is based on.
-    refused = status in {HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY}
-    version = form["version"].value() if refused else assignment.draft_version
-    context = {"assignment": assignment, "form": form, "version": version, "now": timezone.now(), **more}
-    context["saved"] = status == HTTPStatus.OK
-    return render(request, "reviews/label_saved.html", context, status=status)
+    if locked_label(assignment) is not None:
+        return _lost(request, assignment, form, LeaseLostError(holding.why_lost(assignment)))
+    return workbench.save(
+        request,
+        assignment,
+        form,
+        here=reverse("label", args=[assignment.pk]),
+        page=lambda more, status: _page(request, assignment, form, status=status, **more),
+        lost=lambda error: _lost(request, assignment, form, error),
+    )
 
 
 def _lost(request: HtmxRequest, assignment: Assignment, form: LabelForm, error: LeaseLostError) -> HttpResponse:
     """Respond when the item is no longer held: the input is in the draft, or shown if the label is locked."""
     if request.htmx:
-        return _saved(request, assignment, form, status=HTTPStatus.GONE, lost=str(error))
+        return workbench.saved(request, assignment, form, HTTPStatus.GONE, lost=str(error))
     if locked_label(assignment) is not None:
         return _locked(request, assignment, late=form)
     messages.error(request, str(error))
@@ -178,8 +132,7 @@ def _lock(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
             return _go(request, _after_lock(request, assignment))
     if locked_label(assignment) is not None:
         return _lost(request, assignment, form, LeaseLostError(holding.why_lost(assignment)))
-    context = _page_context(request, assignment, form)
-    return render(request, "reviews/label.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    return _page(request, assignment, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 def _after_lock(request: HtmxRequest, assignment: Assignment) -> str:
@@ -249,8 +202,8 @@ def _skip(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
         if assignment.state != AssignmentState.ACTIVE:
             messages.error(request, str(error))
             return redirect("label", pk=assignment.pk)
-        context = _page_context(request, assignment) | {"skip_error": str(error), "skip_reason": reason}
-        return render(request, "reviews/label.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+        return _page(request, assignment, status=status, skip_error=str(error), skip_reason=reason)
     except LeaseLostError as error:
         messages.error(request, str(error))
     else:
@@ -269,61 +222,32 @@ def _locked(request: HtmxRequest, assignment: Assignment, *, late: LabelForm | N
     """Show the locked label; ``late`` is input sent afterwards, which is not stored."""
     review = locked_label(assignment)
     assert review is not None  # noqa: S101 - for the type checker: callers have checked
-    locked = {name: getattr(review, name) for name in ("label", "findings", "note")}
-    context = _context(request, assignment) | {
+    context = workbench.code_context(request, assignment) | {
         "review": review,
-        "said": locked,
+        "said": in_words({"findings": review.findings, "note": review.note}),
         "read_only": True,
-        "late": late and late.typed,
+        "late": late and late.said,
     }
     return render(request, "reviews/label_locked.html", context, status=HTTPStatus.GONE if late else HTTPStatus.OK)
 
 
-def _context(request: HtmxRequest, assignment: Assignment) -> dict[str, Any]:
-    """Return the context that all versions of the page share."""
-    item = blind_item(assignment)
-    view = assignment.draft.get("view") or {}
-    requested = request.GET.get("whitespace") or view.get("whitespace")
-    ignores = requested == "ignored"
-    return {
-        "assignment": assignment,
-        "item": item,
-        "view": view,
-        "comparison": item.compared(ignore_whitespace=ignores),
-        "ignores_whitespace": ignores,
-        "read_only": False,
-        "keys": keys_of(assignment.reviewer),
-    }
-
-
-def _page_context(request: HtmxRequest, assignment: Assignment, form: LabelForm | None = None) -> dict[str, Any]:
-    """Return the context of the editable page: form, choices, keys, guidelines, everything next to the code."""
-    context = _context(request, assignment)
-    item, keys, guideline = context["item"], context["keys"], guidelines.current()
-    return context | {
-        "form": form or LabelForm(draft=assignment.draft),
-        "version": form["version"].value() if form and request.htmx else assignment.draft_version,
+def _page(
+    request: HtmxRequest, assignment: Assignment, form: LabelForm | None = None, *, status: int = 200, **more: Any
+) -> HttpResponse:
+    """Render the labelling page, or of it only the comparison if ``part`` requests it."""
+    context = workbench.code_context(request, assignment)
+    item, keys = context["item"], keys_of(assignment.reviewer)
+    form = form or LabelForm(draft=assignment.draft)
+    context |= workbench.side_context(assignment, item) | {
+        "form": form,
+        "version": workbench.version_of(request, assignment, form),
+        "here": reverse("label", args=[assignment.pk]),
         "choices": [(label, label.meaning, text, keys[f"label_{label.lower()}"]) for label, text in RUBRIC.items()],
         "confidences": Confidence.choices,
-        "key_rows": [
-            (keys[action], key.does) for action, key in KEYS.items() if item.other_changes or action != "pane_changes"
-        ],
-        "guideline": guideline,
-        "guideline_html": mark_safe(guidelines.rendered(guideline.text).body),  # noqa: S308 - the renderer cleans it
+        "keys": keys,
+        "key_rows": key_rows(assignment.reviewer, has_other_changes=bool(item.other_changes)),
         "is_practice": assignment.case.kind == CaseKind.PRACTICE,
         "is_blind_adjudication": assignment.role == Role.ADJUDICATOR,
-        "lease_seconds": settings.ENVIRONMENT.review_lease_seconds,
-        "paper_text": _paper_text(assignment, item),
-        "masked_lines": numbered(item.masked.text),
-        **{name: static(path) for name, path in _PDF.items()},
     }
-
-
-def _paper_text(assignment: Assignment, item: BlindItem) -> str:
-    if item.paper_form != "text":
-        return ""
-    file = paper_file(assignment.case.implementation.revision)
-    if file is None:
-        return ""
-    with file.open("rb") as opened:
-        return opened.read(LONGEST_FILE).decode("utf-8", errors="replace")
+    template = "reviews/label_diff.html" if request.GET.get("part") == "diff" else "reviews/label.html"
+    return render(request, template, context | more, status=status)

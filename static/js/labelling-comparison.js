@@ -19,9 +19,14 @@ export class Comparison {
 
   get section() { return document.getElementById("label-diff"); }
 
-  // The keyboard's place on the page. `scroll: false` leaves the page's head in sight.
-  focus({ scroll = true } = {}) {
-    this.work.querySelector('button.line[tabindex="0"]')?.focus({ preventScroll: !scroll });
+  // The keyboard's place on the page. At the start, a place that is in sight anyway is not scrolled to.
+  focus({ atStart = false } = {}) {
+    const line = this.work.querySelector('button.line[tabindex="0"]');
+    line?.focus({ preventScroll: atStart });
+    if (!line || !atStart) return;
+    const frame = this.section.querySelector(".diff-scroll").getBoundingClientRect();
+    const seen = Math.min(frame.bottom, innerHeight * 0.8);
+    if (line.getBoundingClientRect().bottom > seen) line.scrollIntoView({ block: "center" });
   }
 
   chosen() {
@@ -78,7 +83,8 @@ export class Comparison {
 
   // The first line that differs is chosen, so that a finding can be made at once.
   #refresh() {
-    const changed = this.section.querySelector('.changes button.line[data-side="candidate"]');
+    const changes = this.section.querySelector(".changes");
+    const changed = changes?.querySelector('button.line[data-side="candidate"]') ?? changes?.querySelector("button.line");
     const first = changed ?? this.#visible("candidate")[0] ?? this.#visible("golden")[0];
     this.#press("layout", this.section.classList.contains("unified"));
     this.from = this.to = null;
@@ -156,11 +162,12 @@ export class Comparison {
   }
 
   drawFindings() {
-    const findings = this.form.read().findings;
+    const findings = this.form.read().findings ?? [];
     for (const line of this.work.querySelectorAll("button.line")) {
       const has = findings.some(({ side, start, end }) =>
         side === line.dataset.side && start && number(line) >= Number(start) && number(line) <= Number(end || start));
       line.parentElement.classList.toggle("has-finding", has);
+      if (has) unfold(line);
     }
   }
 

@@ -30,7 +30,7 @@ export class Drafts {
     const beat = Math.min(60_000, Number(work.dataset.leaseSeconds) * 1000 / 3);
     const timers = [
       setInterval(() => this.#count(), 1000),
-      // Saving renews the lease. A tab that nobody has used for as long as a lease lasts lets others have the item.
+      // Saving renews the lease. A tab unused for as long as a lease lasts lets others have the item.
       setInterval(() => Date.now() - this.lastInput < 3 * beat && this.save(), beat),
     ];
     life.signal.addEventListener("abort", () => [...timers, this.timer].forEach(clearInterval));
@@ -49,7 +49,7 @@ export class Drafts {
     }
     addEventListener("focusout", () => this.dirty && this.save(), { signal });
     addEventListener("online", () => this.dirty && this.save(), { signal });
-    // Nothing is saved behind a lock that is on its way.
+    // Nothing is saved while a lock is being sent.
     document.addEventListener("submit", (event) => {
       if (event.target !== this.form.element) return;
       clearTimeout(this.timer);
@@ -59,7 +59,7 @@ export class Drafts {
       if (this.dirty) navigator.sendBeacon(this.form.element.action, new FormData(this.form.element));
     }, { signal });
     const body = document.body;
-    // htmx remembers the button that was pressed last; what is sent by itself must never lock.
+    // htmx remembers the button that was pressed last; an automatic save must never lock.
     body.addEventListener("htmx:configRequest", (event) => {
       const { elt, parameters, triggeringEvent } = event.detail;
       if (elt.id !== "label-form") return;
@@ -67,7 +67,7 @@ export class Drafts {
       parameters.version = document.querySelector("#save-state [name=version]").value;
     }, { signal });
     body.addEventListener("htmx:beforeRequest", (event) => this.#mine(event) && this.#sending(), { signal });
-    // What was refused comes back with the reason, and is shown as well as what was done.
+    // A refusal has a page or a fragment too, with the reason.
     body.addEventListener("htmx:beforeSwap", (event) => {
       if (!this.#mine(event)) return;
       const { status } = event.detail.xhr;
@@ -110,12 +110,12 @@ export class Drafts {
     if (!this.dirty) this.forget();
   }
 
-  // An offer of kept text stays until one has chosen; everything else goes when it is over.
+  // The offer of kept text stays until it is used or discarded; other warnings end with their cause.
   #show(trouble) {
     for (const box of document.querySelectorAll("[data-trouble]:not([data-trouble=kept])")) {
       box.hidden = box.dataset.trouble !== trouble;
     }
-    if (trouble) document.getElementById("save-state").firstChild.textContent = "Not saved";
+    if (trouble) document.querySelector("#save-state span").textContent = "Not saved";
   }
 
   #count() {
@@ -128,7 +128,7 @@ export class Drafts {
     write(this.key, null);
   }
 
-  // What was found is put aside, so that typing on does not overwrite it before one has chosen.
+  // Kept text is put aside, so that typing does not overwrite it before it is used or discarded.
   #offerKept() {
     const aside = `${this.key}-aside`;
     const kept = read(this.key) ?? read(aside);

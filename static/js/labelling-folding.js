@@ -1,4 +1,4 @@
-// Runs of unchanged lines: folded at first, each with a button of its own. On a locked label, the two layouts as well.
+// Docstrings and runs of unchanged lines: folded at first, each with a button. On a locked label, the two layouts as well.
 document.documentElement.classList.add("has-js");
 
 export function startFolding(root) {
@@ -16,7 +16,7 @@ export function unfold(line) {
 export function foldAll(section, button) {
   const all = button.getAttribute("aria-pressed") !== "true";
   button.setAttribute("aria-pressed", String(all));
-  button.textContent = all ? "Fold again" : "Unfold all";
+  button.firstChild.textContent = all ? "Fold again " : "Unfold all ";
   section.querySelectorAll("tbody.fold-button").forEach((head) => open(head, all));
 }
 

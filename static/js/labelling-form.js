@@ -1,20 +1,79 @@
-// What is typed: findings that come and go, undo, and the fields that tell how the page is shown.
+// What is typed: undo, and the fields that say how the page is shown; on the labelling page findings that come and go.
 const PARTS = ["side", "start", "end", "text", "error_class"];
 const TEXTS = ["text", "start", "end", "error_class"];
 
-export class LabelForm {
+// A form that can be read, written and undone. Its kinds have `read` and `write`, and call `begin` once they are ready.
+export class WorkForm {
   constructor(life) {
+    this.onchange = () => {};
+    const options = { signal: life.signal };
+    document.addEventListener("input", (event) => event.target.form === this.element && this.onchange(), options);
+    document.addEventListener("change", (event) => event.target.form === this.element && this.committed(), options);
+  }
+
+  // Found again each time: a refused lock brings the form back from the site with its errors.
+  get element() { return document.getElementById("label-form"); }
+
+  get fields() { return this.element.elements; }
+
+  begin() {
+    this.past = [];
+    this.last = JSON.stringify(this.read());
+  }
+
+  written() {
+    this.last = JSON.stringify(this.read());
+    this.onchange();
+  }
+
+  choose(name, value) {
+    for (const radio of this.fields[name]) radio.checked = radio.value === value;
+    this.changed();
+  }
+
+  // How the page is shown is saved with what is typed.
+  set(name, value) {
+    if (this.fields[name].value === String(value)) return;
+    this.fields[name].value = value;
+    this.onchange();
+  }
+
+  undo() {
+    const before = this.past.pop();
+    if (!before) return "there is nothing to undo.";
+    this.write(JSON.parse(before));
+    this.#drawUndo();
+  }
+
+  changed() {
+    this.onchange();
+    this.committed();
+  }
+
+  // Typing is one change until the field is left, so that undo goes back by whole changes and not by characters.
+  committed() {
+    const now = JSON.stringify(this.read());
+    if (now === this.last) return;
+    this.past.push(this.last);
+    this.last = now;
+    this.#drawUndo();
+  }
+
+  #drawUndo() {
+    document.querySelector('[data-act="undo"]').disabled = this.past.length === 0;
+  }
+}
+
+export class LabelForm extends WorkForm {
+  constructor(life) {
+    super(life);
     this.current = null;
     this.onfinding = () => {};
-    this.onchange = () => {};
     const blank = this.#rows().filter((row) => TEXTS.every((part) => !this.#part(row, part).value));
     blank.forEach((row) => row.remove());
     this.#number();
-    this.past = [];
-    this.last = JSON.stringify(this.read());
+    this.begin();
     const options = { signal: life.signal };
-    document.addEventListener("input", (event) => event.target.form === this.element && this.onchange(), options);
-    document.addEventListener("change", (event) => event.target.form === this.element && this.#committed(), options);
     document.addEventListener("click", (event) => {
       const button = event.target.closest('[data-act="remove-finding"]');
       if (button) this.#remove(button.closest(".finding"));
@@ -26,11 +85,6 @@ export class LabelForm {
       this.onfinding(this.#finding(row));
     }, options);
   }
-
-  // Found anew each time: what a lock refused comes back from the site with its errors.
-  get element() { return document.getElementById("label-form"); }
-
-  get fields() { return this.element.elements; }
 
   read() {
     const { label, confidence, note } = this.fields;
@@ -45,13 +99,7 @@ export class LabelForm {
     this.fields.note.value = typed.note ?? "";
     document.getElementById("label-findings").replaceChildren();
     for (const finding of typed.findings ?? []) this.#append(finding);
-    this.last = JSON.stringify(this.read());
-    this.onchange();
-  }
-
-  choose(name, value) {
-    for (const radio of this.fields[name]) radio.checked = radio.value === value;
-    this.#changed();
+    this.written();
   }
 
   // From low to high, and from there to low again.
@@ -60,16 +108,9 @@ export class LabelForm {
     this.choose("confidence", levels[(levels.findIndex((radio) => radio.checked) + 1) % levels.length].value);
   }
 
-  // How the page is shown is saved with what is typed.
-  set(name, value) {
-    if (this.fields[name].value === String(value)) return;
-    this.fields[name].value = value;
-    this.onchange();
-  }
-
   addFinding(finding) {
     const row = this.#append(finding);
-    this.#changed();
+    this.changed();
     return row;
   }
 
@@ -85,20 +126,13 @@ export class LabelForm {
     row.scrollIntoView({ block: "nearest" });
   }
 
-  undo() {
-    const before = this.past.pop();
-    if (!before) return "there is nothing to undo.";
-    this.write(JSON.parse(before));
-    this.#drawUndo();
-  }
-
   #remove(row) {
     const rows = this.#rows();
     const place = rows.indexOf(row);
     row.remove();
     this.#number();
     (rows[place + 1] ?? rows[place - 1] ?? document.querySelector('[data-act="add-finding"]')).focus();
-    this.#changed();
+    this.changed();
   }
 
   #append(finding) {
@@ -127,22 +161,4 @@ export class LabelForm {
   #part(row, part) { return row.querySelector(`[name$="-${part}"]`); }
 
   #finding(row) { return Object.fromEntries(PARTS.map((part) => [part, this.#part(row, part).value])); }
-
-  #changed() {
-    this.onchange();
-    this.#committed();
-  }
-
-  // Typing is one change until the field is left, so that undo goes back by what one did and not by letters.
-  #committed() {
-    const now = JSON.stringify(this.read());
-    if (now === this.last) return;
-    this.past.push(this.last);
-    this.last = now;
-    this.#drawUndo();
-  }
-
-  #drawUndo() {
-    document.querySelector('[data-act="undo"]').disabled = this.past.length === 0;
-  }
 }

@@ -1,4 +1,4 @@
-// Shortcuts: off while one types, and none where they are switched off.
+// Shortcuts: off while a field has the focus, and none if they are switched off.
 const TYPING = "input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]";
 const WRITES = new Set(["find", "search_paper"]);
 const PAUSE = 1000;
@@ -19,7 +19,7 @@ export function startKeys(keys, actions, { say, leave, signal }) {
     const name = named(event);
     const command = /^(Ctrl|Alt)\+/.test(name);
     if (typing && !command) return;
-    // A key was refused that would have led to a field: the rest of the words that were meant for it do nothing.
+    // A key that should have led to a field was refused: the rest of what is typed for that field does nothing.
     if (!command && event.key.length === 1 && performance.now() - refused < PAUSE) {
       refused = performance.now();
       return void event.preventDefault();

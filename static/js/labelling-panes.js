@@ -1,4 +1,4 @@
-// What stands beside the code, as tabs. Without scripts the same panes stand one below the other.
+// The panes beside the code, as tabs. Without scripts the same panes are one below the other.
 export function startPanes(work, remember, first) {
   const list = work.querySelector(".label-tabs");
   const tabs = [...list.querySelectorAll("a")];

@@ -17,7 +17,7 @@ function fail(root) {
   const words = document.createElement("p");
   words.className = "callout warning";
   words.setAttribute("role", "alert");
-  words.textContent = "The paper cannot be shown here. Open it by itself with the link below.";
+  words.textContent = "The paper cannot be shown here. Open it with the link below.";
   root.replaceChildren(words);
 }
 

@@ -248,7 +248,7 @@ def test_text_for_a_missing_field_triggers_no_shortcut(page: Page) -> None:
 
     def without_lines(route: Route) -> None:
         answer = route.fetch()
-        start, _, rest = answer.text().partition('<table role="table" class="compare">')
+        start, _, rest = answer.text().partition('<table class="compare" role="table">')
         route.fulfill(response=answer, body=start + rest.partition("</table>")[2])
 
     page.route(page.url, without_lines)

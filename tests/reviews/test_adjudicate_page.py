@@ -22,12 +22,12 @@ from tests.reviews.factories import FINDING, answers, assigned, case_of, decided
 from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
+    from benchmark_tasks.models import TaskRevision
     from evaluator.models import JudgeConfig
     from reviews.models import Assignment, Case, Reviewer
     from submissions.models import Implementation
 
 pytestmark = pytest.mark.django_db
-CODE: Any = {"candidate": "def double(x):\n    return 2 * x", "golden": "def double(x):\n    return x + x"}
 
 
 def row(seed: int, outcome: str, *, public: bool = True, difference: str = "") -> dict[str, Any]:
@@ -45,15 +45,21 @@ def disputed(reviewer: Reviewer, answer: Implementation | None = None, **facts: 
     return made, assignment
 
 
-def test_labels_are_anonymous_and_findings_quote_their_lines(adjudicator: Reviewer) -> None:
+def test_labels_are_anonymous_and_findings_name_their_lines(adjudicator: Reviewer) -> None:
     made, assignment = disputed(adjudicator)
-    shown = evidence(assignment, **CODE)
+    shown = evidence(assignment)
     assert [name for name, _ in shown["labels"]] == ["A", "B"]
     by_label = {label.label: label for _, label in shown["labels"]}
     assert set(by_label) == {"LI", "CC"}
-    assert [(each.where, each.quoted, each.error_class) for each in by_label["LI"].findings] == [
-        ("candidate, lines 1 to 2", CODE["candidate"], "problem not fully understood"),
-        ("golden function, line 2", "    return x + x", ""),
+    assert [(each.where, each.error_class) for each in by_label["LI"].findings] == [
+        ("answer, lines 1 to 2", "problem not fully understood"),
+        ("reference implementation, line 2", ""),
+    ]
+    name = next(name for name, label in shown["labels"] if label.label == "LI")
+    assert sorted((placed.who, placed.key, placed.finding.quote) for placed in shown["findings"]) == [
+        (f"Annotator {name}", f"{name}1", f"Answer, lines 1 to 2: {TEXT} (problem not fully understood)"),
+        (f"Annotator {name}", f"{name}2", f"Reference implementation, line 2: {TEXT}"),
+        ("You", "own1", f"Answer, lines 1 to 2: {TEXT} (problem not fully understood)"),
     ]
     assert by_label["LI"].note == "Not the paper's formula."
     assert (by_label["CC"].confidence, by_label["CC"].meaning) == ("low", "completely correct")
@@ -98,7 +104,7 @@ def test_judges_reasons_and_the_triggers_are_shown(adjudicator: Reviewer, judge:
     vote(row, 2)
     Trigger.objects.create(case=made, kind=TriggerKind.AUDIT, inclusion_probability=0.1)
     Trigger.objects.create(case=made, kind=TriggerKind.APPEAL, detail="Equation 3 says so.", raised_by=UserFactory())
-    shown = evidence(assignment, **CODE)
+    shown = evidence(assignment)
     assert [vote.rationale for vote in shown["judges"][0].counted_votes] == [["It never squares."], []]
     assert len(shown["judges"][0].abstentions) == 1
     assert [(why.get_kind_display(), why.sampled, why.detail) for why in shown["triggers"]] == [
@@ -112,13 +118,14 @@ def test_earlier_rounds_are_shown_anonymously(adjudicator: Reviewer) -> None:
     first = case_of(answer, state=CaseState.REOPENED, label="LI", source=FinalSource.DECISION, closed=timezone.now())
     before = ready(adjudicator=True)
     decided(first, before, "LI", reasons=["judge_error"], note="The mean is over tokens.")
-    shown = evidence(disputed(adjudicator, answer, round=2)[1], **CODE)
+    shown = evidence(disputed(adjudicator, answer, round=2)[1])
     (earlier,) = shown["earlier"]
     assert (earlier, earlier.decision.reason_names) == (first, "judge's error")
 
 
 NOTE = "Equation 3 of the paper takes the mean over tokens."
-DECISION = {"label": "LI", "reasons": "annotator_slip", "note": NOTE}
+DECISION: dict[str, Any] = {"label": "LI", "reasons": "annotator_slip", "note": NOTE}
+TEXT = FINDING["text"]
 HIDDEN = ("Marker One", "Marker Two", "Marker System", "Marker Labs", "marker-owner", "/submissions/")
 
 
@@ -150,19 +157,26 @@ def as_adjudicator(client: Client, adjudicator: Reviewer) -> Any:
     return client
 
 
-def address(assignment: Assignment, name: str = "adjudicate") -> str:
-    return reverse(name, args=[assignment.pk])
+def address(assignment: Assignment) -> str:
+    return reverse("adjudicate", args=[assignment.pk])
+
+
+def send(client: Client, assignment: Assignment, *, htmx: bool = False, **typed: Any) -> Any:
+    """Send the form, by the page's script or by the browser itself, and refresh ``assignment``."""
+    response = client.post(address(assignment), typed, headers={"HX-Request": "true"} if htmx else None)
+    assignment.refresh_from_db()
+    return response
 
 
 def decide(client: Client, assignment: Assignment, **changed: str) -> Any:
-    return client.post(address(assignment, "adjudicate_decide"), {**DECISION, **changed})
+    return send(client, assignment, **{"act": "decide", **DECISION, **changed})
 
 
 class TestEvidence:
     def test_the_page_shows_everything_but_the_owner(self, as_adjudicator: Any, assignment: Assignment) -> None:
         response = as_adjudicator.get(address(assignment))
         text = text_of(response)
-        for shown in ("Annotator A", "Annotator B", "A marked note.", "Your blind label", "1 of 4 differ"):
+        for shown in ("Annotator A", "Annotator B", "A marked note.", "You, blind", "1 of 4 differ"):
             assert shown in text
         explained = [words for reason in ReasonCode for words in (reason.label.capitalize(), reason.when)]
         assert [words for words in explained if escape(words) not in response.content.decode()] == []
@@ -170,24 +184,28 @@ class TestEvidence:
         assert [hidden for hidden in HIDDEN if hidden in response.content.decode()] == []
         assert "no-store" in response["Cache-Control"]
 
-    @pytest.mark.parametrize("name", ["adjudicate", "adjudicate_decide", "adjudicate_beat"])
-    def test_others_find_no_page(self, client: Client, assignment: Assignment, name: str) -> None:
+    @pytest.mark.parametrize("act", ["", "save", "decide", "take-A"])
+    def test_others_find_no_page(self, client: Client, assignment: Assignment, act: str) -> None:
+        """Without an ``act`` the page is fetched."""
         annotator = assignment.case.reviews.filter(role=Role.ANNOTATOR)[0].reviewer
-        send: Any = client.get if name == "adjudicate" else client.post
-        assert send(address(assignment, name), DECISION)["Location"].split("?")[0] == "/accounts/login/"
+        typed = {**DECISION, "act": act}
+        ask: Any = client.post if act else client.get
+        assert ask(address(assignment), typed)["Location"].split("?")[0] == "/accounts/login/"
+        assert ask(address(assignment), typed, headers={"HX-Request": "true"}).status_code == 401
         for user in (ready(adjudicator=True).user, annotator.user, UserFactory(), UserFactory(is_staff=True)):
             client.force_login(user)  # type: ignore[arg-type]
-            assert send(address(assignment, name), DECISION).status_code == 404
+            assert ask(address(assignment), typed).status_code == 404
         assert not Decision.objects.exists()
         strict = Client(enforce_csrf_checks=True)
         strict.force_login(assignment.reviewer.user)  # type: ignore[arg-type]
-        assert strict.post(address(assignment, name), DECISION).status_code in {403, 405}
+        assert strict.post(address(assignment), typed).status_code == 403
 
     def test_no_evidence_is_shown_before_the_own_label(
         self, as_adjudicator: Any, case: Case, adjudicator: Reviewer
     ) -> None:
         early = assigned(case, adjudicator, role=Role.ADJUDICATOR)
-        for response in (as_adjudicator.get(address(early)), decide(as_adjudicator, early)):
+        sent = [send(as_adjudicator, early, act=act, **DECISION) for act in ("decide", "save", "take-A", "take-A1")]
+        for response in (as_adjudicator.get(address(early)), as_adjudicator.get(f"{address(early)}?part=diff"), *sent):
             assert (response.status_code, response["Location"]) == (302, reverse("label", args=[early.pk]))
         assert not Decision.objects.exists()
 
@@ -241,17 +259,103 @@ class TestDeciding:
         assert (response.status_code, NOTE in page, "A marked note." in page) == (410, True, False)
         assert Decision.objects.get().label == "CC"
 
-    def test_a_heartbeat_renews_the_lease_until_it_is_lost(self, as_adjudicator: Any, assignment: Assignment) -> None:
+
+class TestDrafts:
+    @pytest.mark.parametrize("htmx", [False, True])
+    def test_a_draft_is_saved_whole_or_not_and_renews_the_lease(
+        self, as_adjudicator: Any, assignment: Assignment, htmx: bool
+    ) -> None:
         soon = timezone.now() + timedelta(seconds=5)
         Assignment.objects.filter(pk=assignment.pk).update(lease_until=soon)
-        response = as_adjudicator.post(address(assignment, "adjudicate_beat"))
-        assignment.refresh_from_db()
+        typed = {"label": "", "reasons": ["judge_error"], "note": "The mean\r\n", "layout": "unified", "paper_page": 3}
+        response = send(as_adjudicator, assignment, act="save", htmx=htmx, **typed)
+        assert assignment.draft == {
+            "decision": {"label": "", "reasons": ["judge_error"], "note": "The mean\n"},
+            "view": {"layout": "unified"},
+            "paper_page": 3,
+        }
         assert assignment.lease_until is not None
         assert assignment.lease_until > soon
-        assert response.json() == {"lease_until": assignment.lease_until.isoformat()}
+        assert ("Saved " in response.content.decode(), response.status_code) == ((True, 200) if htmx else (False, 302))
+        page = as_adjudicator.get(address(assignment)).content.decode()
+        assert (page.count(" checked"), "The mean\n</textarea>" in page) == (1, True)
+
+    def test_a_stale_tab_overwrites_nothing(self, as_adjudicator: Any, assignment: Assignment) -> None:
+        send(as_adjudicator, assignment, act="save", note="the other tab", reasons=["bad_test"])
+        response = send(as_adjudicator, assignment, htmx=True, act="save", note="this tab")
+        text = text_of(response)
+        assert (response.status_code, "the other tab" in text, "Reasons: bad test" in text) == (409, True, True)
+        assert assignment.draft["decision"]["note"] == "the other tab"
+
+    def test_a_lost_case_keeps_the_input_and_shows_no_evidence(
+        self, as_adjudicator: Any, assignment: Assignment
+    ) -> None:
         Assignment.objects.filter(pk=assignment.pk).update(state=AssignmentState.EXPIRED)
-        response = as_adjudicator.post(address(assignment, "adjudicate_beat"))
-        assert (response.status_code, "ran out" in response.json()["error"]) == (410, True)
+        for htmx in (True, False):
+            response = send(as_adjudicator, assignment, htmx=htmx, act="save", **DECISION)
+            text = text_of(response)
+            assert (response.status_code, "ran out" in text, "A marked note." in text) == (410, True, False)
+        assert NOTE in response.content.decode()
+        assert assignment.draft["decision"]["note"] == NOTE
+
+    def test_the_blind_label_leaves_no_decision(self, as_adjudicator: Any, assignment: Assignment) -> None:
+        """A form of the blind label that was sent late is not the decision's draft."""
+        Assignment.objects.filter(pk=assignment.pk).update(draft={"label": "CC", "note": "blind", "reasons": []})
+        page = as_adjudicator.get(address(assignment)).content.decode()
+        assert (page.count(" checked"), "blind</textarea>" in page) == (0, False)
+        late = as_adjudicator.post(reverse("label", args=[assignment.pk]), {"act": "save", "label": "LI"})
+        assignment.refresh_from_db()
+        assert (late.status_code, assignment.draft["label"]) == (410, "CC")
+
+
+class TestTakingOver:
+    @pytest.fixture
+    def assignment(self, adjudicator: Reviewer) -> Assignment:
+        return disputed(adjudicator)[1]
+
+    def test_a_label_is_taken_over_without_scripts(self, as_adjudicator: Any, assignment: Assignment) -> None:
+        for name, label in evidence(assignment)["labels"]:
+            version = assignment.draft_version
+            sent = send(as_adjudicator, assignment, act=f"take-{name}", note="so far", version=version)
+            assert sent["Location"] == address(assignment)
+            decision = {"label": label.label, "reasons": [], "note": "so far"}
+            assert assignment.draft["decision"] == decision
+            page = as_adjudicator.get(address(assignment)).content.decode()
+            assert f'value="take-{name}" data-act="take" data-label="{label.label}"' in page
+
+    def test_findings_are_added_to_the_note_without_scripts(self, as_adjudicator: Any, assignment: Assignment) -> None:
+        findings = evidence(assignment)["findings"]
+        assert len(findings) == 3
+        page = as_adjudicator.get(address(assignment)).content.decode()
+        note = "First."
+        for placed in findings:
+            assert f'value="take-{placed.key}" data-act="take"' in page
+            assert f'data-quote="{escape(placed.finding.quote)}"' in page
+            version = assignment.draft_version
+            send(as_adjudicator, assignment, act=f"take-{placed.key}", label="LC", note=note, version=version)
+            note = f"{note}\n{placed.finding.quote}"
+            assert assignment.draft["decision"] == {"label": "LC", "reasons": [], "note": note}
+
+    def test_unknown_names_change_nothing(self, as_adjudicator: Any, assignment: Assignment) -> None:
+        for key in ("Z", "A9", "own", ""):
+            version = assignment.draft_version
+            send(as_adjudicator, assignment, act=f"take-{key}", label="LC", note="mine", version=version)
+            assert assignment.draft["decision"] == {"label": "LC", "reasons": [], "note": "mine"}
+
+    def test_findings_are_below_the_last_of_their_lines(
+        self, as_adjudicator: Any, adjudicator: Reviewer, task: TaskRevision
+    ) -> None:
+        """Also in the part that a script fetches, and where the lines would be folded."""
+        source = "def double(x):\n" + "".join(f"    a{number} = {number}\n" for number in range(30))
+        (answer,) = answers(answer={"revision": task, "goal_source": source})
+        made = case_of(answer, state=CaseState.ADJUDICATING)
+        reviewed(made, ready(), "LI", findings=[{**FINDING, "start": 19, "end": 20}])
+        own = reviewed(made, adjudicator, "LC", role=Role.ADJUDICATOR, findings=[]).assignment
+        assert own is not None
+        for part in ("", "?part=diff"):
+            page = as_adjudicator.get(address(own) + part).content.decode()
+            row = page[page.index('data-line="20"') : page.index('data-line="21"')]
+            assert (TEXT in row, page.count('class="finding right"')) == (True, 1)
 
 
 class TestMaintainers:

@@ -127,7 +127,7 @@ def test_a_late_decision_stays_a_draft_if_another_has_or_decided_the_case(assign
     taken = claimed(rival, Role.ADJUDICATOR)
     with pytest.raises(LeaseLostError, match="no longer hold this case"):
         decide(assignment=assignment, **GIVEN)
-    assert Assignment.objects.get(pk=assignment.pk).draft == GIVEN
+    assert Assignment.objects.get(pk=assignment.pk).draft == {"decision": GIVEN}
     taken.delete()
     theirs = labelled(assignment.case, rival, "CC", role=Role.ADJUDICATOR)
     decide(assignment=theirs, **{**GIVEN, "label": "CC"})
@@ -147,7 +147,7 @@ def test_new_guidelines_must_be_read_before_deciding(assignment: Assignment) -> 
     guideline(2, text="# Labels\n\nLook twice.\n")
     with pytest.raises(NotReadyError, match="revision 2"):
         decide(assignment=assignment, **GIVEN)
-    assert Assignment.objects.get(pk=assignment.pk).draft == GIVEN
+    assert Assignment.objects.get(pk=assignment.pk).draft == {"decision": GIVEN}
 
 
 REASON = "The tolerance was mended in revision 2."

@@ -267,7 +267,7 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
 ELSEWHERE_TESTED: Final = {
     "tests/leaderboard/notices/test_pages.py": "notices_read",  # every user may send it, for their own notices
     "tests/leaderboard/web/test_status_page.py": "readyz",  # its answer depends on the queue
-    "tests/reviews": "adjudicate_decide adjudicate_beat case_void review_claim review_conflict_add "
+    "tests/reviews": "case_void review_claim review_conflict_add "
     "review_conflict_remove review_guidelines_read review_invite review_invitation_revoke",
 }
 """Addresses in no table here, by the tests that cover them."""

@@ -171,7 +171,7 @@ class TestPage:
         findings = [{**FINDING, "text": "second"}, {**FINDING, "start": 90, "end": 99, "text": "beyond the end"}]
         reviewed(case, ReviewerFactory(pseudonym="Bright Wren"), "LI", findings=findings)
         rows = [
-            (row.right.number if row.right else None, [(who, finding.text) for who, finding in row.below])
+            (row.right.number if row.right else None, [(placed.who, placed.finding.text) for placed in row.below])
             for row in page(client, case).context["page"]["code"].rows
         ]
         wren = [(number, text) for number, below in rows for who, text in below if who == "Bright Wren"]
