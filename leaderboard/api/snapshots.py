@@ -17,6 +17,7 @@ from leaderboard.api.schemas import filled
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.query_strings import requested_version
 from leaderboard.board.row import BoardRow
+from leaderboard.board.rows import rows_named
 from leaderboard.board.visibility import closed, closed_submissions, without_numbers
 from leaderboard.sharing.snapshots.changes import Changes, changes_since, gone_since
 from leaderboard.sharing.snapshots.document import rows_of
@@ -122,7 +123,7 @@ class RowsQuery(Versioned):
 def compare_rows(request: HttpRequest, suite: str, query: Query[RowsQuery]) -> dict[str, Any]:
     """Compare two to four ranked rows of a board."""
     # Imported here: resampling needs numpy.
-    from leaderboard.insight.comparing import FEWEST, compared, rows_named
+    from leaderboard.insight.comparing import FEWEST, compared
 
     version = requested_version(request, get_object_or_404(Suite, slug=suite))
     if version is None:

@@ -318,6 +318,6 @@ class TaskFilter(ListFilter):
 
     def words(self, queryset: QuerySet[TaskRevision], _name: str, text: str) -> QuerySet[TaskRevision]:
         """Search slugs, goals and titles of papers."""
-        return _with_words(
+        return with_words(
             queryset, text, "task__slug", "goal_function", "class_name", "task__paper__title", "goal_file"
         )

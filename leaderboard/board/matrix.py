@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import F
@@ -28,7 +29,8 @@ _LABEL_WORDS: Final = {"A": "abstained", "M": "differs between trials"}
 class MatrixTask(BaseModel, frozen=True):
     """A column of the matrix. ``place`` is its index in the lists of ``Entry.marks``; ``starts``: a group begins here.
 
-    ``pass_rate`` is the mean share of trials that pass over the ranked rows; None if no row has a result.
+    ``suite`` is its suite's slug. ``pass_rate`` is the mean share of trials that pass over the ranked rows; None if no
+    row has a result.
     ``first_public`` is the year or month in which its paper was first public (``Paper.first_public``).
     """
 
@@ -40,6 +42,7 @@ class MatrixTask(BaseModel, frozen=True):
     category: str
     category_slug: str
     place: int
+    suite: str = ""
     first_public: str = ""
     starts: bool = False
     pass_rate: float | None = None
@@ -77,6 +80,7 @@ def _by_category(revisions: Iterable[TaskRevision]) -> list[MatrixTask]:
             category=revision.category.title if revision.category else "no category",
             category_slug=revision.category.slug if revision.category else "",
             place=place,
+            suite=revision.task.suite.slug,
             first_public=revision.task.paper.first_public,
         )
         for place, revision in placed
@@ -107,38 +111,51 @@ def results_on(row: BoardRow, task: MatrixTask) -> tuple[float | None, str, str]
     return tests[place] if tests else None, judge[place] if judge else "", human[place] if human else ""
 
 
-def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, SafeString]]:
-    """Write a link with three marks for each of ``tasks``, to the answer or its reported result; its title has words.
-
-    Empty if no results of single tasks are known.
-    """
+def has_marks(row: BoardRow) -> bool:
+    """Return whether a result of any single task is known."""
     marks = row.marks
     labelled = any((*marks.get("judge", []), *marks.get("human", [])))
-    if not labelled and not any(share is not None for share in marks.get("tests", [])):
+    return labelled or any(share is not None for share in marks.get("tests", []))
+
+
+def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, SafeString]]:
+    """Write a link with three marks for each of ``tasks``, to the evidence behind them; its label has words.
+
+    A mark without any result is hollow. Empty if no results of single tasks are known.
+    """
+    if not tasks or not has_marks(row):
         return []
     found: list[tuple[MatrixTask, SafeString]] = []
-    address_of = _addresses(row)
-    absent = {each["task"]: each["why"] for each in row.not_reported}
+    absent = {each["task"]: each["why"] for each in row.left_out}
     for task in tasks:
         share, judge, human = results_on(row, task)
-        results = f"{_tests_words(share, row.trials)}, judge {_label_words(judge)}, annotators {_label_words(human)}"
-        words = escape(f"{task.slug}: {absent.get(task.slug, results)}")
-        classes = f"m t{_tests_mark(share)} j{_LABEL_MARKS.get(judge, 'n')} h{_LABEL_MARKS.get(human, 'n')}"
+        words = escape(f"{task.slug}: {_words(row, (share, judge, human), absent.get(task.slug, ''))}")
+        known = share is not None or judge or human
+        marks = f"t{_tests_mark(share)} j{_LABEL_MARKS.get(judge, 'n')} h{_LABEL_MARKS.get(human, 'n')}"
         group = " starts" if task.starts else ""
         # The Tab key stops once in a row; arrow keys move within it (static/js/board.js).
         stop = ' tabindex="-1"' if found else ""
-        html = f'<a class="{classes}{group}" href="{address_of(task)}"{stop} title="{words}"></a>'
+        html = (
+            f'<a class="m {marks if known else "hollow"}{group}" href="{evidence_address(row, task)}"{stop} '
+            f'title="{words}" aria-label="{words}"></a>'
+        )
         found.append((task, mark_safe(html)))  # noqa: S308 - the words are escaped, all else are slugs and numbers
     return found
 
 
-def address_of(row: BoardRow, task: MatrixTask) -> str:
-    """Return the address of a row's answer to a task, or of its reported result."""
-    return _addresses(row)(task)
+def evidence_address(row: BoardRow, task: MatrixTask) -> str:
+    """Return the address of the evidence behind a row's mark."""
+    return f"{_board_of(task.suite)}answers/{row.key}/{task.paper}/{task.index}/"
 
 
-def _addresses(row: BoardRow) -> Callable[[MatrixTask], str]:
-    """Return a function from a task to the row's answer's address, or the task's if the publication lacks it.
+@cache
+def _board_of(suite: str) -> str:
+    """Return the address of a suite's board. A page has thousands of marks, and reversing takes time."""
+    return reverse("board", args=[suite])
+
+
+def answer_address(row: BoardRow) -> Callable[[MatrixTask], str]:
+    """Return a function from a task to the address of the row's answer, or the task's if the publication lacks it.
 
     Answers that were measured again have lines on the run's page.
     """
@@ -157,16 +174,30 @@ def _tests_mark(share: float | None) -> str:
     return "g" if share >= 1 else "m" if share > 0 else "b"
 
 
+def _words(row: BoardRow, results: tuple[float | None, str, str], absent: str) -> str:
+    """Describe the results on a task; ``absent`` is why the row does not count it, if so."""
+    share, judge, human = results
+    tests = _tests_words(share, row.trials)
+    if row.remeasures:
+        return f"{tests}, tested again here" if tests else "the authors published no answer"
+    if row.reported and not (tests or judge or human):
+        return "the authors published no result"
+    unknown = "not published by the authors" if row.reported else "not known"
+    if not tests:
+        tests = f"tests not counted: {absent}" if absent and not row.reported else f"tests {unknown}"
+    missing = unknown if row.reported else "no label"
+    labels = (
+        f"{who} {_LABEL_WORDS.get(label, label) or missing}" for who, label in (("judge", judge), ("annotators", human))
+    )
+    return ", ".join((tests, *labels))
+
+
 def _tests_words(share: float | None, trials: int) -> str:
     if share is None:
-        return "tests not counted or not known"
+        return ""
     if trials > 1:
         return f"tests passed in {round(share * trials)} of {trials} trials"
     return "tests passed" if share >= 1 else "tests failed"
-
-
-def _label_words(label: str) -> str:
-    return _LABEL_WORDS.get(label, label) or "no label"
 
 
 _LABELS_MEAN: Final = "CC, LC, LI, abstained, or mixed where trials differ; empty without a label."
@@ -186,7 +217,7 @@ FILE_COLUMNS: Final = tuple(FILE_MEANINGS)
 
 def file_rows(row: BoardRow, tasks: Sequence[MatrixTask], site: str) -> list[list[Any]]:
     """Return the lines of one row. While the viewer labels an answer of it, they have None for results and labels."""
-    address_of = _addresses(row)
+    address_of = answer_address(row)
     lines: list[list[Any]] = []
     for task in tasks if row.marks or row.closed else ():
         share, *labels = results_on(row, task)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count, OuterRef, Q
@@ -15,7 +16,7 @@ from submissions.enums import Inputs, Kind, SubmissionState, Visibility
 from submissions.models import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
     from django.db.models import QuerySet
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_RANKED: Final = 500
 """Number of the best rows that are ranked: ranks compare every two systems, so more would take minutes."""
+_KEY: Final = re.compile(r"s([1-9][0-9]{0,8})|r-([a-z0-9][a-z0-9._-]{0,119})", re.ASCII)
 _COLUMNS_READ: Final = (
     *("category", "tasks", "answered", "tests_rate", "tests_passed", "tests_low", "tests_high"),
     *("rank_from", "rank_to", "represents", "labels"),
@@ -93,6 +95,24 @@ def board_rows(listed: QuerySet[EntryMetric], version: SuiteVersion, category: C
         )
         for each in metrics
     ]
+
+
+def named(keys: Iterable[str]) -> Q:
+    """Build the condition for the rows that ``keys`` (``s12``, ``r-gpt-4.1``) name; invalid ones name none."""
+    submissions, reported = [], []
+    for key in keys:
+        match = _KEY.fullmatch(key)
+        if match and match[1]:
+            submissions.append(int(match[1]))
+        elif match:
+            reported.append(match[2])
+    return Q(entry__submission__in=submissions) | Q(entry__reported_run__slug__in=reported)
+
+
+def rows_named(version: SuiteVersion, keys: Sequence[str]) -> list[BoardRow]:
+    """Return the rows that ``keys`` name, in that order, without those that do not exist."""
+    found = {row.key: row for row in board_rows(board_metrics(version).filter(named(keys)), version, None)}
+    return [found[key] for key in dict.fromkeys(keys) if key in found]
 
 
 def unpublished_of(systems: Collection[int]) -> dict[tuple[int, int], int]:

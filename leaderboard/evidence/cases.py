@@ -13,15 +13,15 @@ from evaluator.labels import Label
 from evaluator.models import Judgement, TestRun
 from evaluator.testing.shown_outcomes import badge_of, newest
 from leaderboard.board.labels import shown_judge
+from leaderboard.evidence.answer_code import judge_findings, shown_code
+from leaderboard.evidence.outcomes import shown_run
 from leaderboard.evidence.task_state import reference_is_shipped
-from reviews.cases.evidence import PlacedFinding, place_findings, shown_label, shown_tests
+from reviews.cases.evidence import PlacedFinding, shown_label
 from reviews.cases.final_labels import final_labels
 from reviews.cases.flags import flags_of
 from reviews.cases.ratings import ratings_of
 from reviews.enums import CLOSED, CaseKind, CaseState, FindingSide, Role
-from reviews.labelling.items import shown_candidate, shown_golden
 from reviews.models import Case, Review
-from submissions.comparison import side_by_side
 from submissions.domain.access import may_manage
 from submissions.domain.shown_changes import shown_other_changes
 from submissions.enums import SubmissionState, Visibility
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from reviews.cases.evidence import ShownLabel
     from reviews.cases.final_labels import FinalLabel
     from reviews.models import TaskFlag
-    from submissions.comparison import Comparison
     from submissions.models import Implementation, User
 
 _HISTORY: Final[Mapping[str, str]] = {
@@ -119,25 +118,20 @@ def case_page(case: Case, *, sees_code: bool) -> dict[str, Any]:
     """Return everything on the page of a public case. The number of queries is constant.
 
     ``judges`` has the verdict of the board's judge, else of the newest active judge of the answer. Without
-    ``sees_code`` notes, findings and code are left out. The answer is shown alone if the golden function is not public.
+    ``sees_code`` notes, findings and code are left out.
     """
     answer = case.implementation
-    golden = shown_golden(answer.revision) if reference_is_shipped(answer.revision) else ""
-    candidate = shown_candidate(answer) if sees_code else ""
-    reviews = case.reviews.filter(role=Role.ANNOTATOR).select_related("reviewer", "guideline")
     rounds = {each.round: each for each in public_cases().filter(implementation=answer)}
     judges = list(Judgement.objects.of_answer(answer)[:1])
     decision = getattr(case, "decision", None)
-    labels = tuple(
-        NamedLabel(review.reviewer.public_name, _public_label(review, answer, sees_code=sees_code))
-        for review in reviews
-    )
+    labels = labels_of(case, sees_code=sees_code)
+    findings = [*findings_of(labels), *judge_findings(judges)]
+    run = newest(TestRun.objects.current().filter(implementation=answer).order_by("pk").defer("log"))
     return {
         "sees_code": sees_code,
-        "hides_golden": not golden,
-        "code": _code(golden, candidate, labels, is_diff=not answer.goal_source) if sees_code else None,
+        "code": shown_code(answer, findings) if sees_code else None,
         "other_changes": shown_other_changes(answer) if sees_code else "",
-        "tests": shown_tests(answer),
+        "tests": shown_run(run, badge_of(run)),
         "judges": judges,
         "labels": labels,
         "decision": decision,
@@ -149,6 +143,21 @@ def case_page(case: Case, *, sees_code: bool) -> dict[str, Any]:
     }
 
 
+def labels_of(case: Case, *, sees_code: bool) -> tuple[NamedLabel, ...]:
+    """Return the annotators' labels of a public case; without ``sees_code`` notes and findings are left out."""
+    reviews = case.reviews.filter(role=Role.ANNOTATOR).select_related("reviewer", "guideline")
+    answer = case.implementation
+    return tuple(
+        NamedLabel(review.reviewer.public_name, _public_label(review, answer, sees_code=sees_code))
+        for review in reviews
+    )
+
+
+def findings_of(labels: Iterable[NamedLabel]) -> list[PlacedFinding]:
+    """Return the findings of annotators' labels with their names."""
+    return [PlacedFinding(label.name, finding) for label in labels for finding in label.shown.findings]
+
+
 def _public_label(review: Review, answer: Implementation, *, sees_code: bool) -> ShownLabel:
     """Return a label without texts that quote code that may not be shown: the answer's, or a secret golden function."""
     shown = shown_label(review)
@@ -157,13 +166,6 @@ def _public_label(review: Review, answer: Implementation, *, sees_code: bool) ->
     if reference_is_shipped(answer.revision):
         return shown
     return replace(shown, findings=tuple(each for each in shown.findings if each.side != FindingSide.GOLDEN))
-
-
-def _code(golden: str, candidate: str, labels: Iterable[NamedLabel], *, is_diff: bool) -> Comparison:
-    """Compare ``golden`` and ``candidate``, with each finding below the last of its lines."""
-    compared = side_by_side(golden, candidate, languages=("python", "diff" if is_diff else "python"))
-    place_findings(compared, (PlacedFinding(each.name, found) for each in labels for found in each.shown.findings))
-    return compared
 
 
 def _history(case: Case) -> tuple[tuple[datetime, str], ...]:

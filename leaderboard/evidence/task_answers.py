@@ -121,7 +121,7 @@ def task_answers(
 ) -> list[TaskAnswer]:
     """Return what pages show of ``entries``; without results of the submissions ``hidden``. Two queries."""
     listed = list(entries)
-    trials = _outcomes(task, [entry.submission_id for entry in listed if entry.submission_id])
+    trials = trial_outcomes(task, [entry.submission_id for entry in listed if entry.submission_id])
     results = ReportedResult.objects.filter(task=task, run__in=[each.reported_run_id for each in listed])
     reported = {each.run_id: each for each in results}
     found = []
@@ -143,7 +143,7 @@ def task_answers(
     return found
 
 
-def _outcomes(task: Task, submissions: Collection[int]) -> dict[int, list[TrialOutcome]]:
+def trial_outcomes(task: Task, submissions: Collection[int]) -> dict[int, list[TrialOutcome]]:
     """Map each of ``submissions`` to the outcomes of its trials at ``task``."""
     runs = TestRun.objects.current().filter(
         state=RunState.DONE, implementation__revision__task=task, implementation__submission__in=submissions

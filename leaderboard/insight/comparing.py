@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from django.db.models import Q
 
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.matrix import results_on
 from leaderboard.board.row import title_with_inputs
-from leaderboard.board.rows import board_metrics, board_rows, shown_metrics
+from leaderboard.board.rows import board_metrics, shown_metrics
 from leaderboard.statistics.intervals import p_text
 from leaderboard.statistics.paired import Pair, compare, holm
 from submissions.enums import Kind
@@ -32,7 +30,6 @@ FEWEST, MOST = 2, 4
 LISTED: Final = 500
 """Number of rows in the choice of systems; addresses may name any row."""
 SIGNIFICANT: Final = 0.05
-_KEY: Final = re.compile(r"s([1-9][0-9]{0,8})|r-([a-z0-9][a-z0-9._-]{0,119})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +72,6 @@ class TaskLine:
     task: MatrixTask
     pairs: tuple[tuple[SafeString | None, tuple[str, str, str]], ...]
     discordant: bool
-
-
-def rows_named(version: SuiteVersion, keys: Sequence[str]) -> list[BoardRow]:
-    """Return the rows that ``keys`` (``s12``, ``r-gpt-4.1``) name, in that order, without those that do not exist."""
-    submissions, reported = [], []
-    for key in keys:
-        match = _KEY.fullmatch(key)
-        if match and match[1]:
-            submissions.append(int(match[1]))
-        elif match:
-            reported.append(match[2])
-    named = Q(entry__submission__in=submissions) | Q(entry__reported_run__slug__in=reported)
-    found = {row.key: row for row in board_rows(board_metrics(version).filter(named), version, None)}
-    return [found[key] for key in dict.fromkeys(keys) if key in found]
 
 
 def offered(version: SuiteVersion, hidden: Collection[int] = ()) -> list[tuple[str, str]]:

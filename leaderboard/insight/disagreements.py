@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from leaderboard.board.matrix import address_of, results_on
+from leaderboard.board.matrix import evidence_address, results_on
 from reviews.enums import OPEN, CaseKind
 from reviews.models import Case
 
@@ -76,4 +76,4 @@ def _contradictory(
                     else f"the judge calls it {_CALLS[judge]}, annotators {_CALLS[annotators]}"
                 )
                 sentence = f"{row.system}, {task.slug}: {tests} its tests; {raters}."
-                yield row, task, Disagreement(sentence, address_of(row, task), conflicts)
+                yield row, task, Disagreement(sentence, evidence_address(row, task), conflicts)

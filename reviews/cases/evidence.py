@@ -155,12 +155,16 @@ def shown_label(review: Review) -> ShownLabel:
 
 
 def place_findings(compared: Comparison, findings: Iterable[PlacedFinding]) -> None:
-    """Put each finding below the last of its lines in a comparison of golden function and answer, else at the end."""
+    """Put each finding below the last of its lines in a comparison of golden function and answer.
+
+    If that line is missing, because a docstring is folded or the code is shorter, it is below the last line before.
+    """
     rows = compared.rows
-    places = {(FindingSide.GOLDEN.value, row.left.number): place for place, row in enumerate(rows) if row.left}
-    places |= {(FindingSide.CANDIDATE.value, row.right.number): place for place, row in enumerate(rows) if row.right}
     for placed in findings if rows else ():
-        rows[places.get((placed.finding.side, placed.finding.end), -1)].below.append(placed)
+        is_golden, end = placed.finding.side == FindingSide.GOLDEN, placed.finding.end
+        lines = ((place, row.left if is_golden else row.right) for place, row in enumerate(rows))
+        before = [place for place, line in lines if line and line.number <= end]
+        rows[before[-1] if before else -1].below.append(placed)
 
 
 def _finding(stored: Mapping[str, Any]) -> ShownFinding:

@@ -119,6 +119,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "board_actions": everybody(suite="small"),
         "matrix": everybody(suite="small"),
         "compare": everybody(suite="small"),
+        "evidence": nowhere({**task, "key": f"s{submission.pk}"}),
         "snapshots": everybody(suite="small"),
         "snapshot": everybody(suite="small", number=1),
         "snapshot_picture": everybody(suite="small", number=1),
@@ -273,7 +274,7 @@ ELSEWHERE_TESTED: Final = {
 """Addresses in no table here, by the tests that cover them."""
 
 PUBLISHED: Final = {
-    *("board_default", "board", "matrix", "compare", "board_actions", "agreement", "system", "task"),
+    *("board_default", "board", "matrix", "evidence", "compare", "board_actions", "agreement", "system", "task"),
     *("snapshot", "case", "cases", "judge_differences", "analysis_default", "analysis"),
     "search",
     *("submission", "submission_progress", "submission_actions", "implementation", "trajectory", "trajectory_file"),

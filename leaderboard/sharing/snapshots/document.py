@@ -36,5 +36,6 @@ def rows_of(document: Document) -> list[BoardRow]:
 
 
 def tasks_of(document: Document) -> list[MatrixTask]:
-    """Read the frozen tasks in the matrix's order."""
-    return [MatrixTask.model_validate(data) for data in document["tasks"]]
+    """Read the frozen tasks in the matrix's order. Those of older snapshots do not name their suite."""
+    suite = document["suite"]["slug"]
+    return [MatrixTask.model_validate({"suite": suite, **data}) for data in document["tasks"]]

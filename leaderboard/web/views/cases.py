@@ -18,11 +18,11 @@ from leaderboard.evidence.answers import open_answer
 from leaderboard.evidence.cases import (
     case_page,
     case_rows,
-    disagreements,
     may_appeal,
     public_cases,
     reported_rows,
 )
+from leaderboard.evidence.reports import shown_report
 from leaderboard.evidence.submissions import may_see_code, visible_submission
 from leaderboard.models import ReportedResult
 from leaderboard.models.enums import Provenance
@@ -107,12 +107,11 @@ def reported_case(request: HttpRequest, run: str, paper: str, index: int) -> Htt
         raise Http404
     ((result, category),) = rows
     context = {
-        "result": result,
+        "report": shown_report(result.run, result.task),
         "category": category,
         "run": result.run,
         "task": result.task,
         "suite": result.run.suite,
-        "disagreements": disagreements(result),
     }
     return render(request, "leaderboard/reported_case.html", context)
 

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from benchmark_tasks.models import Suite
 from leaderboard.board.matrix import FILE_COLUMNS, cells, file_rows, tasks_of
 from leaderboard.board.query_strings import requested_version
+from leaderboard.board.rows import rows_named
 from leaderboard.board.visibility import closed, closed_submissions, require_open, without_numbers
 from leaderboard.evidence.submissions import may_see_code
 from leaderboard.web.closed_pages import closes
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 def compare(request: HttpRequest, suite: str) -> HttpResponse:
     """Compare two to four rows of a board, named by ``?row=``: each pair's difference, and every task."""
     # Imported here: resampling needs numpy, which no other public page needs.
-    from leaderboard.insight.comparing import FEWEST, MOST, compared, offered, rows_named, task_lines
+    from leaderboard.insight.comparing import FEWEST, MOST, compared, offered, task_lines
 
     shown = get_object_or_404(Suite, slug=suite)
     version = requested_version(request, shown)
@@ -78,8 +79,6 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
 @closes
 def compare_task(request: HttpRequest, suite: str, paper: str, index: int) -> HttpResponse:
     """Show the code of two published answers to one task side by side: the first trials of ``?row=s12&row=s15``."""
-    from leaderboard.insight.comparing import rows_named
-
     shown = get_object_or_404(Suite, slug=suite)
     version = requested_version(request, shown)
     if version is None:

@@ -18,6 +18,7 @@ from leaderboard.board.filters import BOARD_FILTERS
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.query_strings import client_address, requested_version
 from leaderboard.board.results import runs_of_system
+from leaderboard.board.rows import rows_named
 from leaderboard.board.visibility import closed_submissions, without_numbers
 from leaderboard.models import BoardState
 from leaderboard.sharing.pictures.cards import board_card, compare_card, rows_card, system_card
@@ -92,7 +93,7 @@ def system_picture(request: HttpRequest, slug: str) -> HttpResponse:
 def compare_picture(request: HttpRequest, suite: str) -> HttpResponse:
     """Draw two to four rows of a board, as the comparison page shows them."""
     # Imported here: resampling needs numpy.
-    from leaderboard.insight.comparing import FEWEST, MOST, compared, rows_named
+    from leaderboard.insight.comparing import FEWEST, MOST, compared
 
     version = requested_version(request, get_object_or_404(Suite, slug=suite))
     if version is None:

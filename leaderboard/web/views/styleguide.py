@@ -34,6 +34,7 @@ _TASKS: Final = [
         category="Category",
         category_slug="category",
         place=place,
+        suite="example",
     )
     for place in range(12)
 ]

@@ -13,23 +13,21 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
-from evaluator.models import Judgement
 from evaluator.outcomes import WITHOUT_TEST
 from evaluator.sandbox.task_environments import short_digest
-from evaluator.testing.shown_outcomes import badge_of, case_rows
+from evaluator.testing.shown_outcomes import badge_of
 from leaderboard.board.actions import steps_of
 from leaderboard.board.filters import OwnSubmissionFilter
 from leaderboard.board.query_strings import query_with, requested_sort, sort_columns
-from leaderboard.evidence.answers import bundle_response, open_answer, request_of, shown_receipt, shown_runs, wanted_run
-from leaderboard.evidence.cases import may_appeal, review_of
-from leaderboard.evidence.generations import generation_context, without_answer
+from leaderboard.evidence.answers import bundle_response, open_answer, shown_receipt, shown_runs, wanted_run
+from leaderboard.evidence.cases import may_appeal
+from leaderboard.evidence.generations import generation_context
 from leaderboard.evidence.receipts import can_be_repeated
+from leaderboard.evidence.shown_answers import shown_answer
 from leaderboard.evidence.submissions import (
     DEFAULT_SORT,
     SORT_KEYS,
-    answer_row,
     current_state,
-    may_see_code,
     own_submissions,
     public_trace,
     shown_similarity,
@@ -40,12 +38,9 @@ from leaderboard.evidence.submissions import (
 from leaderboard.evidence.task_state import reference_is_shipped
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.forms import AppealForm
-from reviews.labelling.items import shown_candidate, shown_golden
 from submissions.comparison import side_by_side
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
-from submissions.domain.shown_changes import changes_more
-from submissions.enums import Source
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
 from submissions.highlighting import code_with_visible_marks
 from submissions.models import Implementation, Submission, Upload
@@ -54,7 +49,6 @@ from submissions.permissions import user_of
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-    from submissions.comparison import Comparison
 
 PAGE_SIZE = 25
 LONGEST_DIFF = 400_000
@@ -130,56 +124,31 @@ def answer_page(
     """Render an answer's page; ``appeal`` is the appeal form with errors."""
     runs = list(shown_runs(answer))
     run = wanted_run(request, runs)
-    public, private = case_rows(run)
-    previous, following = _neighbours(shown, answer)
-    sees_code = may_see_code(request.user, shown)
-    model_request = request_of(answer)
-    judges, review = list(Judgement.objects.of_answer(answer)), review_of(answer)
-    receipt = shown_receipt(request, answer, run=run, judges=judges, review=review)
     folds = request.GET.get("docstrings") != "shown"
+    evidence = shown_answer(request.user, answer, run, folds=folds)
+    sees_code = evidence["sees_code"]
+    previous, following = _neighbours(shown, answer)
+    receipt = shown_receipt(request, answer, run=run, judges=evidence["judges"], review=evidence["review"])
     context = {
+        **evidence,
         "receipt": receipt,
         "repeatable": can_be_repeated(receipt),
         "folds_docstrings": folds,
         "docstrings_query": query_with(request.GET, docstrings="shown" if folds else None),
-        "golden": _beside_golden(answer, folds=folds) if sees_code else None,
-        "submission": shown,
-        "suite": shown.suite_version.suite,
-        "answer": answer,
-        "revision": answer.revision,
-        "task": answer.revision.task,
-        "row": answer_row(answer, run, model_request),
-        "without_answer": without_answer(model_request)
-        if shown.source == Source.ENDPOINT and not answer.attempted
-        else "",
-        "run": run,
         "tested": run is not None and run.outcome not in WITHOUT_TEST,
         "environment": short_digest(run.environment_digest) if run else "",
         "attempts": list(run.attempts.all()) if run else [],
         "measured": [(each, badge_of(each)) for each in reversed(runs)] if len(runs) > 1 else [],
         "superseded": run is not None and bool(run.superseded_by.all()),
-        "public_cases": public,
-        "private_cases": private,
-        "sees_code": sees_code,
-        "asked": model_request if sees_code else None,
         "reference_is_shipped": reference_is_shipped(answer.revision),
         "similarity": shown_similarity(answer) if sees_code else None,
-        "files": _difference(answer, folds=folds) if sees_code else [],
-        "changes_more": sees_code and changes_more(answer),
+        "files": _difference(answer, folds=folds) if evidence["code"] else [],
         "previous": previous,
         "following": following,
-        "judges": judges,
         "steps": steps_of(answer) if sees_code else None,
-        "review": review,
         "appeal": appeal or (AppealForm() if may_appeal(request.user, answer) else None),
     }
     return render(request, "leaderboard/implementation.html", context, status=status)
-
-
-def _beside_golden(answer: Implementation, *, folds: bool) -> Comparison | None:
-    """Compare the golden function with the answer's goal; None unless the golden function is public and both exist."""
-    golden = shown_golden(answer.revision) if reference_is_shipped(answer.revision) and answer.goal_source else ""
-    return side_by_side(golden, shown_candidate(answer), fold_docstrings=folds) if golden else None
 
 
 def _difference(answer: Implementation, *, folds: bool) -> list[dict[str, Any]]:

@@ -82,7 +82,8 @@ def test_a_cancelled_run_shows_its_answers_its_cost_and_its_unsent_requests(as_a
         assert [row.badge.text for row in response.context["rows"]] == states
         assert "waiting" not in words_of(response)
     assert [words_of(as_alice.get(address)).count(each) for each in states[2:]] == [2, 2]
-    assert states[3] in words_of(as_alice.get(requests(run)[3].implementation.get_absolute_url()))
+    answer = requests(run)[3].implementation.get_absolute_url()
+    assert "Not asked: the run was cancelled." in words_of(as_alice.get(answer))
     program = Program(alice)
     assert [each["state"] for each in program.get(f"{address}answers".rstrip("/"))["items"]] == states
     shown = program.get(f"/submissions/{run.submission_id}/run")
@@ -188,7 +189,7 @@ def test_a_task_outside_a_scored_run_counts_as_failed(as_alice: Client, alice: U
     rows = Program(alice).get(f"/submissions/{run.submission_id}/answers")["items"]
     assert [row["state"] for row in rows] == ["answered", "not asked: no part of this run"]
     Submission.objects.update(state=SubmissionState.SCORED)
-    assert f"{sentence} That counts as failed. Judges" in words_of(as_alice.get(where))
+    assert f"{sentence} It counts as failed. Judges" in words_of(as_alice.get(where))
 
 
 @pytest.mark.parametrize("state", [GenerationState.PAUSED, GenerationState.HELD])

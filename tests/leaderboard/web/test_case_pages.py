@@ -172,7 +172,7 @@ class TestPage:
         reviewed(case, ReviewerFactory(pseudonym="Bright Wren"), "LI", findings=findings)
         rows = [
             (row.right.number if row.right else None, [(placed.who, placed.finding.text) for placed in row.below])
-            for row in page(client, case).context["page"]["code"].rows
+            for row in page(client, case).context["page"]["code"].comparison.rows
         ]
         wren = [(number, text) for number, below in rows for who, text in below if who == "Bright Wren"]
         assert wren == [(2, "second"), (3, "beyond the end")]
@@ -276,7 +276,7 @@ class TestReportedPage:
         for link in ("https://example.org/results", result.task.get_absolute_url(), system):
             assert f'href="{link}"' in shown
         # Imported text is quoted, folded and escaped.
-        assert shown.count("<details><summary>") == 2
+        assert text.count("The judge’s text") + text.count("The annotator’s comment") == 2
         assert ("The judge&#x27;s &lt;b&gt;own&lt;/b&gt; words." in shown, "A comment." in shown) == (True, True)
 
     def test_an_unpublished_run_has_no_cases(self, client: Client, version: SuiteVersion) -> None:
@@ -319,7 +319,7 @@ class TestReview:
         new = case_of(answer, state=CaseState.ONE_LABEL, round=2)
         reviewed(new, ReviewerFactory(), "CC")
         text = text_of(page(client, answer))
-        assert "LI final label (adjudicator&#x27;s decision), until the review that is under way ends" in text
+        assert "LI final label (adjudicator&#x27;s decision), until the open review ends" in text
         assert "CC final label" not in text
 
 

@@ -104,6 +104,7 @@ def _own_pages(answer: Implementation, submission: Submission, judge: str) -> di
     return {
         "implementation": Page(one, "because wrong_output", FORBIDDEN),
         "run": Page(f"{one}?run={run.pk}", "because wrong_output", FORBIDDEN),
+        "evidence": Page(_evidence(answer), "because wrong_output", FORBIDDEN),
         "trajectory": Page(address_of(answer, "trajectory"), "a marked thought", FORBIDDEN),
         "trajectory_file": Page(address_of(answer, "trajectory_file"), "a marked file", FORBIDDEN),
         "submission": Page(submission.get_absolute_url(), "because wrong_output"),
@@ -120,6 +121,11 @@ def _own_pages(answer: Implementation, submission: Submission, judge: str) -> di
         "reevaluate": Page(reverse("reevaluate"), "a marked reason"),
         "task": Page(task.get_absolute_url(), listed),
     }
+
+
+def _evidence(answer: Implementation) -> str:
+    task, suite = answer.revision.task, answer.submission.suite_version.suite
+    return reverse("evidence", args=[suite.slug, f"s{answer.submission_id}", task.paper.slug, task.index])
 
 
 def _remeasure(submission: Submission) -> None:
@@ -202,8 +208,8 @@ def test_marks_of_a_submission_are_hidden_from_its_annotator(
     rank_version(submission.suite_version_id)
     reported(submission.suite_version)
     addresses = {
-        f"/board/{slug}/": 'class="m ',
-        f"/board/{slug}/matrix/": 'class="m ',
+        f"/board/{slug}/": '<a class="m ',
+        f"/board/{slug}/matrix/": '<a class="m ',
         f"/board/{slug}/matrix/?format=csv": '"1.0"',
         f"/compare/{slug}/?row=s{submission.pk}&row=r-reported-1&format=json": '"tests": 1.0',
     }
@@ -215,7 +221,7 @@ def test_marks_of_a_submission_are_hidden_from_its_annotator(
             status, text = body(client, address, annotator.user)
             assert (status, marker in text) == (HTTPStatus.OK, not held), (held, address)
         # Visitors always see the marks.
-        assert 'class="m ' in Client().get(f"/board/{slug}/").content.decode()
+        assert '<a class="m ' in Client().get(f"/board/{slug}/").content.decode()
 
 
 def test_numbers_of_a_category_are_hidden_from_an_annotator_of_an_answer_in_it(
@@ -287,7 +293,8 @@ def test_the_whole_submission_is_closed_and_all_others_are_open(
     assert f'href="{case.get_absolute_url()}"' not in body(client, reverse("cases"), annotator.user)[1]
     for address, marker in (
         (beside.get_absolute_url(), "2 of 4 tasks pass"),
-        (passing.get_absolute_url(), '<span class="outcome big passed">'),
+        (passing.get_absolute_url(), '<p class="answer-outcome passed">'),
+        (_evidence(passing), '<p class="answer-outcome passed">'),
         (other.revision.task.get_absolute_url(), f'href="{other.get_absolute_url()}"'),
         (reverse("board", args=[suite.slug]), ">2/4<"),
         (reverse("board_actions", args=[suite.slug]), "Answers that passed"),

@@ -124,7 +124,7 @@ def test_the_paper_s_date_is_shown_with_the_knowledge_cutoff(client: Client, ali
     type(paper).objects.filter(pk=paper.pk).update(address="https://arxiv.org/abs/2401.04925")
     system = implementation.submission.system
     type(system).objects.filter(pk=system.pk).update(knowledge_cutoff="2023-10")
-    assert "2024-01; the model knows texts up to 2023-10" in page(client, implementation)
+    assert "2024-01; the model’s knowledge ends 2023-10" in page(client, implementation)
 
 
 def test_an_answer_identical_to_the_reference_is_flagged_to_viewers_of_the_code(client: Client, alice: User) -> None:
@@ -133,9 +133,9 @@ def test_an_answer_identical_to_the_reference_is_flagged_to_viewers_of_the_code(
     Implementation.objects.update(identical_to_reference=True)
     shown = page(client, implementation, alice)
     assert "identical to the reference" in shown
-    assert "Shipped reference answers are public." not in shown
+    assert "Shipped reference implementations are public." not in shown
     Suite.objects.update(slug=SHIPPED_SUITE)
-    assert "Shipped reference answers are public." in page(client, implementation, alice)
+    assert "Shipped reference implementations are public." in page(client, implementation, alice)
     Submission.objects.update(visibility=Visibility.PUBLISHED, code_licence="")
     client.logout()
     assert "identical to the reference" not in page(client, implementation)
@@ -149,19 +149,58 @@ def test_a_visible_submission_gives_no_access_to_another_s_answer(client: Client
     assert client.get(address).status_code == 404
 
 
-def test_public_cases_are_listed_and_the_first_failing_one_is_open(client: Client, alice: User) -> None:
+def test_failing_public_test_cases_come_first_and_the_first_one_is_open(client: Client, alice: User) -> None:
     implementation, _ = measured(alice, published=True)
     response = client.get(implementation.get_absolute_url())
+    tests = response.context["tests"]
     rows = [
         (case.seed, case.number, case.badge.text, case.headline, bool(case.detail), case.opened)
-        for case in response.context["public_cases"]
+        for case in (*tests.failing, *tests.passing)
     ]
     assert rows == [
-        (11, 0, "passed", "", False, True),
         (11, 1, "wrong output", "1 of 4 values differ", True, True),
         (12, 0, "raised an error", "ValueError: no <b>good</b>", False, False),
+        (11, 0, "passed", "", False, True),
     ]
-    assert "value[2]: expected 1.0, got 2.0" in response.content.decode()
+    text = response.content.decode()
+    assert "value[2]: expected 1.0, got 2.0" in text
+    assert text.index("value[2]: expected") < text.index("<summary>Public test cases that pass</summary>")
+
+
+def test_the_page_begins_with_the_outcome_and_the_code_and_ends_with_facts_and_receipt(
+    client: Client, alice: User
+) -> None:
+    implementation, _ = measured(alice, published=True)
+    text = page(client, implementation)
+    assert '<p class="answer-outcome failed">The answer fails its unit tests: its output is wrong.</p>' in text
+    order = ["answer-outcome", 'id="answer"', 'id="cases"', 'id="judges"', 'id="facts"', 'id="receipt"']
+    places = [text.index(each) for each in order]
+    assert places == sorted(places)
+
+
+def test_the_answer_is_beside_the_masked_function_if_the_reference_is_not_public(client: Client, alice: User) -> None:
+    implementation, _ = measured(alice, published=True)
+    TaskRevision.objects.update(masked_source="def double(x):\n    raise NotImplementedError\n")
+    assert '<h2 id="answer">Answer beside the masked function</h2>' in page(client, implementation)
+    code = client.get(implementation.get_absolute_url()).context["code"]
+    left = [row.left.text for row in code.comparison.rows if row.left]
+    assert left == ["def double(x):", "    raise NotImplementedError"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "sentence"),
+    [
+        ("passed", "The answer passes its unit tests."),
+        ("raised", "The answer fails its unit tests: it raises an error."),
+        ("bad_patch", "The answer does not apply to the masked repository, so no test was run."),
+        ("not_attempted", "The system gave no answer to this task. It counts as failed."),
+    ],
+)
+def test_the_outcome_is_a_sentence(client: Client, alice: User, outcome: str, sentence: str) -> None:
+    implementation, run = measured(alice, published=True)
+    Submission.objects.update(state=SubmissionState.SCORED)
+    type(run).objects.update(outcome=outcome)
+    assert f">{sentence}</p>" in page(client, implementation)
 
 
 def test_private_cases_are_shown_as_a_count_to_everyone(client: Client, alice: User) -> None:
@@ -171,8 +210,8 @@ def test_private_cases_are_shown_as_a_count_to_everyone(client: Client, alice: U
             client.force_login(user)
         response = client.get(implementation.get_absolute_url())
         text = response.content.decode()
-        assert "1 of 2 private cases passed" in " ".join(text.split())
-        assert text.count("wrong output") == 2  # the answer and the public case
+        assert "1 of 3 public, 1 of 2 private test cases pass." in " ".join(text.split())
+        assert text.count("wrong output") == 1  # the public test case
         for secret in ("424242", "434343", "3.14159", "private traceback"):
             assert secret not in text
 
@@ -195,7 +234,7 @@ def test_a_reply_without_an_answer_is_quoted_with_the_reason(client: Client, ali
     assert "<strong>The model’s reply holds no answer that can be tested.</strong>" in shown
     assert "The fenced block: It does not define &#x27;double&#x27;." in shown
     assert "<code>the model" not in shown
-    assert "<h3>The reply, word for word</h3>" in shown
+    assert "<h3>The model’s reply</h3>" in shown
     assert "Words and" in shown
 
 
@@ -208,17 +247,17 @@ def test_a_prompt_too_long_for_the_model_is_shown_as_not_sent(client: Client, al
     done = {"state": RunState.DONE, "outcome": "bad_patch", "reason": reason, "finished": timezone.now()}
     TestRunFactory(implementation=implementation, **done)
     shown = re.sub(r"\s+", " ", page(client, implementation, alice))
-    assert '<span class="outcome big failed">not sent: too long for the model</span>' in shown
-    assert f"<p><strong>The model was not asked.</strong> {reason}</p>" in shown
+    assert '<p class="answer-outcome failed">Not sent: too long for the model.</p>' in shown
+    assert f"<p><strong>No request was sent to the model.</strong> {reason}</p>" in shown
     assert "without a test</dd>" in shown
     assert "with evaluator" not in shown
-    assert "<dt>Tokens</dt><dd>17,891 in, 1,204 out</dd>" in shown
+    assert "<dt>Tokens</dt> <dd>17,891 in, 1,204 out</dd>" in shown
     Submission.objects.update(state=SubmissionState.SCORED)
     rows = client.get(implementation.submission.get_absolute_url()).content.decode()
     assert '<span class="outcome failed">not sent: too long for the model</span>' in rows
     AnswerRequest.objects.update(taken="unparsable")
     assert "too long for the model" not in page(client, implementation, alice)
-    assert '<span class="outcome big failed">answer does not apply</span>' in page(client, implementation, alice)
+    assert ">The answer does not apply to the masked repository" in page(client, implementation, alice)
 
 
 def test_only_maintainers_see_workers_and_full_infrastructure_errors(client: Client, alice: User) -> None:
@@ -351,7 +390,7 @@ def test_pages_name_upstream_tests_and_their_limits(
     for shown in (
         "<code>TestA.test_x</code>",
         "<code>TestA.test_&lt;b&gt;</code>",
-        "Upstream’s unit test, test by test",
+        "Public test cases that fail",
     ):
         assert shown in text
     task = " ".join(client.get(answer.revision.task.get_absolute_url()).content.decode().split())

@@ -53,31 +53,32 @@ def version() -> SuiteVersion:
 
 
 def marks(page: str) -> list[tuple[str, str, str]]:
-    """Classes, address and title of every mark."""
-    return re.findall(r'<a class="(m [^"]*)" href="([^"]*)"(?: tabindex="-1")? title="([^"]*)">', page)
+    """Classes, address and title of every mark, whose label is the title."""
+    return re.findall(r'<a class="(m [^"]*)" href="([^"]*)"(?: tabindex="-1")? title="([^"]*)" aria-label="\3">', page)
 
 
 def test_marks_describe_each_rater_s_result_in_the_order_of_categories(client: Client, version: SuiteVersion) -> None:
     ours = version.entries.get(submission__isnull=False).submission_id
+    run, missing = "/board/small/answers/r-no-agent-x.1/", "annotators not published by the authors"
     expected = [
         (
             "m tn jn ha",
-            f"/submissions/{ours}/answers/c/1/1/",
-            "c/1: tests not counted or not known, judge no label, annotators abstained",
+            f"/board/small/answers/s{ours}/c/1/",
+            "c/1: tests not known, judge no label, annotators abstained",
         ),
         (
             "m tg jg hb starts",
-            f"/submissions/{ours}/answers/a/1/1/",
+            f"/board/small/answers/s{ours}/a/1/",
             "a/1: tests passed in 3 of 3 trials, judge CC, annotators LI",
         ),
         (
             "m tm jx hn",
-            f"/submissions/{ours}/answers/b/1/1/",
+            f"/board/small/answers/s{ours}/b/1/",
             "b/1: tests passed in 1 of 3 trials, judge differs between trials, annotators no label",
         ),
-        ("m tg jm hn", "/cases/reported/no-agent-x.1/c/1/", "c/1: tests passed, judge LC, annotators no label"),
-        ("m tb jm hn starts", "/cases/reported/no-agent-x.1/a/1/", "a/1: tests failed, judge LC, annotators no label"),
-        ("m tg jm hn", "/cases/reported/no-agent-x.1/b/1/", "b/1: tests passed, judge LC, annotators no label"),
+        ("m tg jm hn", f"{run}c/1/", f"c/1: tests passed, judge LC, {missing}"),
+        ("m tb jm hn starts", f"{run}a/1/", f"a/1: tests failed, judge LC, {missing}"),
+        ("m tg jm hn", f"{run}b/1/", f"b/1: tests passed, judge LC, {missing}"),
     ]
     for address in ("/board/small/?sort=system", "/board/small/matrix/?sort=system"):
         page = client.get(address).content.decode()
@@ -105,7 +106,7 @@ def test_one_category_has_its_tasks_only(client: Client, version: SuiteVersion) 
     entry = version.entries.get(reported_run__slug="no-agent-x.1")
     MetricFactory(entry=entry, category=category, tasks=1)
     page = client.get(f"/board/small/matrix/?category={category.slug}").content.decode()
-    assert [address for _, address, _ in marks(page)] == ["/cases/reported/no-agent-x.1/c/1/"]
+    assert [address for _, address, _ in marks(page)] == ["/board/small/answers/r-no-agent-x.1/c/1/"]
 
 
 def test_the_file_has_a_line_for_each_system_and_task(client: Client, version: SuiteVersion) -> None:
