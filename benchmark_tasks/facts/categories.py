@@ -20,10 +20,14 @@ class UnknownCategoryError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CategoryFacts:
-    """One of the nine: ``slug`` for addresses, ``title`` as the paper's Table 4 prints it, a one-line definition."""
+    """One of the nine: ``slug`` for addresses, ``title`` as the paper's Table 4 prints it, a one-line definition.
+
+    ``short`` is one word of the title, for the heads of narrow columns.
+    """
 
     slug: str
     title: str
+    short: str
     definition: str
 
 
@@ -31,46 +35,55 @@ CATEGORIES: Final[tuple[CategoryFacts, ...]] = (
     CategoryFacts(
         "feature-learning-representation",
         "Feature Learning & Representation",
+        "Representation",
         "How texts become vectors, and how such vectors are read and improved.",
     ),
     CategoryFacts(
         "neural-network-architectures",
         "Neural Network Architectures",
+        "Architectures",
         "The parts that a network is built of: attention, positions, adapters, layers.",
     ),
     CategoryFacts(
         "prompt-engineering-instruction-tuning",
         "Prompt Engineering & Instruction Tuning",
+        "Prompting",
         "Steering what a model does through its prompt or by tuning it on instructions.",
     ),
     CategoryFacts(
         "information-extraction",
         "Information Extraction",
+        "Extraction",
         "Getting entities, relations and other structure out of running text.",
     ),
     CategoryFacts(
         "data-augmentation",
         "Data Augmentation",
+        "Augmentation",
         "Making additional or altered training examples by a chosen rule.",
     ),
     CategoryFacts(
         "training-objectives-optimization",
         "Training Objectives & Optimization",
+        "Training",
         "What training minimises, and the algorithm that minimises it.",
     ),
     CategoryFacts(
         "decoding-search-strategies",
         "Decoding & Search Strategies",
+        "Decoding",
         "Choosing the next tokens or actions at inference time.",
     ),
     CategoryFacts(
         "evaluation-metrics",
         "Evaluation Metrics",
+        "Evaluation",
         "Putting a number on how good generated text or a model's behaviour is.",
     ),
     CategoryFacts(
         "interpretability-explainability",
         "Interpretability & Explainability",
+        "Interpretability",
         "Looking inside a model to see what it represents and why it answers as it does.",
     ),
 )

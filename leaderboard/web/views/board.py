@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import push_url
 from django_htmx.middleware import HtmxDetails
 
+from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import Suite
 from leaderboard.board.caching import WRITTEN, keep, key_of
 from leaderboard.board.columns import COLUMNS, FILE_COLUMNS, file_row, headings, requested_columns, unused_columns
@@ -199,9 +200,15 @@ def _file(request: HttpRequest, listing: Listing, *, by_task: bool) -> HttpRespo
 
 
 def _groups(params: QueryDict, tasks: list[MatrixTask]) -> list[dict[str, Any]]:
-    """Return the categories above the matrix: title, number of tasks, and query string of the category's matrix."""
+    """Return the categories above the matrix: titles, number of tasks, and query string of the category's matrix."""
+    short = {each.slug: each.short for each in CATEGORIES}
     numbers = Counter((task.category, task.category_slug) for task in tasks)
     return [
-        {"title": title, "tasks": number, "query": query_with(params, category=slug) if slug else ""}
+        {
+            "title": title,
+            "short": short.get(slug, title),
+            "tasks": number,
+            "query": query_with(params, category=slug) if slug else "",
+        }
         for (title, slug), number in numbers.items()
     ]

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from django.utils.html import escape
 
 from benchmark_tasks.facts.categories import CATEGORIES
 from leaderboard.board.states import note_change
@@ -89,15 +90,25 @@ def test_marks_describe_each_rater_s_result_in_the_order_of_categories(client: C
 
 def test_the_page_marks_totals_only_and_shows_pass_rates(client: Client, version: SuiteVersion) -> None:
     page = client.get("/board/small/matrix/").content.decode()
-    assert page.count("Only totals were published.") == 1
+    assert page.count("The authors published totals only.") == 1
     assert re.findall(r'<td class="number[^"]*">(\d+)</td>', page) == ["25", "50", "75"]
-    assert re.findall(r'<th scope="col" class="task-head[^"]*"><a [^>]*><span>([^<]+)<', page) == ["c/1", "a/1", "b/1"]
+    assert re.findall(r'<th scope="col" class="task-head[^"]*">\s*<a [^>]*><span>([^<]+)<', page) == ["c/1", "a/1", "b/1"]
+
+
+def test_the_columns_have_the_categories_names(client: Client, version: SuiteVersion) -> None:
+    page = client.get("/board/small/matrix/").content.decode()
+    heads = re.findall(
+        r'<th scope="colgroup" colspan="(\d)" [^>]*>\s*<a href="[^"]*" title="([^"]*)"><span>([^<]*)<', page
+    )
+    titles = [escape(each.title) for each in CATEGORIES[:2]]
+    assert heads == [("1", titles[0], "Representation"), ("2", titles[1], "Architectures")]
+    assert len({each.short for each in CATEGORIES}) == len(CATEGORIES)
 
 
 def test_tasks_can_be_ordered_by_difficulty(client: Client, version: SuiteVersion) -> None:
     BoardState.objects.update(pass_rates=[0.5, None, 0.75])
     page = client.get("/board/small/matrix/?tasks=difficulty").content.decode()
-    assert re.findall(r'<th scope="col" class="task-head[^"]*"><a [^>]*><span>([^<]+)<', page) == ["a/1", "c/1", "b/1"]
+    assert re.findall(r'<th scope="col" class="task-head[^"]*">\s*<a [^>]*><span>([^<]+)<', page) == ["a/1", "c/1", "b/1"]
 
 
 def test_one_category_has_its_tasks_only(client: Client, version: SuiteVersion) -> None:
