@@ -72,9 +72,9 @@
     const typing = event.target.closest?.("input:not([type='checkbox'], [type='radio'], [type='range']), select, textarea");
     const help = document.getElementById("site-keys");
     if (!help || typing || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    const search = document.querySelector("main input[type='search'], #site-search");
+    const search = document.querySelector("main input[type='search']");
     if (event.key === "?") toggle(help);
-    else if (event.key === "/" && search && !help.open) search.focus();
+    else if (event.key === "/" && !help.open) search ? search.focus() : document.querySelector("a[href='/search/']").click();
     else return;
     event.preventDefault();
   });

@@ -116,7 +116,7 @@ def test_an_earlier_version_has_its_own_answers(small: SuiteVersion) -> None:
 
 
 def test_difficulty_counts_ranked_public_rows(small: SuiteVersion) -> None:
-    nothing = {"tests": None, "measured": None, "reported": None, "judge": [], "annotators": []}
+    nothing: dict[str, Any] = {"tests": None, "measured": None, "reported": None, "judge": [], "annotators": []}
     assert Program().get(f"{ALPHA}/difficulty") == {"task": "alpha/1", "suite_version": 1, **nothing}
     judge = JudgeFactory()
     show(small.suite, judge)

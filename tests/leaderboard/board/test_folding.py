@@ -86,8 +86,9 @@ def test_a_row_with_reduced_inputs_leads_only_without_one_of_full_inputs(
     client: Client, rows: dict[str, Entry]
 ) -> None:
     for name in ("best", "old", "new"):
-        Submission.objects.filter(pk=rows[name].submission_id).update(visibility="withdrawn")
-        refresh_visibility(rows[name].submission_id or 0)
+        gone = rows[name].submission_id or 0
+        Submission.objects.filter(pk=gone).update(visibility="withdrawn")
+        refresh_visibility(gone)
     assert submissions(client) == [rows["paper"].submission_id]
 
 
