@@ -113,10 +113,12 @@ def test_filtering_comparing_freezing_and_a_token_by_keyboard_alone(page: Page, 
     expect(page.locator(".finding")).to_have_count(1)
 
     plover.follow(".account-nav a[href='/maintain/']")
+    plover.follow("main a[href='/maintain/suites/']")
     plover.follow("main a[href='/board/lmr-bench/snapshots/#freeze']")
     plover.write("[name=title]", "by keyboard")
     plover.write("[name=note]", "To see that it can be done.")
-    plover.follow("#freeze button[type=submit], #freeze ~ form button[type=submit]")
+    plover.follow("#freeze ~ form button[name=preview]")
+    plover.follow("#freeze ~ form button:not([name=preview])")
     expect(page.get_by_text("The board is frozen as snapshot")).to_be_visible()
 
     plover.follow(".account-name")

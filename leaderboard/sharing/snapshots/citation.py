@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from leaderboard.models import Snapshot
+    from leaderboard.models.snapshots import FrozenSuite
 
 _SPECIAL: Final = {
     "\\": r"\textbackslash{}",
@@ -26,21 +29,35 @@ class Citation:
 
 
 def citation(snapshot: Snapshot, *, address: str, site: str) -> Citation:
-    """Make the citation; ``address`` is the snapshot's page, ``site`` the name of this instance."""
-    suite, day = snapshot.document["suite"], snapshot.created
-    title = f"{suite['title']} board, snapshot {snapshot.number}: {snapshot.title}"
-    key = re.sub(r"[^a-z0-9]", "", suite["slug"]) + f"snapshot{snapshot.number}"
-    note = f"Suite version {suite['version']}. SHA-256 of the data: {snapshot.archive}"
+    """Make a snapshot's citation; ``address`` is its page, ``site`` the name of this instance."""
+    return cite(
+        snapshot.document["suite"],
+        number=snapshot.number,
+        title=snapshot.title,
+        day=snapshot.created,
+        archive=snapshot.archive,
+        address=address,
+        site=site,
+    )
+
+
+def cite(
+    suite: FrozenSuite, *, number: int, title: str, day: datetime, archive: str, address: str, site: str
+) -> Citation:
+    """Make the citation of a snapshot of ``suite`` that was, or would be, frozen on ``day``."""
+    whole = f"{suite['title']} board, snapshot {number}: {title}"
+    key = re.sub(r"[^a-z0-9]", "", suite["slug"]) + f"snapshot{number}"
+    note = f"Suite version {suite['version']}. SHA-256 of the data: {archive}"
     bibtex = f"""@misc{{{key},
-  title        = {{{{{_latex(title)}}}}},
+  title        = {{{{{_latex(whole)}}}}},
   author       = {{{{{_latex(site)}}}}},
   year         = {{{day:%Y}}},
   month        = {f"{day:%b}".lower()},
   howpublished = {{\\url{{{address}}}}},
   note         = {{{_latex(note)}}}
 }}"""
-    facts = f"suite version {suite['version']}, SHA-256 {snapshot.archive}"
-    return Citation(bibtex, f"{site}. {title}. Frozen {day.day} {day:%B %Y}. {address} ({facts})")
+    facts = f"suite version {suite['version']}, SHA-256 {archive}"
+    return Citation(bibtex, f"{site}. {whole}. Frozen {day.day} {day:%B %Y}. {address} ({facts})")
 
 
 def _latex(text: str) -> str:

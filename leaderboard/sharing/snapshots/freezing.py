@@ -31,7 +31,7 @@ from submissions.exceptions import NotAllowedError, WrongStateError
 if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import JudgeConfig
-    from leaderboard.models.snapshots import Document, FrozenGuidelines, FrozenJudge
+    from leaderboard.models.snapshots import Document, FrozenGuidelines, FrozenJudge, FrozenSuite
     from submissions.models import User
 
 MOST_ROWS: Final = 10_000
@@ -66,10 +66,9 @@ def freeze(
     with transaction.atomic():
         # The lock makes concurrent calls wait, so that snapshots are numbered without gaps.
         suite = Suite.objects.select_for_update().get(pk=suite.pk)
-        newest = suite.snapshots.first()
         snapshot = Snapshot(
             suite=suite,
-            number=newest.number + 1 if newest else 1,
+            number=next_number(suite),
             suite_version=version,
             title=title.strip(),
             note=note.strip(),
@@ -89,6 +88,12 @@ def freeze(
         )
         board_changed(version.pk)
     return Snapshot.objects.select_related("suite").get(pk=snapshot.pk)
+
+
+def next_number(suite: Suite) -> int:
+    """Return the number of the suite's next snapshot."""
+    newest = suite.snapshots.defer("document").first()
+    return newest.number + 1 if newest else 1
 
 
 def _superseded(suite: Suite, number: int | None) -> Snapshot | None:
@@ -141,14 +146,7 @@ def collect(version: SuiteVersion) -> Document:
     return {
         "frozen": timezone.now().isoformat(timespec="seconds"),
         "counting": COUNTING,
-        "suite": {
-            "slug": version.suite.slug,
-            "title": version.suite.title,
-            "version": version.number,
-            "seed_epoch": version.seed_epoch.number,
-            "digest": digest_of(version),
-            "licence": version.suite.licence,
-        },
+        "suite": suite_facts(version),
         "judge": _judge(shown_judge(version.suite_id)),
         "guidelines": _guidelines(GuidelineRevision.objects.first()),
         "columns": list(FILE_COLUMNS),
@@ -163,6 +161,18 @@ def collect(version: SuiteVersion) -> Document:
             }
             for pair in pairs
         ],
+    }
+
+
+def suite_facts(version: SuiteVersion) -> FrozenSuite:
+    """Return what a snapshot stores of the suite's version. One query."""
+    return {
+        "slug": version.suite.slug,
+        "title": version.suite.title,
+        "version": version.number,
+        "seed_epoch": version.seed_epoch.number,
+        "digest": digest_of(version),
+        "licence": version.suite.licence,
     }
 
 

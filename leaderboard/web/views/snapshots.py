@@ -8,10 +8,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
+from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.queries import current_version
@@ -23,9 +25,9 @@ from leaderboard.board.matrix import cells
 from leaderboard.board.rows import board_metrics
 from leaderboard.board.states import changes_of
 from leaderboard.sharing.snapshots.changes import changes_since, gone_since
-from leaderboard.sharing.snapshots.citation import citation
+from leaderboard.sharing.snapshots.citation import citation, cite
 from leaderboard.sharing.snapshots.document import rows_of, tasks_of
-from leaderboard.sharing.snapshots.freezing import freeze
+from leaderboard.sharing.snapshots.freezing import freeze, next_number, suite_facts
 from leaderboard.sharing.snapshots.published import archive_bytes, archive_response, requested_snapshot
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.forms import SnapshotForm
@@ -33,14 +35,18 @@ from leaderboard.web.page_cache import kept_by
 from leaderboard.web.views.board import data_version
 from reviews.models import GuidelineRevision
 from submissions.enums import Kind
+from submissions.exceptions import SubmissionError
 from submissions.permissions import maintainers_only, user_of
-from submissions.views.acting import action, perform
+from submissions.views.acting import action
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
+    from benchmark_tasks.models import SuiteVersion
 
 ROWS: Final = 50
+NOT_FROZEN: Final = "known once it is frozen"
+"""The digest in the preview of a citation."""
 MOST_CORRECTED: Final = 100
 """Number of corrected rows that the page lists; the API lists all."""
 _SHOWN: Final = {
@@ -61,7 +67,10 @@ def snapshots(request: HttpRequest, suite: str) -> HttpResponse:
     return _list(request, get_object_or_404(Suite, slug=suite))
 
 
-def _list(request: HttpRequest, suite: Suite, form: SnapshotForm | None = None, status: int = 200) -> HttpResponse:
+def _list(
+    request: HttpRequest, suite: Suite, form: SnapshotForm | None = None, *, previews: bool = False, status: int = 200
+) -> HttpResponse:
+    """Render the list; with ``previews`` also the title and citation of the snapshot that a valid form would make."""
     listed = suite.snapshots.defer("document").select_related("superseded_by", "suite")
     context: dict[str, Any] = {"suite": suite, "snapshots": listed}
     if request.user.is_authenticated and request.user.is_staff:
@@ -75,27 +84,48 @@ def _list(request: HttpRequest, suite: Suite, form: SnapshotForm | None = None, 
             "samples": board_metrics(version, kind=Kind.CALIBRATION).count() if version else 0,
             "judge": shown_judge(suite.pk),
             "guidelines": GuidelineRevision.objects.first(),
+            "today": timezone.now(),
         }
+        if previews and form and version:
+            context["preview"] = _preview(request, version, form.cleaned_data["title"].strip())
     return render(request, "leaderboard/snapshots.html", context, status=status)
+
+
+def _preview(request: HttpRequest, version: SuiteVersion, title: str) -> dict[str, Any]:
+    """Return the heading and citation of the snapshot that freezing the board now would make."""
+    number = next_number(version.suite)
+    address = request.build_absolute_uri(reverse("snapshot", args=[version.suite.slug, number]))
+    cited = cite(
+        suite_facts(version),
+        number=number,
+        title=title,
+        day=timezone.now(),
+        archive=NOT_FROZEN,
+        address=address,
+        site=settings.SITE_NAME,
+    )
+    return {"heading": f"Snapshot {number}: {title}", "citation": cited}
 
 
 @action("snapshots")
 @maintainers_only
 def snapshot_freeze(request: HttpRequest, suite: str) -> HttpResponse:
-    """Freeze a suite's board."""
+    """Freeze a suite's board and open the snapshot; with ``preview``, show what would be frozen and cited instead."""
     shown = get_object_or_404(Suite, slug=suite)
     form = SnapshotForm(request.POST, suite=shown)
-
-    def act() -> str:
+    previews = "preview" in request.POST
+    if form.is_valid() and not previews:
         seen = request.POST.get("seen", "")
         known = int(seen) if re.fullmatch("[0-9]{1,18}", seen, re.ASCII) else 0
-        made = freeze(suite=shown, actor=user_of(request), seen=known, **form.cleaned_data)
-        return f"The board is frozen as snapshot {made.number}."
-
-    def again() -> HttpResponse:
-        return _list(request, shown, form, HTTPStatus.UNPROCESSABLE_ENTITY)
-
-    return perform(request, act, back=reverse("snapshots", args=[suite]), form=form, again=again)
+        try:
+            made = freeze(suite=shown, actor=user_of(request), seen=known, **form.cleaned_data)
+        except SubmissionError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, f"The board is frozen as snapshot {made.number}.")
+            return redirect(made)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    return _list(request, shown, form, previews=previews and not form.errors, status=status)
 
 
 @require_safe

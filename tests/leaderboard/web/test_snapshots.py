@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from django.test import Client
     from pytest_django import Settings
+    from time_machine import TimeMachineFixture
 
     from benchmark_tasks.models import SuiteVersion
     from submissions.models import User
@@ -140,7 +141,7 @@ class TestForm:
         note_change(version.pk, results=True)
         rank_version(version.pk)
         page = as_maintainer.get("/board/small/snapshots/").content.decode()
-        assert "1 ranked row," in page
+        assert "1 ranked row, with" in " ".join(page.split())
         seen = re.search(r'name="seen" value="(\d+)"', page)
         assert seen
         typed = {"title": "May", "note": "Why.", "seen": seen[1]}
@@ -149,8 +150,38 @@ class TestForm:
         late = as_maintainer.post("/board/small/snapshots/freeze/", {**typed, "seen": "\N{ARABIC-INDIC DIGIT ONE}"})
         assert "has changed since you opened this page" in words_of(late)
         done = as_maintainer.post("/board/small/snapshots/freeze/", typed, follow=True)
+        assert done.redirect_chain == [(PAGE, 302)]
         assert "The board is frozen as snapshot 1." in words_of(done)
-        assert "1: May" in words_of(done)
+        assert done.content.decode().count('<button type="button" class="quiet copy"') == 2
+
+    def test_previews_title_and_citation_and_freezes_nothing(
+        self, as_maintainer: Client, version: SuiteVersion, time_machine: TimeMachineFixture
+    ) -> None:
+        time_machine.move_to("2026-05-04T10:00:00Z", tick=False)
+        ours(version)
+        note_change(version.pk, results=True)
+        rank_version(version.pk)
+        typed = {"title": " May & June ", "note": "Why.", "seen": "0", "preview": "yes"}
+        shown = as_maintainer.post("/board/small/snapshots/freeze/", typed)
+        assert (shown.status_code, Snapshot.objects.exists()) == (200, False)
+        page = words_of(shown)
+        assert "Preview: Snapshot 1: May & June" in page
+        assert (
+            "LMR-Board. Small board, snapshot 1: May & June. Frozen 4 May 2026. http://testserver/board/small/snapshots/1/"
+            " (suite version 1, SHA-256 known once it is frozen)" in page
+        )
+        assert r"title = {{Small board, snapshot 1: May \& June}}," in page
+        assert "4 May 2026, 10:00 UTC" in page
+        assert 'value=" May &amp; June "' in shown.content.decode()
+        assert "Preview again Freeze the board" in page
+        refused = as_maintainer.post("/board/small/snapshots/freeze/", {**typed, "title": ""})
+        assert (refused.status_code, "Preview:" in words_of(refused)) == (422, False)
+        seen = re.search(r'name="seen" value="(\d+)"', shown.content.decode())
+        assert seen
+        frozen_now = {"title": "May & June", "note": "Why.", "seen": seen[1]}
+        cited = words_of(as_maintainer.post("/board/small/snapshots/freeze/", frozen_now, follow=True))
+        archive = Snapshot.objects.get().archive
+        assert f"Frozen 4 May 2026. http://testserver{PAGE} (suite version 1, SHA-256 {archive})" in cited
 
     def test_only_maintainers_have_the_form(self, as_alice: Client, version: SuiteVersion) -> None:
         ours(version)
