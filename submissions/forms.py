@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
-from django.db.models import Sum
+from django.db.models import Sum, TextChoices
 
 from benchmark_tasks.domain.queries import distinct_titles
 from submissions.answers.archives import ArchiveLimits, readable
@@ -36,7 +36,7 @@ _LICENCE_CHOICES = [("", "choose a licence"), *CODE_LICENCES.items()]
 _CONSENT = "I may license these answers, and agree that this site shows their code publicly under the licence below."
 _LICENCE = "Licence of the shown code"
 _NO_LICENCE = "Choose the licence under which the code may be shown."
-_NEEDED = "Required for an output tree, and for predictions unless their model_name_or_path is used instead."
+_NEEDED = "Required, unless the predictions' model_name_or_path is to be used."
 _NO_FILE = "Choose a file: a .zip or .tar.gz with a bundle or an output tree, or predictions as .jsonl or .json."
 
 
@@ -112,10 +112,19 @@ class ModelFactsForm(forms.Form):
     )
 
 
+class Content(TextChoices):
+    """What an uploaded file is. The check finds this out by itself; the form shows the fields that it needs."""
+
+    BUNDLE = "bundle", "A bundle: .zip or .tar.gz with a submission.json"
+    PREDICTIONS = "predictions", "Predictions: .jsonl or .json"
+    TREE = "tree", "An output tree: .zip or .tar.gz with changed repositories"
+
+
 class UploadForm(ModelFactsForm):
     """A bundle, or predictions or an output tree with the fields that ``submission.json`` would hold.
 
-    ``stored`` names an earlier upload of ``owner``, so that correcting a field needs no second upload.
+    ``stored`` names an earlier upload of ``owner``, so that correcting a field needs no second upload. ``content`` only
+    selects which fields the page shows.
     """
 
     file = forms.FileField(
@@ -124,7 +133,14 @@ class UploadForm(ModelFactsForm):
         widget=forms.FileInput(attrs={"accept": ".zip,.tar.gz,.tgz,.gz,.jsonl,.json"}),
     )
     stored = forms.ModelChoiceField(queryset=Upload.objects.none(), required=False, widget=forms.HiddenInput)
-    suite = forms.ChoiceField(required=False, label="Suite", help_text="Required for output trees and predictions.")
+    content = forms.ChoiceField(
+        required=False,
+        label="What it is",
+        choices=Content.choices,
+        initial=Content.BUNDLE.value,
+        widget=forms.RadioSelect,
+    )
+    suite = forms.ChoiceField(required=False, label="Suite")
     system = _name("System", f"The name on the board. {_NEEDED}")
     backbone = _name("Backbone model", f"With its version or date. {_NEEDED}")
     scaffold = _name("Scaffold", "The agent around the model and its version, such as OpenHands 0.33; empty for none.")
@@ -143,15 +159,12 @@ class UploadForm(ModelFactsForm):
         stored = self.fields["stored"]
         assert isinstance(stored, forms.ModelChoiceField)  # noqa: S101 - for the type checker: declared above
         most, most_of_tree = readable(ArchiveLimits().upload), readable(tree_limits().upload)
-        self.fields["file"].help_text = (
-            f"A .zip or .tar.gz bundle, or .jsonl or .json predictions, at most {most}; or a .zip or .tar.gz output "
-            f"tree, at most {most_of_tree}."
-        )
+        self.fields["file"].help_text = f"Drop it here, or choose it. At most {most}, an output tree {most_of_tree}."
         stored.queryset = Upload.objects.filter(owner=owner)
         suite = self.fields["suite"]
         assert isinstance(suite, forms.ChoiceField)  # noqa: S101 - for the type checker: declared above
         titled = distinct_titles(version.suite for version in open_versions().values())
-        suite.choices = [("", "as in the bundle"), *((each.slug, title) for each, title in titled)]
+        suite.choices = [("", "choose a suite"), *((each.slug, title) for each, title in titled)]
 
     def clean_file(self) -> UploadedFile[bytes] | None:
         """Return the file, if one was sent. Raises ValidationError if it, or the waiting uploads, are too large."""
@@ -201,6 +214,14 @@ class UploadForm(ModelFactsForm):
     def described(self) -> Manifest | None:
         """Return the valid fields as a manifest; None if no suite is chosen."""
         return described_by(self.cleaned_data)
+
+    @staticmethod
+    def content_of(upload: Upload) -> str:
+        """Return what ``upload`` probably is, by its name and the fields that were typed for it."""
+        if upload.name.lower().endswith((".jsonl", ".json")):
+            return Content.PREDICTIONS.value
+        described = upload.fields.get("system") or upload.fields.get("backbone")
+        return Content.TREE.value if described else Content.BUNDLE.value
 
     def as_typed(self) -> dict[str, str]:
         """Return the describing fields as entered, to store with the file; PostgreSQL cannot store NUL."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -16,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
-from benchmark_tasks.domain.queries import revisions_of
+from benchmark_tasks.domain.queries import distinct_titles, revisions_of
 from benchmark_tasks.models import SuiteVersion
 from submissions.answers.contents import Severity
 from submissions.domain import quotas, submitting, uploads
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import TaskRevision
 
+_SIGNED_OUT = "You were signed out, so the file was not received. Sign in, then choose it again."
 _ALREADY = "You submitted exactly these answers before: this is that submission. Nothing was queued."
 
 
@@ -43,10 +45,18 @@ class CheckedTask:
     problems: list[dict[str, Any]]
 
 
-@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload(request: HttpRequest) -> HttpResponse:
-    """Show and process the upload form. A received file is kept even if other fields are invalid."""
+    """Show the ways to submit, and to signed-in users the upload form, and process it.
+
+    A received file is kept even if other fields are invalid.
+    """
+    chosen, context = request.GET.get("suite", ""), _kits(request.GET.get("suite", ""))
+    if not request.user.is_authenticated:
+        if request.method == "POST":
+            messages.warning(request, _SIGNED_OUT)
+            return redirect_to_login(request.get_full_path())
+        return render(request, "submissions/upload.html", context)
     user = _user(request)
     if request.method == "POST":
         form = UploadForm(request.POST, request.FILES, owner=user)
@@ -55,9 +65,21 @@ def upload(request: HttpRequest) -> HttpResponse:
         stored = _store_file(form, user)
     else:
         stored = _own_upload(user, request.GET.get("from", ""))
-        initial = {**stored.fields, "stored": stored.pk} if stored else None
-        form = UploadForm(initial=initial, owner=user)
-    return render(request, "submissions/upload.html", {"form": form, "stored": stored, **_quota(user)})
+        initial = {**stored.fields, "stored": stored.pk, "content": UploadForm.content_of(stored)} if stored else None
+        form = UploadForm(initial=initial or {"suite": chosen}, owner=user)
+    return render(request, "submissions/upload.html", {**context, "form": form, "stored": stored, **_quota(user)})
+
+
+def _kits(chosen: str) -> dict[str, Any]:
+    """Return the suites that accept answers, with titles, and one to start with: ``chosen``, else the smallest."""
+    versions = uploads.open_versions()
+    if not versions:
+        return {"kits": [], "suite": None}
+    smallest = min(versions.values(), key=lambda version: version.revisions.count())
+    return {
+        "kits": distinct_titles(version.suite for version in versions.values()),
+        "suite": versions.get(chosen, smallest).suite,
+    }
 
 
 def _is_checkable(form: UploadForm, user: User) -> bool:

@@ -31,13 +31,14 @@ PUBLIC = (
     "/suites/",
     "/suites/lmr-mini/",
     "/suites/lmr-mini/tasks/dpo/1/",
+    "/submit/",
     "/docs/",
     "/about/",
     "/status/",
     "/accounts/login/",
     "/accounts/signup/",
 )
-OWN = ("/submit/", "/my/")
+OWN = ("/my/",)
 
 
 @pytest.fixture(scope="session")

@@ -91,7 +91,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "sitemap": everybody(),
         "status": everybody(),
         "status_json": everybody(),
-        "upload": signed_in(),
+        "upload": everybody(),
         "upload_check": Address(SIGN_IN, NOT_THERE, SHOWN, NOT_THERE, {"pk": upload.pk}),
         "upload_progress": Address(SIGN_IN, NOT_THERE, SHOWN, NOT_THERE, {"pk": upload.pk}),
         "my_submissions": signed_in(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from submissions.answers.archives import ArchiveLimits
 from submissions.forms import WAITING_UPLOADS
 from submissions.models import Submission, Upload
 from submissions.upload_limits import BoundedUploadHandler
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, UserFactory, bundle, checked_by_worker, zipped
 
 if TYPE_CHECKING:
@@ -42,6 +44,58 @@ def sent(client: Client, content: bytes, name: str = "answers.zip", **fields: An
     upload = Upload.objects.get()
     assert (response.status_code, response["Location"]) == (302, reverse("upload_check", args=[upload.pk]))
     return upload
+
+
+def test_signed_out_visitors_see_the_three_ways_to_submit(client: Client, small: SuiteVersion) -> None:
+    page = client.get("/submit/?suite=small").content.decode()
+    assert re.findall(r'<h2 id="([-a-z]+)"', page)[:3] == ["quick-start", "browser", "endpoint"]
+    for text in (
+        "curl -O http://testserver/client/lmr_board.py",
+        "python3 lmr_board.py kit small -o small.zip",
+        '<a href="/suites/small/kit/">Small Suite</a>',
+        'href="/accounts/login/?next=/submit/%3Fsuite%3Dsmall"',
+    ):
+        assert text in page
+    assert 'type="file"' not in page
+
+
+def test_a_file_of_a_signed_out_visitor_is_not_stored(client: Client, small: SuiteVersion) -> None:
+    response = client.post("/submit/", {"file": SimpleUploadedFile("a.zip", bundle())}, follow=True)
+    assert response.redirect_chain == [("/accounts/login/?next=/submit/", 302)]
+    assert "You were signed out, so the file was not received." in response.content.decode()
+    assert Upload.objects.count() == 0
+
+
+def test_without_an_open_suite_the_page_says_so(as_alice: Client) -> None:
+    page = as_alice.get("/submit/").content.decode()
+    assert "No suite accepts answers on this site at the moment." in page
+    assert "lmr_board.py" not in page
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("query", "suite"), [("", "mini"), ("?suite=large", "large"), ("?suite=none", "mini")])
+def test_the_commands_are_of_the_chosen_or_else_the_smallest_suite(client: Client, query: str, suite: str) -> None:
+    for slug, tasks in (("large", 3), ("mini", 1)):
+        SuiteVersionFactory(suite=SuiteFactory(slug=slug, position=tasks), tasks=tasks)
+    assert f"lmr_board.py submit {suite}/example-bundle" in client.get(f"/submit/{query}").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "content"),
+    [
+        ("a.zip", {}, "bundle"),
+        ("a.zip", {"suite": "small"}, "bundle"),
+        ("a.tar.gz", {"suite": "small", "system": "Alpha"}, "tree"),
+        ("A.JSONL", {}, "predictions"),
+        ("a.json", {}, "predictions"),
+    ],
+)
+def test_the_form_of_a_stored_file_shows_the_fields_that_it_needs(
+    as_alice: Client, alice: User, small: SuiteVersion, name: str, fields: dict[str, str], content: str
+) -> None:
+    stored = UploadFactory(owner=alice, name=name, fields=fields)
+    page = as_alice.get(f"/submit/?from={stored.pk}").content.decode()
+    assert re.findall(r'name="content" value="(\w+)"[^>]* checked', page) == [content]
 
 
 def test_the_form_names_the_open_suites_and_the_quota(as_alice: Client, small: SuiteVersion) -> None:

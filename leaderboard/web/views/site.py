@@ -38,6 +38,8 @@ MOST_OF_A_KIND: Final = 10_000
 PRIVATE: Final = (
     *("/accounts/", "/endpoints/", "/judges/new/", "/maintain/", "/my/", "/submit/", "/reviews/join/"),
     *("/reviews/label/", "/reviews/people/", "/reviews/profile/", "/agreement/*?", "/board/*?", "/cases/?", "/search/"),
+    *("/accounts/", "/endpoints/", "/judges/new/", "/maintain/", "/my/", "/submit/*/", "/reviews/join/"),
+    *("/reviews/label/", "/reviews/people/", "/reviews/profile/", "/agreement/*?", "/board/*?", "/cases/?"),
 )
 
 
@@ -79,7 +81,7 @@ def sitemap(request: HttpRequest) -> HttpResponse:
 
 
 def _paths() -> Iterator[str]:
-    for name in ("board_default", "suites", "judges", "cases", "reviews", "docs", "about", "status"):
+    for name in ("board_default", "suites", "upload", "judges", "cases", "reviews", "docs", "about", "status"):
         yield reverse(name)
     for slug in page_slugs():
         yield reverse("docs_page", args=[slug])

@@ -177,6 +177,6 @@ def test_uploads_of_others_are_not_found(small: SuiteVersion, alice: User, maint
 
 
 def test_the_site_the_api_and_the_client_take_the_same_description() -> None:
-    form = UploadForm.base_fields.keys() - {"file", "stored"}
+    form = UploadForm.base_fields.keys() - {"file", "stored", "content"}
     client = {*lmr_board.DESCRIBING, "links"}
     assert form == Described.model_fields.keys() == client == set(DESCRIBING_FIELDS)
