@@ -111,7 +111,8 @@ def _decide(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
 
 def _take_over(typed: QueryDict, assignment: Assignment) -> None:
     """Add to ``typed`` what its ``act`` takes over: ``take-A`` a label, ``take-A1`` the first finding of that label."""
-    key = typed.get("act", "").removeprefix("take-")
+    # A button before the form is sent before the form's own ``act``.
+    key = next((act.removeprefix("take-") for act in typed.getlist("act") if act.startswith("take-")), "")
     shown = evidence(assignment)
     if label := dict(shown["labels"]).get(key):
         typed["label"] = label.label

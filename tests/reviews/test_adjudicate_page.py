@@ -316,7 +316,7 @@ class TestTakingOver:
     def test_a_label_is_taken_over_without_scripts(self, as_adjudicator: Any, assignment: Assignment) -> None:
         for name, label in evidence(assignment)["labels"]:
             version = assignment.draft_version
-            sent = send(as_adjudicator, assignment, act=f"take-{name}", note="so far", version=version)
+            sent = send(as_adjudicator, assignment, act=[f"take-{name}", "save"], note="so far", version=version)
             assert sent["Location"] == address(assignment)
             decision = {"label": label.label, "reasons": [], "note": "so far"}
             assert assignment.draft["decision"] == decision
@@ -332,7 +332,7 @@ class TestTakingOver:
             assert f'value="take-{placed.key}" data-act="take"' in page
             assert f'data-quote="{escape(placed.finding.quote)}"' in page
             version = assignment.draft_version
-            send(as_adjudicator, assignment, act=f"take-{placed.key}", label="LC", note=note, version=version)
+            send(as_adjudicator, assignment, act=[f"take-{placed.key}", "save"], label="LC", note=note, version=version)
             note = f"{note}\n{placed.finding.quote}"
             assert assignment.draft["decision"] == {"label": "LC", "reasons": [], "note": note}
 
