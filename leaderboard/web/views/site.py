@@ -36,10 +36,8 @@ MOST_OF_A_KIND: Final = 10_000
 
 # Account pages, pages that need an account, actions, search, and every filter of a page that computes statistics.
 PRIVATE: Final = (
-    *("/accounts/", "/endpoints/", "/judges/new/", "/maintain/", "/my/", "/submit/", "/reviews/join/"),
-    *("/reviews/label/", "/reviews/people/", "/reviews/profile/", "/agreement/*?", "/board/*?", "/cases/?", "/search/"),
     *("/accounts/", "/endpoints/", "/judges/new/", "/maintain/", "/my/", "/submit/*/", "/reviews/join/"),
-    *("/reviews/label/", "/reviews/people/", "/reviews/profile/", "/agreement/*?", "/board/*?", "/cases/?"),
+    *("/reviews/label/", "/reviews/people/", "/reviews/profile/", "/agreement/*?", "/board/*?", "/cases/?", "/search/"),
 )
 
 
