@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from evaluator.enums import RunState
+from evaluator.models import TestRun
+from evaluator.outcomes import Outcome
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.matrix import results_on
 from leaderboard.board.row import title_with_inputs
 from leaderboard.board.rows import board_metrics, shown_metrics
+from leaderboard.models import ReportedResult
 from leaderboard.statistics.intervals import p_text
 from leaderboard.statistics.paired import Pair, compare, holm
 from submissions.enums import Kind
@@ -48,6 +52,14 @@ class Compared:
         return self.adjusted is not None and self.adjusted < SIGNIFICANT
 
     @property
+    def p_words(self) -> str:
+        """The adjusted p: ``p = 0.69``; empty without a comparison."""
+        if self.adjusted is None:
+            return ""
+        p = p_text(self.adjusted)
+        return f"p {p}" if p.startswith("<") else f"p = {p}"
+
+    @property
     def words(self) -> str:
         """The comparison in a sentence."""
         names = self.first.title_with_inputs, self.second.title_with_inputs
@@ -55,14 +67,19 @@ class Compared:
             return f"{names[0]} and {names[1]} cannot be compared while you label an answer of one of them."
         if self.pair is None or self.adjusted is None:
             return f"{names[0]} and {names[1]} cannot be compared: no task has a published result of both."
-        tasks = "the one task that both have" if self.pair.tasks == 1 else f"these {self.pair.tasks} tasks"
-        p = p_text(self.adjusted)
-        p = f"p {p}" if p.startswith("<") else f"p = {p}"
-        counts = f"{self.pair.more_a} against {self.pair.more_b} discordant, {p}"
-        if not self.apart:
-            return f"{names[0]} and {names[1]} do not differ significantly on {tasks}: {counts}."
-        better, worse = names if self.pair.more_a > self.pair.more_b else names[::-1]
-        return f"{better} passes more of {tasks} than {worse}: {counts}."
+        tasks = f"these {self.pair.tasks} tasks" if self.pair.tasks > 1 else "the 1 task that both have"
+        (most, better), (least, worse) = sorted(
+            zip((self.pair.more_a, self.pair.more_b), names, strict=True), key=lambda each: -each[0]
+        )
+        if not most:
+            return f"{names[0]} and {names[1]} do equally well on {tasks}."
+        several = max(self.first.trials, self.second.trials) > 1
+        by = ("more often by {}", "{} more often by {}") if several else ("by {} only", "{} by {} only")
+        verb = "is" if most == 1 else "are"
+        solved = f"{most} of {tasks} {verb} solved {by[0].format(better)}, {by[1].format(least or 'none', worse)}"
+        if self.apart:
+            return f"{solved}: a fair coin rarely does as well, so {better} is better."
+        return f"{solved}: a fair coin does as well."
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +122,21 @@ def compared(rows: Sequence[BoardRow], tasks: Sequence[MatrixTask]) -> list[Comp
 def task_lines(
     rows: Sequence[BoardRow], tasks: Sequence[MatrixTask], cells: Sequence[Sequence[tuple[MatrixTask, SafeString]]]
 ) -> list[TaskLine]:
-    """Return the tasks, discordant ones first; ``cells`` are the marks of each row."""
+    """Return the tasks with a result of any row, discordant ones first; ``cells`` are the marks of each row.
+
+    Two queries.
+    """
     marks = [{task.slug: cell for task, cell in each} for each in cells]
+    not_applying = _not_applying(rows)
     lines = []
     for task in tasks:
         shares = {results_on(row, task)[0] for row in rows} - {None}
-        pairs = tuple((each.get(task.slug), _words(row, task)) for each, row in zip(marks, rows, strict=True))
-        lines.append(TaskLine(task, pairs, discordant=len(shares) > 1))
+        pairs = tuple(
+            (each.get(task.slug), _words(row, task, applies=(row.key, task.slug) not in not_applying))
+            for each, row in zip(marks, rows, strict=True)
+        )
+        if any(result for _, words in pairs for result in words):
+            lines.append(TaskLine(task, pairs, discordant=len(shares) > 1))
     return sorted(lines, key=lambda line: not line.discordant)
 
 
@@ -120,7 +145,24 @@ def _scores(row: BoardRow, tasks: Sequence[MatrixTask]) -> Array:
     return np.array([np.nan if share is None else share for share in shares], dtype=np.float64)
 
 
-def _words(row: BoardRow, task: MatrixTask) -> tuple[str, str, str]:
+def _not_applying(rows: Sequence[BoardRow]) -> set[tuple[str, str]]:
+    """Return (row key, task) of the answers that do not apply to the masked repository, of rows with one trial."""
+    shown = [row for row in rows if not row.closed and row.trials == 1]
+    runs = TestRun.objects.current().filter(
+        state=RunState.DONE,
+        outcome=Outcome.BAD_PATCH,
+        implementation__submission__in=[row.submission for row in shown if row.submission],
+    )
+    slugs = [row.key.removeprefix("r-") for row in shown if row.remeasures]
+    reported = ReportedResult.objects.filter(run__slug__in=slugs, outcome=Outcome.BAD_PATCH)
+    task = "revision__task__slug"
+    found = {
+        (f"s{key}", slug) for key, slug in runs.values_list("implementation__submission", f"implementation__{task}")
+    }
+    return found | {(f"r-{key}", slug) for key, slug in reported.values_list("run__slug", "task__slug")}
+
+
+def _words(row: BoardRow, task: MatrixTask, *, applies: bool) -> tuple[str, str, str]:
     """Return the results of tests, judge and annotators in short."""
     share, judge, human = results_on(row, task)
     if share is None:
@@ -128,5 +170,5 @@ def _words(row: BoardRow, task: MatrixTask) -> tuple[str, str, str]:
     elif row.trials > 1:
         tests = f"{round(share * row.trials)}/{row.trials}"
     else:
-        tests = "passed" if share else "failed"
+        tests = "passed" if share else "failed" if applies else Outcome.BAD_PATCH.words
     return tests, judge, human

@@ -165,6 +165,11 @@ def test_selected_rows_stay_selected_and_are_compared(board: Page, tmp_path: Pat
     assert ends(bar) <= 900, "in sight"
     bar.get_by_role("button", name="Compare 2").click()
     assert sorted(re.findall(r"row=([^&]+)", board.url)) == ["r-no-agent-gpt-4.1", "r-openhands-claude-3.7"]
+    expect(board.locator(".finding")).to_have_text(
+        "4 of these 28 tasks are solved by OpenHands (Claude 3.7) only, 2 by GPT-4.1 only: "
+        "a fair coin does as well. p = 0.69"
+    )
+    expect(board.locator(".compare-tasks tbody")).to_have_count(6)
     with board.expect_download() as download:
         board.get_by_role("link", name="CSV").click()
     file = tmp_path / "comparison.csv"

@@ -77,8 +77,11 @@ def _open_a_cell(page: Page) -> None:
     cell = page.locator(".matrix tbody tr", has_text="OpenHands (Claude 3.7)").locator("a.m").first
     task = (cell.get_attribute("title") or "").partition(":")[0]
     cell.click()
-    expect(page).to_have_url(re.compile(f"/cases/reported/.*{task}/$"))
+    expect(page).to_have_url(re.compile(f"/board/lmr-bench/answers/.*{task}/$"))
+    expect(page.locator(".evidence-panel h1")).to_contain_text(task)
     assert violations(page) == []
+    page.keyboard.press("Escape")
+    expect(cell).to_be_focused()
     page.get_by_role("link", name="LMR-Board").first.click()
 
 

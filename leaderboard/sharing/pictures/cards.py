@@ -126,13 +126,13 @@ def compare_card(suite: str, rows: Sequence[BoardRow], pairs: Sequence[Compared]
     found = ""
     if pair is not None:
         bounds = "" if pair.low is None or pair.high is None else f" [{pair.low:+.1f}, {pair.high:+.1f}]"
-        found = f"Difference {pair.difference:+.1f}{bounds} points. "
+        found = f"Difference {pair.difference:+.1f}{bounds} points, "
     return card(
         title=" against ".join(_cut(row.system, 21 if len(rows) == 2 else 14) for row in rows[:2])
         + (f" and {len(rows) - 2} more" if more else ""),
         subtitle=f"{suite}: unit tests passed, in per cent",
         rows=[(row.system, _inputs(row), row) for row in rows],
-        sentence=f"{found}{first.words}",
+        sentence=f"{first.words} {found}{first.p_words}".strip(),
         footer="Bars are 95 % intervals; p by McNemar's exact test.",
     )
 

@@ -10,17 +10,20 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
-from leaderboard.board.matrix import FILE_COLUMNS, cells, file_rows, tasks_of
-from leaderboard.board.query_strings import requested_version
+from evaluator.models import TestRun
+from evaluator.testing.shown_outcomes import newest
+from leaderboard.board.matrix import FILE_COLUMNS, cells, file_rows, results_on, tasks_of
+from leaderboard.board.query_strings import query_with, requested_version
 from leaderboard.board.rows import rows_named
 from leaderboard.board.visibility import closed, closed_submissions, require_open, without_numbers
-from leaderboard.evidence.submissions import may_see_code
+from leaderboard.evidence.answers import request_of
+from leaderboard.evidence.submissions import answer_row, may_see_code
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.page_cache import kept_by
 from leaderboard.web.table_files import HIDDEN, file_requested, table_file
 from leaderboard.web.views.board import data_version
+from reviews.labelling.items import shown_definition
 from submissions.comparison import side_by_side
-from submissions.highlighting import code_with_visible_marks
 from submissions.models import Implementation
 
 if TYPE_CHECKING:
@@ -53,6 +56,8 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
     lines = task_lines(rows, tasks, [cells(row, tasks) for row in rows]) if enough else []
     if file_requested(request):
         return _file(request, rows, tasks, pairs)
+    differing = [line for line in lines if line.discordant]
+    shows_all = request.GET.get("tasks") == "all"
     choices = dict(offered(version, hidden))
     # Calibration samples and low-ranked rows are not offered, but those being compared stay selected.
     choices |= {row.key: row.title_with_inputs for row in rows if row.key not in choices}
@@ -62,9 +67,12 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
         "closed": closed(request),
         "rows": rows,
         "pairs": pairs,
-        "lines": lines,
-        "discordant": sum(line.discordant for line in lines),
-        "with_code": [row for row in rows if row.submission],
+        "lines": lines if shows_all else differing,
+        "differing": len(differing),
+        "all": len(lines),
+        "shows_all": shows_all,
+        "tasks_query": query_with(request.GET, tasks=None if shows_all else "all"),
+        "with_code": [row for row in rows if row.submission and not row.closed],
         "offered": choices.items(),
         "keys": [row.key for row in rows],
         "query": "&".join([*(f"row={row.key}" for row in rows), f"version={version.number}"]),
@@ -87,16 +95,25 @@ def compare_task(request: HttpRequest, suite: str, paper: str, index: int) -> Ht
     if len(rows) < 2:
         raise Http404("Name two published submissions of this suite: ?row=s12&row=s15.")
     answers = [_answer(request, row, paper, index) for row in rows]
-    sources = (code_with_visible_marks(each.goal_source.replace("\r\n", "\n")) for each in answers)
+    task = next(each for each in tasks_of(version) if each.slug == answers[0].revision.task.slug)
+    sources = (shown_definition(each.goal_source) if each.goal_source else "" for each in answers)
     context = {
         "suite": shown,
         "task": answers[0].revision.task,
         "rows": rows,
-        "answers": list(zip(rows, answers, strict=True)),
-        "comparison": side_by_side(*sources),
+        "sides": [_side(row, answer, task) for row, answer in zip(rows, answers, strict=True)],
+        "comparison": side_by_side(*sources, fold_docstrings=True),
         "back": f"{reverse('compare', args=[suite])}?{'&'.join(f'row={row.key}' for row in rows)}",
     }
     return render(request, "leaderboard/compare_task.html", context)
+
+
+def _side(row: BoardRow, answer: Implementation, task: MatrixTask) -> dict[str, Any]:
+    """Return what is shown above one of two answers: outcome and labels."""
+    run = newest(TestRun.objects.current().filter(implementation=answer).order_by("pk").defer("cases", "log"))
+    _, judge, annotators = results_on(row, task)
+    shown = answer_row(answer, run, request_of(answer))
+    return {"row": row, "answer": answer, "badge": shown.badge, "judge": judge, "annotators": annotators}
 
 
 def _answer(request: HttpRequest, row: BoardRow, paper: str, index: int) -> Implementation:

@@ -18,7 +18,8 @@ from tests.benchmark_tasks.factories import (
     TaskFactory,
     TaskRevisionFactory,
 )
-from tests.leaderboard.factories import measured, reported
+from tests.evaluator.factories import TestRunFactory
+from tests.leaderboard.factories import ReportedResultFactory, measured, measured_outcome, reported
 from tests.leaderboard.showing import words
 from tests.reviews.factories import assigned, case_of, ready
 from tests.submissions.factories import ImplementationFactory, SystemFactory
@@ -63,10 +64,40 @@ def test_a_sentence_states_whether_two_systems_differ(client: Client, version: S
     like = ours(version, "Like", [1.0] * 7 + [0.0] * 3)
     poor = ours(version, "Poor", [0.0] * TASKS)
     page = words(client.get(address(good, like)).content.decode())
-    assert "Good and Like do not differ significantly on these 10 tasks: 3 against 0 discordant, p = 0.25." in page
-    assert "+30.0 [ +0.0" not in page
+    sentence = "3 of these 10 tasks are solved by Good only, none by Like only: a fair coin does as well."
+    assert f"{sentence} p = 0.25" in page
     page = words(client.get(address(poor, good)).content.decode())
-    assert "Good passes more of these 10 tasks than Poor: 0 against 10 discordant, p = 0.002." in page
+    assert (
+        "10 of these 10 tasks are solved by Good only, none by Poor only: "
+        "a fair coin rarely does as well, so Good is better. p = 0.002" in page
+    )
+    same = ours(version, "Same", [1.0] * TASKS)
+    assert "Good and Same do equally well on these 10 tasks. p = 1.00" in words(
+        client.get(address(good, same)).content.decode()
+    )
+    often = ours(version, "Often", [0.5] * 2 + [1.0] * 8, trials=2)
+    assert "2 of these 10 tasks are solved more often by Good, none more often by Often: a fair coin" in words(
+        client.get(address(often, good)).content.decode()
+    )
+    once = ours(version, "Once", [0.0] + [None] * 9)
+    assert "1 of the 1 task that both have is solved by Good only, none by Once only" in words(
+        client.get(address(once, good)).content.decode()
+    )
+
+
+def test_a_chart_has_the_difference_with_its_interval_and_zero(client: Client, version: SuiteVersion) -> None:
+    good, like = ours(version, "Good", [1.0] * TASKS), ours(version, "Like", [1.0] * 5 + [0.0] * 5)
+    page = client.get(address(good, like)).content.decode()
+    pair = client.get(address(good, like, more="&format=json")).json()["pairs"][0]
+    chart = page.partition('<svg class="difference"')[2].partition("</svg>")[0]
+    assert re.findall(r'interval-tick" x1="([^"]*)"', chart) == ["200"]
+    assert re.findall(r'cx="([^"]*)"', chart) == [f"{200 - 195 * pair['difference'] / pair['high']:.1f}"]
+    assert re.findall(r'interval-range" x1="([^"]*)"', chart) == ["5.0"]
+    shown = words(page)
+    assert "← Good better Like better →" in shown
+    assert f"Difference +50.0 [ +{pair['low']:.1f}, +{pair['high']:.1f}] percentage points" in shown.replace(
+        "[+", "[ +"
+    )
 
 
 def test_p_is_adjusted_for_the_pairs_shown(client: Client, version: SuiteVersion) -> None:
@@ -88,12 +119,39 @@ def test_p_is_adjusted_for_the_pairs_shown(client: Client, version: SuiteVersion
     ]
 
 
-def test_discordant_tasks_come_first(client: Client, version: SuiteVersion) -> None:
+def tasks_shown(page: str) -> list[str]:
+    return re.findall(r'<th role="rowheader" scope="row"><a [^>]*>([^<]+)</a>', page.partition("compare-tasks")[2])
+
+
+def test_tasks_that_differ_are_shown_first_and_all_on_request(client: Client, version: SuiteVersion) -> None:
     first = ours(version, "A", [1.0] * TASKS)
     second = ours(version, "B", [1.0] * 8 + [0.0, None])
+    page = client.get(address(first, second)).content.decode()
+    assert tasks_shown(page) == ["p8/1"]
+    assert "1 that differ / all 10" in words(page)
+    page = client.get(address(first, second, more="&tasks=all")).content.decode()
+    assert tasks_shown(page) == ["p8/1", *(f"p{place}/1" for place in range(10) if place != 8)]
+    alike = ours(version, "C", [1.0] * TASKS)
+    assert "The unit tests differ on no task." in words(client.get(address(first, alike)).content.decode())
+    files = client.get(address(first, second, more="&format=json")).json()
+    assert len(files["rows"]) == 2 * TASKS
+
+
+def test_an_answer_that_does_not_apply_is_named(client: Client, version: SuiteVersion) -> None:
+    first, second = ours(version, "A", [1.0] * TASKS), ours(version, "B", [0.0] * TASKS)
+    for slug, outcome in (("p0/1", "bad_patch"), ("p1/1", "wrong_output")):
+        revision = version.revisions.get(task__slug=slug)
+        measured_outcome(second, outcome, revision=revision)
     page = words(client.get(address(first, second)).content.decode())
-    assert "1 discordant task first" in page
-    assert page.index("p8/1") < page.index("p0/1")
+    assert (page.count("answer does not apply"), page.count("failed")) == (1, 9)
+    theirs = reported(version, slug="theirs")
+    again = reported(version, system=SystemFactory(name="T"), slug="again", remeasures=theirs.reported_run)
+    again.marks = {"tests": [0.0] * TASKS}
+    again.save()
+    task = version.revisions.get(task__slug="p3/1").task
+    ReportedResultFactory(run=again.reported_run, task=task, tests_passed=None, outcome="bad_patch")
+    page = words(client.get(address(first, again)).content.decode())
+    assert (page.count("answer does not apply"), page.count("failed")) == (1, 9)
 
 
 def test_a_reported_run_with_totals_only_cannot_be_compared(client: Client, version: SuiteVersion) -> None:
@@ -108,8 +166,8 @@ def test_a_reported_run_with_totals_only_cannot_be_compared(client: Client, vers
     [
         ("", "Choose two to four systems."),
         ("?row=", "Choose two to four systems."),
-        ("?row=s999999&row=r-none", "2 of the rows asked for are not on this board"),
-        ("?row=s0&row=%00&row=r-%27&row=s1e9", "4 of the rows asked for are not on this board"),
+        ("?row=s999999&row=r-none", "2 of the requested rows are not on this board"),
+        ("?row=s0&row=%00&row=r-%27&row=s1e9", "4 of the requested rows are not on this board"),
     ],
 )
 def test_invalid_choices_are_reported(client: Client, version: SuiteVersion, query: str, message: str) -> None:
@@ -121,7 +179,7 @@ def test_invalid_choices_are_reported(client: Client, version: SuiteVersion, que
 def test_five_are_too_many_and_one_is_not_enough(client: Client, version: SuiteVersion) -> None:
     rows = [ours(version, f"S{number}", [1.0] * TASKS) for number in range(5)]
     page = words(client.get(address(*rows)).content.decode())
-    assert "Four systems are compared at most" in page
+    assert "At most four systems are compared" in page
     assert "S3 and S4" not in page
     assert "Choose a second system." in words(client.get(address(rows[0])).content.decode())
 
@@ -131,7 +189,7 @@ def test_unpublished_rows_are_not_compared(client: Client, version: SuiteVersion
     hidden = ours(version, "Secret Weapon", [0.0] * TASKS)
     Submission.objects.filter(entry=hidden).update(visibility=Visibility.HIDDEN)
     page = client.get(address(shown, hidden)).content.decode()
-    assert ("Secret Weapon" in page, "1 of the rows asked for is not on this board" in words(page)) == (False, True)
+    assert ("Secret Weapon" in page, "1 of the requested rows is not on this board" in words(page)) == (False, True)
 
 
 def test_the_table_can_be_downloaded(client: Client, version: SuiteVersion) -> None:
@@ -149,11 +207,36 @@ class TestTwoAnswers:
         Submission.objects.filter(entry=entry).update(code_licence="MIT")
         return entry
 
-    def test_two_answers_are_shown_side_by_side(self, client: Client, version: SuiteVersion) -> None:
-        one = self.answered(version, "A", "def f():\n    return 1\n")
+    def test_two_answers_are_shown_side_by_side_with_outcomes_and_labels(
+        self, client: Client, version: SuiteVersion
+    ) -> None:
+        one = self.answered(version, "A", 'def f():\n    """Long\n    text."""\n    return 1\n')
         two = self.answered(version, "B", "def f():\n    return 2\n")
-        page = client.get(address(one, two).replace("/compare/small/", "/compare/small/p0/1/")).content.decode()
-        assert ("return</span>" in page, "Left" in page, "Right" in page) == (True, True, True)
+        one.marks |= {"judge": ["LC"] + [""] * 9, "human": ["LI"] + [""] * 9}
+        one.save()
+        TestRunFactory(implementation=one.submission.implementations.get(), done="passed")
+        TestRunFactory(implementation=two.submission.implementations.get(), done="wrong_output")
+        response = client.get(address(one, two).replace("/compare/small/", "/compare/small/p0/1/"))
+        page = words(response.content.decode())
+        assert "A passed judge LC annotators LI B wrong output judge – annotators –" in page
+        left = [line.left.text for line in response.context["comparison"].rows if line.left]
+        assert left == ["def f():", '    """…"""', "    return 1"]
+        compared = client.get(address(one, two, more="&tasks=all")).content.decode()
+        codes = f"/compare/small/p0/1/?row=s{one.submission_id}&amp;row=s{two.submission_id}"
+        assert (f'hx-get="{codes}"' in compared, f'<a href="{codes}">' in compared) == (True, True)
+        assert 'id="codes"' in response.content.decode()
+
+    def test_an_answer_that_does_not_apply_gives_the_reason(self, client: Client, version: SuiteVersion) -> None:
+        one = self.answered(version, "A", "def f():\n    return 1\n")
+        two = self.answered(version, "B", "")
+        answer = two.submission.implementations.get()
+        answer.answer_error = {"message": "No such file: <a.py>", "file": "a.py", "line": None}
+        answer.save()
+        TestRunFactory(implementation=answer, done="bad_patch")
+        path = address(one, two).replace("/compare/small/", "/compare/small/p0/1/")
+        page = client.get(path).content.decode()
+        assert "B answer does not apply judge – annotators – No such file: <a.py>" in words(page)
+        assert "<a.py>" not in page
 
     def test_answers_are_shown_only_if_both_are_public(self, client: Client, version: SuiteVersion) -> None:
         one = self.answered(version, "A", "def f():\n    return 1\n")

@@ -92,7 +92,11 @@ def test_the_page_marks_totals_only_and_shows_pass_rates(client: Client, version
     page = client.get("/board/small/matrix/").content.decode()
     assert page.count("The authors published totals only.") == 1
     assert re.findall(r'<td class="number[^"]*">(\d+)</td>', page) == ["25", "50", "75"]
-    assert re.findall(r'<th scope="col" class="task-head[^"]*">\s*<a [^>]*><span>([^<]+)<', page) == ["c/1", "a/1", "b/1"]
+    assert re.findall(r'<th scope="col" class="task-head[^"]*">\s*<a [^>]*><span>([^<]+)<', page) == [
+        "c/1",
+        "a/1",
+        "b/1",
+    ]
 
 
 def test_the_columns_have_the_categories_names(client: Client, version: SuiteVersion) -> None:
@@ -108,7 +112,11 @@ def test_the_columns_have_the_categories_names(client: Client, version: SuiteVer
 def test_tasks_can_be_ordered_by_difficulty(client: Client, version: SuiteVersion) -> None:
     BoardState.objects.update(pass_rates=[0.5, None, 0.75])
     page = client.get("/board/small/matrix/?tasks=difficulty").content.decode()
-    assert re.findall(r'<th scope="col" class="task-head[^"]*">\s*<a [^>]*><span>([^<]+)<', page) == ["a/1", "c/1", "b/1"]
+    assert re.findall(r'<th scope="col" class="task-head[^"]*">\s*<a [^>]*><span>([^<]+)<', page) == [
+        "a/1",
+        "c/1",
+        "b/1",
+    ]
 
 
 def test_one_category_has_its_tasks_only(client: Client, version: SuiteVersion) -> None:
