@@ -9,7 +9,14 @@ import pytest
 from tests.conftest import PROJECT_ROOT
 
 CSS = (PROJECT_ROOT / "static" / "css" / "site.css").read_text(encoding="utf-8")
-WIDTHS = {"(max-width: 40rem)", "(max-width: 50rem)", "(max-width: 72rem)", "(min-width: 72.01rem)", "print"}
+WIDTHS = {
+    "screen and (max-width: 40rem)",
+    "screen and (max-width: 50rem)",
+    "screen and (max-width: 72rem)",
+    "screen and (min-width: 72.01rem)",
+    "print",
+}
+"""Paper is narrow, but a table on it stays a table."""
 SIZES = [f"--size-{number}" for number in range(1, 7)]
 PDF_JS = "calc(var(--text-scale-factor) * var(--font-height))"
 """pdf.js scales its invisible text with the page below it."""
