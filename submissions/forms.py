@@ -266,14 +266,14 @@ class TokenForm(forms.Form):
         validators=[refuse_hidden_characters],
     )
     scopes = forms.MultipleChoiceField(
-        label="It may",
+        label="Scopes",
         choices=[(scope.value, f"{scope.value}: {scope.label}") for scope in Scope],
         initial=[Scope.READ.value, Scope.SUBMIT.value],
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Tick at least one box: a token needs a permission to be useful."},
+        error_messages={"required": "Choose at least one scope."},
     )
     days = forms.TypedChoiceField(
-        label="It ends",
+        label="Expires",
         choices=[(7, "in a week"), (30, "in 30 days"), (90, "in 90 days"), (366, "in a year")],
         coerce=int,
         initial=90,

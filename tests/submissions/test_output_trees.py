@@ -82,7 +82,8 @@ def test_the_page_shows_answers_and_ignored_files(as_alice: Client, small: Suite
     checked_by_worker()
     upload = Upload.objects.get()
     text = as_alice.get(reverse("upload_check", args=[upload.pk])).content.decode()
-    assert "Every answer in it applies, but 1 edit was set aside.</strong> It will not be measured: " in text
+    assert "Every answer applies." in text
+    assert "1 edit was set aside and will not be measured; the table shows why." in text
     assert "1 remark on what was left out or converted" in text
     assert "logs and results: 1 (logs/run.log)." in text
     assert "would hide the installed module &#x27;numpy&#x27;" in text
