@@ -39,7 +39,7 @@ def _reason(help_text: str) -> forms.CharField:
 
 
 class InviteForm(forms.Form):
-    """Invite a reviewer by a link."""
+    """Invite an annotator by a link."""
 
     annotator = forms.BooleanField(required=False, initial=True, label="Annotator: labels blind")
     adjudicator = forms.BooleanField(required=False, label="Adjudicator: decides where raters disagree")
@@ -53,14 +53,14 @@ class InviteForm(forms.Form):
 
 
 class RolesForm(forms.Form):
-    """Change a reviewer's roles."""
+    """Change an annotator's roles."""
 
     annotator = forms.BooleanField(required=False, label="Annotator")
     adjudicator = forms.BooleanField(required=False, label="Adjudicator")
     active = forms.BooleanField(
         required=False,
         label="Active",
-        help_text="An inactive reviewer cannot label; existing labels stay.",
+        help_text="An inactive annotator cannot label; existing labels stay.",
     )
     reason = _reason("Kept with the change, seen by maintainers.")
 
@@ -72,7 +72,7 @@ class RolesForm(forms.Form):
 
 
 class ProfileForm(forms.Form):
-    """A reviewer's profile."""
+    """An annotator's profile."""
 
     name = forms.CharField(required=False, max_length=120, label="Name", validators=[refuse_hidden_characters])
     shows_name = forms.BooleanField(
@@ -97,7 +97,7 @@ class ProfileForm(forms.Form):
     )
     keys_off = forms.BooleanField(
         required=False,
-        label="Switch the keys of the labelling page off",
+        label="Switch off the keys of labelling and adjudication",
         help_text="For screen readers and dictation software, which use single keys themselves.",
     )
     confirmed = forms.BooleanField(
@@ -151,7 +151,7 @@ class GuidelinesForm(forms.Form):
     changes = forms.CharField(
         label="What is new",
         max_length=LONGEST_CHANGES,
-        help_text="A sentence or two. Reviewers read this and the changes before their next item.",
+        help_text="A sentence or two. Annotators read this and the changes before their next item.",
         widget=forms.Textarea(attrs={"rows": 2}),
         validators=[refuse_hidden_characters],
     )

@@ -99,7 +99,7 @@ def accept(*, user: User, secret: str) -> Reviewer:
         if invitation.used_by_id == reviewer.pk:
             return reviewer
         if not reviewer.active:
-            msg = "A maintainer has deactivated you as a reviewer. Ask a maintainer to activate you again."
+            msg = "A maintainer has deactivated you as an annotator. Ask a maintainer to activate you again."
             raise ReviewError(msg)
         if set(invitation.roles) <= set(reviewer.roles):
             msg = "You already have every role that this invitation gives; it stays valid for another user."

@@ -38,7 +38,7 @@ def reviewer_of(user: User | AnonymousUser) -> Reviewer | None:
 def require_maintainer(actor: User) -> None:
     """Raise :class:`NotAllowedError` unless ``actor`` is a maintainer."""
     if not actor.is_staff:
-        msg = "Only maintainers may manage reviewers."
+        msg = "Only maintainers may manage annotators."
         raise NotAllowedError(msg)
 
 

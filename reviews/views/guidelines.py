@@ -112,7 +112,9 @@ def edit(request: HttpRequest) -> HttpResponse:
             except ReviewError as error:
                 form.add_error(None, str(error))
             else:
-                messages.success(request, f"Revision {made.number} is in force. Reviewers must read it first.")
+                messages.success(
+                    request, f"Revision {made.number} is in force. Annotators read it before their next item."
+                )
                 return redirect("review_guideline", made.number)
         if form.errors:
             status = HTTPStatus.UNPROCESSABLE_ENTITY

@@ -18,6 +18,7 @@ from reviews.annotators import invitations, practice, readiness, reviewers
 from reviews.enums import LIVE, CaseKind
 from reviews.exceptions import ReviewError
 from reviews.labelling.claiming import own_assignment, queue_counts
+from reviews.labelling.forms import in_words
 from reviews.labelling.items import blind_item
 from reviews.models import Assignment, Review, Reviewer
 from reviews.views.guards import reviewers_only
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 @never_cache
 @require_safe
 def reviews(request: HttpRequest) -> HttpResponse:
-    """Explain reviewing to visitors; show reviewers the next step, their item, and the number of waiting cases."""
+    """Explain reviewing to visitors; show annotators the next step, their item, and the number of waiting cases."""
     reviewer = reviewers.reviewer_of(request.user)
     if reviewer is None:
         ended = request.user.is_authenticated and Reviewer.objects.filter(user=user_of(request), active=False).exists()
@@ -107,6 +108,7 @@ def practice_answer(request: HttpRequest, reviewer: Reviewer, pk: int) -> HttpRe
     context = {
         "case": assignment.case,
         "review": review,
+        "said": in_words({"findings": review.findings, "note": review.note}),
         "right": review.label == assignment.case.known_label,
         "item": blind_item(assignment),
         "number": practice.practice_cases().filter(pk__lte=assignment.case_id).count(),

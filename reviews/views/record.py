@@ -62,7 +62,7 @@ def _for_maintainers(request: HttpRequest, hidden: frozenset[int], reviewer: Rev
         "filters": filters,
         "state": state,
         "page": page,
-        # The events' texts would reveal to reviewers why a case is disputed.
+        # The events' texts would reveal to annotators why a case is disputed.
         "cases": [(case, reviewer is None or case.state in CLOSED) for case in page],
         "export": ExportForm(auto_id="export_%s"),
     }

@@ -134,5 +134,5 @@ class Maintainer(Person):
         link = self.page.locator("#invitation-link").input_value()
         self.reach("[data-copies=invitation-link]")
         self.press("Enter")
-        expect(self.page.locator("#invitation-link-copied")).to_have_text("Copied.")
+        expect(self.page.locator("#announced")).to_have_text("Copied.")
         return link

@@ -189,7 +189,7 @@ class TestPage:
         case_of(severity=Severity.CONFLICT)
         case_of(severity=Severity.AUDIT)
         text = page(client, reviewer.user)
-        assert (reviewer.pseudonym in text, text.count("waiting for an annotator")) == (True, 1)
+        assert (reviewer.pseudonym in text, text.count("Waiting for an annotator")) == (True, 1)
         hidden = (other.pseudonym, "Export", f"Case {case.pk}", "direct conflict", "Severity")
         assert [word for word in hidden if word in text] == []
         assert client.get(f"{EXPORT}?format=csv").status_code == 404
@@ -248,7 +248,7 @@ class TestPage:
 
     def test_cases_are_listed_by_state_and_page(self, client: Client, maintainer: User) -> None:
         empty = page(client, maintainer)
-        hints = ("Nobody labels yet.", f'href="{reverse("review_people")}"', "manage.py sample_disputes", "No case.")
+        hints = ("No annotators yet.", f'href="{reverse("review_people")}"', "manage.py sample_disputes", "No case.")
         assert [hint for hint in hints if hint not in empty] == []
         for answer in answers(27):
             case_of(answer)

@@ -184,7 +184,7 @@ class TestReadingPages:
         client.force_login(reviewer.user)  # type: ignore[arg-type]
         assert client.post(f"{PAGES}2/read/")["Location"] == f"{PAGES}3/?since=1"
         assert guidelines.last_read(reviewer) == guideline(1)
-        assert "What revision 3 changes since revision 1" in text_of(client.get(PAGES))  # type: ignore[arg-type]
+        assert "Changes in revision 3 since revision 1" in text_of(client.get(PAGES))  # type: ignore[arg-type]
 
     def test_only_reviewers_confirm_reading(self, client: Client) -> None:
         guideline()

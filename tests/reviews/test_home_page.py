@@ -54,16 +54,16 @@ class TestStrangers:
     def test_visitors_see_how_to_join_and_no_queue(self, client: Client, maintainer: User) -> None:
         case_of(answers(system=SystemFactory(name="Marker System"))[0])
         text = page(client)
-        assert ("Become a reviewer" in text, f'href="/accounts/login/?next={HOME}"' in text) == (True, True)
+        assert ("Become an annotator" in text, f'href="/accounts/login/?next={HOME}"' in text) == (True, True)
         client.force_login(UserFactory())
-        hidden = ("Marker System", "Unclaimed", "review_claim", "What waits", reverse("review_people"))
+        hidden = ("Marker System", 'class="tiles"', reverse("review_claim"), "Not counted", reverse("review_people"))
         assert [word for word in hidden if word in text + page(client)] == []
         client.force_login(maintainer)
         assert reverse("review_people") in page(client)
 
     def test_deactivated_reviewers_see_a_message(self, client: Client) -> None:
         text = page(client, ReviewerFactory(active=False))
-        assert ("has ended your work as a reviewer" in text, "What waits" in text) == (True, False)
+        assert ("has ended your work as an annotator" in text, "Not counted" in text) == (True, False)
 
 
 class TestReviewers:
@@ -93,7 +93,7 @@ class TestReviewers:
         Assignment.objects.update(state=AssignmentState.EVIDENCE, lease_until=timezone.now() + timedelta(minutes=2))
         text = page(client)
         assert (reverse("adjudicate", args=[held.pk]) in text, "an item to decide on" in text) == (True, True)
-        assert "The item at hand" not in page(client, ready())
+        assert "Your current item" not in page(client, ready())
 
     def test_counts_reveal_neither_answers_nor_triggers(self, client: Client) -> None:
         """A count of audits that falls by one when one is claimed would reveal its trigger."""
@@ -108,7 +108,7 @@ class TestReviewers:
         text = response.content.decode()
         assert [word for word in ("Marker", "Disputes", "Audits", "Appeals") if word in text] == []
         text = text_of(home(client, ready(annotator=False, adjudicator=True)))
-        assert ("Disputes1to adjudicate" in text, "Unclaimed" in text) == (True, False)
+        assert ("Disputes1to adjudicate" in text, "Waiting" in text) == (True, False)
         assert [word for word in ("Marker", "Audits", "Appeals") if word in text] == []
 
     def test_the_reviewers_numbers_of_today(self, client: Client, annotator: Reviewer) -> None:

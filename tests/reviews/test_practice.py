@@ -204,8 +204,8 @@ class TestPage:
         case_of(kind=CaseKind.PRACTICE, known_label="CC", explanation="Later.")
         text = self.get(client, assignment).content.decode()
         shown = [
-            *("LC, logically correct", "LI, logically incorrect", "another one", "It is LI because of a sign."),
-            *("It doubles where it should square.", "candidate 1–2", "Not &lt;i&gt;sure&lt;/i&gt;.", "Item 1 of 2"),
+            *("LC, logically correct", "LI, logically incorrect", "different", "It is LI because of a sign."),
+            *("It doubles where it should square.", "answer 1–2", "Not &lt;i&gt;sure&lt;/i&gt;.", "Item 1 of 2"),
         ]
         assert [words for words in shown if words not in text] == []
         assert [words for words in ("You have seen all of them", "Later.") if words in text] == []
@@ -213,7 +213,7 @@ class TestPage:
     def test_the_last_page_sums_up(self, client: Client, annotator: Reviewer) -> None:
         self.practised(annotator, "CC", "CC")
         text = self.get(client, self.practised(annotator, "LI", "CC")).content.decode()
-        shown = ("You have seen all of them", "1 of your 2 labels agrees with the known ones.", "You marked no lines.")
+        shown = ("You have seen all of them", "1 of your 2 labels agrees with the known ones.", "No findings.")
         assert [words for words in shown if words not in text] == []
 
     def test_the_solution_is_hidden_before_the_label_is_locked(self, client: Client, annotator: Reviewer) -> None:
