@@ -105,7 +105,7 @@ LONGEST_MODULE = 600
 ONE_FILE = PROJECT_ROOT / "leaderboard" / "sharing" / "client" / "lmr_board.py"
 """The client is downloaded as one file, so it cannot be split into modules."""
 WORKERS_LIBRARIES = (
-    *("anthropic", "docker", "httpx2", "krippendorff", "numpy", "openai", "pandas", "plotly", "pymupdf"),
+    *("anthropic", "docker", "httpx2", "krippendorff", "numpy", "openai", "pandas", "pymupdf"),
     *("rs_bpe", "scipy", "statsmodels"),
 )
 """Libraries that a web process loads only once a page needs them: numpy for agreement, a tokenizer for estimates, …"""

@@ -31,9 +31,12 @@ def table_file(
     name: str,
     columns: Sequence[str],
     rows: Iterable[Sequence[Any]],
+    form: str = "",
     **about: Any,
 ) -> HttpResponse:
     """Return the table in the requested format; JSON has the facts ``about`` it, and rows as objects.
+
+    ``form`` is the format, if the address has it elsewhere than in the query string.
 
     A last column :data:`HIDDEN` marks rows hidden because the viewer is labelling one of their answers: an empty cell
     alone can also mean an unknown number. The column is left out if no row is hidden.
@@ -41,7 +44,7 @@ def table_file(
     rows = list(rows)
     if columns[-1] == HIDDEN and not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    if request.GET.get("format") == "json":
+    if (form or request.GET.get("format")) == "json":
         return JsonResponse({**about, "rows": [dict(zip(columns, row, strict=True)) for row in rows]})
     lines = [csv_line(columns), *(csv_line(map(as_cell, row)) for row in rows)]
     response = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")

@@ -135,6 +135,9 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "published_answers": everybody(suite="small"),
         "analysis_default": everybody(),
         "analysis": everybody(suite="small"),
+        "figure": everybody(suite="small", figure="scores"),
+        "figure_embed": everybody(suite="small", figure="scores"),
+        "figure_file": everybody(suite="small", figure="scores", form="csv"),
         "judges": everybody(),
         "judge": everybody(slug="other"),
         "judge_differences": replace(everybody(slug="other"), query="?suite=small"),
@@ -277,6 +280,7 @@ PUBLISHED: Final = {
     *("board_default", "board", "matrix", "evidence", "compare", "board_actions", "agreement", "system", "task"),
     *("snapshot", "case", "cases", "judge_differences", "analysis_default", "analysis"),
     "search",
+    *("figure", "figure_embed", "figure_file"),
     *("submission", "submission_progress", "submission_actions", "implementation", "trajectory", "trajectory_file"),
 }
 """Addresses that show the submission to everyone once it is published."""

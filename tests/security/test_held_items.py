@@ -47,7 +47,7 @@ MORE: Final[dict[str, tuple[str, ...]]] = {
     "compare_picture": ("?row=s{held}&row=s{better}",),
     "compare_task": ("?row=s{held}&row=s{better}",),
     "task": _sorted(SORTS),
-    "analysis": tuple(f"?figure={each.slug}&format={form}" for each in SECTIONS for form in ("csv", "chart")),
+    "analysis": tuple(f"figures/{each.slug}{form}" for each in SECTIONS for form in ("/", "/embed/", ".csv", ".svg")),
     "agreement": (
         "?binary=1",
         "?system=alices",
@@ -64,12 +64,22 @@ MORE: Final[dict[str, tuple[str, ...]]] = {
     "get_agreement": ("?binary=true", "?samples=true", "?system=alices"),
     "get_agreement_cell": ("?first=tests&second=judge:other&binary=true&cell=CC,CC",),
 }
-"""Further queries of an address: orders, filters, files. Braces are replaced by primary keys of submissions."""
+"""Queries of an address, or paths below it: orders, filters, files. Braces are replaced by keys of submissions."""
 REVEALING: Final = {
     "pages": {
         *("agreement", "analysis", "analysis_default", "answers_file", "badge", "board", "board_actions"),
         *("board_default", "board_feed", "board_picture", "case", "cases", "compare", "compare_picture"),
-        *("implementation", "judge", "judge_differences", "matrix", "snapshot", "snapshot_archive"),
+        *(
+            "figure",
+            "figure_embed",
+            "figure_file",
+            "implementation",
+            "judge",
+            "judge_differences",
+            "matrix",
+            "snapshot",
+            "snapshot_archive",
+        ),
         *("snapshot_picture", "submission", "submission_actions", "submission_progress", "system"),
         *("system_picture", "task"),
     },

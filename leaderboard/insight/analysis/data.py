@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from django.db.models import BooleanField, Count, ExpressionWrapper, F, FilteredRelation, Max, Q, Sum
 
 from benchmark_tasks.models import Category
+from leaderboard.board.matrix import tasks_of
 from leaderboard.board.rows import complete, visible_entries
 from leaderboard.models import AnalysisReport, EntryMetric, ReportedAggregate
 from leaderboard.models.enums import Provenance, RaterAxis
+from leaderboard.statistics.intervals import wilson
 from submissions.enums import Inputs, Kind
 
 if TYPE_CHECKING:
@@ -25,13 +27,14 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import SuiteVersion
+    from leaderboard.board.matrix import MatrixTask
     from leaderboard.models import Entry
     from leaderboard.models.board import RaterLabels
 
 
-METHOD: Final = 1
+METHOD: Final = 2
 """Increase it when a computation changes: the sweep then has every report recomputed."""
-_CLOSED: Final = "This counts every published answer, so it is hidden until you submit your label."
+_CLOSED: Final = "this counts every published answer, so it is hidden until you submit your label"
 
 
 class CategoryTasks(NamedTuple):
@@ -50,7 +53,7 @@ class ScoreRow:
 
     ``judge`` and ``human`` are the percentages of CC, LC and LI, read only for shown rows; ``labelled`` is true if
     there are any. ``submission`` is None for a reported run, ``run`` is empty for a submission. ``cost`` is in US
-    dollars for all tasks once.
+    dollars for all tasks once, ``cutoff`` the last month of the model's training data, empty if no source states it.
     """
 
     entry: int
@@ -62,6 +65,7 @@ class ScoreRow:
     inputs: str
     day: date | None
     cost: float | None
+    cutoff: str
     tasks: int
     passed: float | None
     tests: float | None
@@ -75,6 +79,20 @@ class ScoreRow:
     def reported(self) -> bool:
         """Whether others reported these numbers; otherwise they were measured with this site's evaluator."""
         return self.provenance == Provenance.REPORTED
+
+
+class TaskPasses(NamedTuple):
+    """How many ``runs`` have a result on a task, and how many of them pass it; fractional with several trials.
+
+    The percentage has a 95 % Wilson interval; all are 0 without a run.
+    """
+
+    task: MatrixTask
+    passed: float
+    runs: int
+    percent: float
+    low: float
+    high: float
 
 
 class Report(NamedTuple):
@@ -118,6 +136,7 @@ class SuiteResults:
                     "inputs",
                     "date",
                     "cost",
+                    "system__knowledge_cutoff",
                 ),
                 *("overall__tasks", "overall__tests_passed", "overall__tests_rate"),
                 *("overall__tests_low", "overall__tests_high", "labelled"),
@@ -165,6 +184,27 @@ class SuiteResults:
         return found
 
     @cached_property
+    def passed_in_categories(self) -> dict[int, tuple[float, int]]:
+        """Category -> (passed tasks, all tasks), over all runs with full inputs and results by task. One query."""
+        entries = ranked_entries(self.version, self.hidden).filter(inputs=Inputs.FULL)
+        metrics = EntryMetric.objects.filter(category__isnull=False, tests_passed__isnull=False, entry__in=entries)
+        summed = metrics.order_by().values("category").annotate(passed=Sum("tests_passed"), of=Sum("tasks"))
+        return {each["category"]: (each["passed"], each["of"]) for each in summed}
+
+    @cached_property
+    def task_passes(self) -> list[TaskPasses]:
+        """The results of all ranked rows by task, in the order of categories. Two queries."""
+        marks = ranked_entries(self.version, self.hidden).order_by().values_list("marks__tests", flat=True)
+        shares = [each for each in marks if each]
+        found = []
+        for task in tasks_of(self.version):
+            known = [share for each in shares if (share := each[task.place]) is not None]
+            passed, runs = sum(known), len(known)
+            low, high = wilson(passed, runs) if runs else (0.0, 0.0)
+            found.append(TaskPasses(task, passed, runs, 100 * passed / runs if runs else 0.0, 100 * low, 100 * high))
+        return found
+
+    @cached_property
     def printed(self) -> dict[str, dict[str, float]]:
         """Reported run -> measure -> the percentage printed in the paper. One query."""
         found: dict[str, dict[str, float]] = defaultdict(dict)
@@ -181,9 +221,9 @@ class SuiteResults:
         stored = AnalysisReport.objects.filter(suite_version=self.version).first()
         visible = set(visible_entries().filter(suite_version=self.version).values_list("pk", flat=True))
         if not visible:
-            return Report(None, "Nothing is published on this version yet.")
+            return Report(None, "nothing is published on this version yet")
         if stored is None or not visible.issuperset(stored.entries):
-            return Report(None, "A worker computes this; it takes a minute, or longer while tests wait.")
+            return Report(None, "a worker computes this; it takes a minute, or longer while tests wait")
         when = f"Computed {stored.computed:%Y-%m-%d %H:%M} UTC"
         stale = stored.digest != inputs_digest(self.version)
         note = f"{when}, before the newest change of the data; a worker will recompute it." if stale else f"{when}."
@@ -216,6 +256,7 @@ def _row(
     inputs: str,
     day: datetime | None,
     cost: float | None,
+    cutoff: str,
     tasks: int | None,
     passed: float | None,
     rate: float | None,
@@ -233,6 +274,7 @@ def _row(
         inputs=Inputs(inputs).label,
         day=day.date() if day else None,
         cost=cost,
+        cutoff=cutoff,
         tasks=tasks or 0,
         passed=passed,
         tests=_percent(rate),

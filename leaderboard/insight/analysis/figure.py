@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from leaderboard.insight.analysis.charts import Chart
 
 Cell: TypeAlias = "str | int | float | date | None"
 
@@ -24,18 +26,20 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One table, with the chart that is drawn from it.
+    """One table, with its chart and with what it shows.
 
-    ``rows`` may be the first of ``known`` rows (0: they are all rows); ``addresses`` are their pages, empty for a row
-    without one. ``notes`` are about these data; ``differences`` list where upstream's files and the paper disagree.
-    ``missing`` is why there are no rows, or what is left out. ``chart`` makes Plotly's JSON; None without a chart.
+    ``finding`` is the chart's claim, a sentence without its full stop; empty if the data support none. ``rows`` may be
+    the first of ``known`` rows (0: they are all rows); ``addresses`` are their pages, empty for a row without one.
+    ``notes`` are about these data; ``differences`` list where upstream's files and the paper disagree. ``missing`` is
+    why there is no chart, or what is left out of it: a clause, since pages list several.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    finding: str = ""
     addresses: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
     missing: str = ""
     known: int = 0
-    chart: Callable[[], Mapping[str, Any]] | None = None
+    chart: Chart | None = None

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import asdict
 from datetime import timedelta
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from django.db.models import Count
 from django.utils import timezone
 
-from benchmark_tasks.models import SuiteVersion, TaskRevision
+from benchmark_tasks.models import Category, SuiteVersion, TaskRevision
+from evaluator.labels import Label
 from evaluator.queue.pushing import AUDITS, push_once
 from leaderboard.board.actions import of_board
 from leaderboard.board.rows import visible_entries
@@ -24,19 +26,21 @@ from leaderboard.insight.agreement.label_counts import (
     with_labels,
     with_reported_labels,
 )
-from leaderboard.insight.agreement.raters import REPORTED_TESTS, TESTS, Selection, raters
+from leaderboard.insight.agreement.raters import REPORTED_TESTS, TESTS, RaterKind, Selection, raters
 from leaderboard.insight.agreement.report import rater_pairs
 from leaderboard.insight.analysis.data import inputs_digest, ranked_entries
 from leaderboard.models import AnalysisReport
-from leaderboard.statistics.results import TaskCount
+from leaderboard.statistics.results import LABELS, TaskCount
 from reviews.enums import CLOSED, CaseKind
 from reviews.models import Review
 from submissions.enums import Inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from leaderboard.board.actions import Bar
+    from leaderboard.insight.agreement.label_counts import Labels
+    from leaderboard.insight.agreement.raters import Rater
     from leaderboard.insight.agreement.report import RaterPair
 
 LEAST_PAUSE: Final = timedelta(minutes=1)
@@ -48,13 +52,16 @@ METRICS: Final = ("directory_depth", "branch_factor", "directory_imbalance", "go
 class ReportData(TypedDict):
     """The stored data. ``regressions`` maps who measured to a ``results.Regression`` as a mapping; None without tests.
 
-    ``pairs`` count two raters' labels, ``binary_pairs`` CC against the rest; ``shares`` and ``outcomes`` are bars of
-    ``leaderboard.board.actions``; ``errors`` counts answers by class of error, out of ``marked`` answers.
+    ``pairs`` count two raters' labels; ``tests_pairs`` a rater's labels of the answers that pass their tests and of
+    those that do not; ``contradictions`` count by category the answers on which tests and a judge contradict each
+    other. ``shares`` and ``outcomes`` are bars of ``leaderboard.board.actions``; ``errors`` counts answers by class of
+    error, out of ``marked`` answers.
     """
 
     regressions: dict[str, dict[str, Any] | None]
     pairs: list[dict[str, Any]]
-    binary_pairs: list[dict[str, Any]]
+    tests_pairs: list[dict[str, Any]]
+    contradictions: list[dict[str, Any]]
     shares: list[dict[str, Any]]
     outcomes: list[dict[str, Any]]
     errors: dict[str, int]
@@ -72,7 +79,8 @@ def compute_report(version: SuiteVersion) -> AnalysisReport:
     data: ReportData = {
         "regressions": {"measured": _regression(_measured(version)), "reported": _regression(_reported(version))},
         "pairs": [_pair(pair) for pair in rater_pairs(labels, Selection(), known)],
-        "binary_pairs": [_pair(pair) for pair in rater_pairs(labels, Selection(binary=True), known)],
+        "tests_pairs": _tests_pairs(labels, known),
+        "contradictions": _contradictions(version, known),
         "shares": [_bar(bar) for bar in charts.shares],
         "outcomes": [_bar(bar) for bar in charts.outcomes],
         "errors": errors,
@@ -151,6 +159,47 @@ def _pair(pair: RaterPair) -> dict[str, Any]:
         "agreement": result.agreement.value,
         "kappa": result.kappa.value,
     }
+
+
+def _tests_pairs(labels: Labels, known: Sequence[Rater]) -> list[dict[str, Any]]:
+    """Count each rater's labels CC, LC and LI of the answers that pass their tests, and of those that do not."""
+    found = []
+    for tests, rater in product((REPORTED_TESTS, TESTS), known):
+        matrix = _by_outcome(labels, tests, rater)
+        if rater.kind != RaterKind.TESTS and any(map(any, matrix)):
+            found.append({"tests": tests.name, "rater": rater.name, "kind": rater.kind.value, "matrix": matrix})
+    return found
+
+
+def _by_outcome(labels: Labels, tests: Rater, rater: Rater) -> list[list[int]]:
+    matrix = [[0] * len(LABELS) for _ in range(2)]
+    counted = labels.with_both(tests, rater)
+    for _, outcome, label, number in counted.of(tests.column, rater.column) if counted else ():
+        if outcome is not None and label in LABELS:
+            matrix[outcome != Label.CC][LABELS.index(label)] += number
+    return matrix
+
+
+def _contradictions(version: SuiteVersion, known: Sequence[Rater]) -> list[dict[str, Any]]:
+    """Count by category, for tests and each judge of the same answers, where only one of the two accepts an answer."""
+    entries, found = ranked_entries(version), []
+    for category in Category.objects.filter(revisions__suite_versions=version).distinct().order_by("position"):
+        labels = count_labels(entries=entries, category=category.slug, raters=known)
+        for tests, judge in product((REPORTED_TESTS, TESTS), (each for each in known if each.kind == RaterKind.JUDGE)):
+            (passed_cc, *passed_rest), (failed_cc, *failed_rest) = _by_outcome(labels, tests, judge)
+            answers = passed_cc + sum(passed_rest) + failed_cc + sum(failed_rest)
+            if answers:
+                found.append(
+                    {
+                        "category": category.title,
+                        "tests": tests.name,
+                        "judge": judge.name,
+                        "only_tests": sum(passed_rest),
+                        "only_judge": failed_cc,
+                        "answers": answers,
+                    }
+                )
+    return found
 
 
 def _bar(bar: Bar) -> dict[str, Any]:

@@ -105,8 +105,22 @@ def test_raters_actions_and_errors(version: SuiteVersion) -> None:
         for _ in range(2):
             reviewed(case, ready(), "LI")
     found = data(version)
-    tests = next(pair for pair in found["binary_pairs"] if {pair["first"], pair["second"]} == {"Unit tests", "Stern"})
-    assert (tests["n"], [list(row) for row in tests["matrix"]]) == (3, [[1, 1], [0, 1]])
+    by_rater = {(pair["tests"], pair["rater"]): pair["matrix"] for pair in found["tests_pairs"]}
+    # Rows: passed, not passed; columns: CC, LC, LI. The open case does not count.
+    assert by_rater == {
+        ("Unit tests", "Stern"): [[1, 0, 1], [0, 0, 1]],
+        ("Unit tests", "Annotators, first label"): [[0, 0, 1], [0, 0, 1]],
+        ("Unit tests", "Annotators, second label"): [[0, 0, 1], [0, 0, 1]],
+    }
+    (each,) = found["contradictions"]
+    assert each == {
+        "category": version.revisions.first().category.title,
+        "tests": "Unit tests",
+        "judge": "Stern",
+        "only_tests": 1,
+        "only_judge": 0,
+        "answers": 3,
+    }
     assert [(bar["total"], bar["answers"]) for bar in found["shares"]] == [(3, 1)]
     # Two answers, each with the same class by both annotators; the open case does not count.
     assert (found["errors"], found["marked"]) == ({"comprehension": 2}, 2)
@@ -144,13 +158,13 @@ def test_a_report_is_hidden_as_soon_as_one_of_its_submissions_is(version: SuiteV
     Submission.objects.filter(pk=secret.pk).update(visibility=visibility)
     report = SuiteResults(version).report
     assert report.data is None
-    assert report.missing.startswith("A worker computes this")
+    assert report.missing.startswith("a worker computes this")
     compute_report(version)
     assert SuiteResults(version).report.data is not None
 
 
 def test_a_version_without_published_rows_has_no_report(version: SuiteVersion) -> None:
-    assert SuiteResults(version).report == (None, "Nothing is published on this version yet.", "")
+    assert SuiteResults(version).report == (None, "nothing is published on this version yet", "")
 
 
 def queued() -> list[str]:
