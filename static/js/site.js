@@ -1,5 +1,5 @@
 // Every page: light or dark colours, Copy buttons, and the list of keys. Runs in the head, so that a stored theme applies
-// before anything is drawn; without it the page follows the system. `data-script` on the root tells the stylesheet that
+// before anything is drawn; without it the page follows the system. The stylesheet finds `data-script` on the root if
 // scripts run.
 (() => {
   "use strict";
@@ -79,10 +79,22 @@
     event.preventDefault();
   });
 
+  // Code in the documentation comes from Markdown, which has no buttons.
+  const offerCode = () => document.querySelectorAll(".docs-body pre").forEach((block, place) => {
+    const frame = Object.assign(document.createElement("div"), { className: "copied" });
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "quiet copy", textContent: "Copy" });
+    block.id ||= `code-${place + 1}`;
+    button.dataset.copies = block.id;
+    button.setAttribute("aria-label", `Copy code ${place + 1}`);
+    block.before(frame);
+    frame.append(block, button);
+  });
+
   const reveal = (part) => part.querySelectorAll("button[data-copies], button[data-opens]").forEach((button) => {
     button.hidden = !document.getElementById(button.dataset.copies ?? button.dataset.opens);
   });
   document.addEventListener("DOMContentLoaded", () => {
+    offerCode();
     reveal(document);
     const button = document.getElementById("theme-toggle");
     if (!button) return;
