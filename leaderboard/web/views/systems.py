@@ -22,6 +22,7 @@ from leaderboard.board.results import (
 from leaderboard.board.rows import board_row, visible_entries
 from leaderboard.board.visibility import closed, closed_submissions
 from leaderboard.models import ReportedRun
+from submissions.enums import Inputs
 from submissions.models import System
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ _SHOWN: Final = {
 class SuiteRuns(NamedTuple):
     """A system's rows on one suite version, newest first, and the board's rows adjacent to the best of them.
 
-    ``runs`` hold, for each row: the row, its marks, and its numbers by category.
+    ``runs`` hold, for each row: the row, its marks, and its numbers by category. ``leading`` is the row with the
+    highest score on full inputs, else on others; None for samples and while no row has numbers for the viewer.
     """
 
     version: SuiteVersion
@@ -55,6 +57,7 @@ class SuiteRuns(NamedTuple):
     columns: list[Column]
     history: History | None
     neighbours: list[Neighbour]
+    leading: BoardRow | None
 
 
 @require_safe
@@ -83,6 +86,7 @@ def system(request: HttpRequest, slug: str) -> HttpResponse:
         "closed": closed(request) if any(run.row.closed for run in runs) else [],
         "is_own": is_own,
         "ranked": any(not run.row.calibration for run in runs),
+        "site": request.build_absolute_uri("/").rstrip("/"),
     }
     return render(request, "leaderboard/system.html", context)
 
@@ -100,7 +104,17 @@ def _on_suite(runs: list[SystemRun], tasks: list[MatrixTask], neighbours: Mappin
         columns=used_columns(_SHOWN, rows),
         history=history_of(rows) if not rows[0].calibration else None,
         neighbours=[] if rows[0].calibration else neighbours.get(version.pk, []),
+        leading=None if rows[0].calibration else _leading(rows),
     )
+
+
+def _leading(rows: list[BoardRow]) -> BoardRow | None:
+    """Return the row whose numbers a system's page states first; a row with some answers only if there is no other."""
+    complete = [row for row in rows if row.tests]
+    full = [row for row in complete if row.inputs == Inputs.FULL]
+    if complete:
+        return max(full or complete, key=lambda row: row.tests.percent if row.tests else 0)
+    return next((row for row in rows if row.partial_tests), None)
 
 
 @require_safe

@@ -1,4 +1,4 @@
-"""The page of a system: the history of its runs, and the rows next to its best one."""
+"""The page of a system: its best row in a sentence, its history, and its neighbours; and a reported run's page."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pytest
 from leaderboard.board.histories import Point, history_of
 from leaderboard.board.row import BoardRow, TestsCell
 from leaderboard.models.enums import Provenance
-from submissions.enums import Kind, Visibility
+from submissions.enums import Inputs, Kind, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
-from tests.leaderboard.factories import measured, reported
-from tests.submissions.factories import SystemFactory
+from tests.leaderboard.factories import label_counts, measured, reported
+from tests.leaderboard.showing import words_of
+from tests.reviews.factories import assigned, case_of, ready
+from tests.submissions.factories import ImplementationFactory, SystemFactory, UserFactory
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -170,3 +172,53 @@ class TestNeighbours:
         reported(version, system=solver, slug="own", metric={"tests_passed": 11.0})
         reported(version, system=SystemFactory(name="Told"), slug="told", metric={"tests_passed": 12.0})
         assert neighbours(client) == [[("next above", "Told", "row=r-own&row=r-told")]]
+
+
+@pytest.mark.django_db
+class TestFinding:
+    """The sentence with a system's best row on a suite, and with a reported run's numbers."""
+
+    def test_the_best_row_on_full_inputs_leads(self, client: Client, version: SuiteVersion, solver: System) -> None:
+        of(version, solver, 20, inputs=Inputs.PAPER_ONLY)
+        of(version, solver, 9)
+        of(version, solver, 11)
+        page = words_of(client.get("/systems/solver/"))
+        assert "11 of 28 tasks pass their unit tests: 39.3 %" in page
+        assert page.count("tasks pass their unit tests") == 1
+
+    def test_other_inputs_lead_only_without_full_ones_and_some_answers_only_without_a_complete_row(
+        self, client: Client, version: SuiteVersion, solver: System
+    ) -> None:
+        of(version, solver, None)
+        measured(version, system=solver, metric={"tests_passed": 7, "answered": 25, "tests_rate": None})
+        assert "7 of 25 answers pass their unit tests; the suite counts 28 tasks." in words_of(
+            client.get("/systems/solver/")
+        )
+        of(version, solver, 3, inputs=Inputs.PAPER_ONLY)
+        assert "3 of 28 tasks pass their unit tests" in words_of(client.get("/systems/solver/"))
+
+    def test_samples_have_no_sentence(self, client: Client, version: SuiteVersion, solver: System) -> None:
+        of(version, solver, 28, kind=Kind.CALIBRATION)
+        assert "tasks pass" not in words_of(client.get("/systems/solver/"))
+
+    def test_a_reported_run_begins_with_its_numbers(self, client: Client, version: SuiteVersion) -> None:
+        labels = {"human": label_counts(7, 14, 7, tasks=28)}
+        run = reported(version, slug="theirs", metric={"tests_passed": 11.0, "labels": labels}).reported_run
+        assert run is not None
+        page = words_of(client.get("/reported/theirs/"))
+        before, _, after = page.partition("Annotators label 25.0 % CC (correct), 50.0 % LC (right idea, wrong detail),")
+        assert "11 of 28 tasks pass their unit tests: 39.3 % [23.6, 57.6] ." in before
+        assert after.startswith(" 25.0 % LI (wrong).")
+        assert after.index("Task by task") < after.index("Facts")
+
+    def test_a_row_that_the_viewer_labels_has_no_sentence(
+        self, client: Client, version: SuiteVersion, solver: System
+    ) -> None:
+        entry = of(version, solver, 11)
+        annotator = ready(user=UserFactory())
+        answer = ImplementationFactory(submission=entry.submission, revision=version.revisions.get())
+        assigned(case_of(answer), annotator)
+        assert annotator.user is not None
+        client.force_login(annotator.user)
+        page = words_of(client.get("/systems/solver/"))
+        assert ("Hidden until you submit your label" in page, "tasks pass" in page) == (True, False)
