@@ -24,7 +24,7 @@ from submissions.enums import Api, Kind, Provider, Visibility
 from submissions.models import Endpoint, Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.judging import JudgeFactory, judged, show, vote
-from tests.leaderboard.showing import counted, text_of
+from tests.leaderboard.showing import counted, text_of, words_of
 from tests.submissions.factories import SubmissionFactory, SystemFactory, UserFactory, with_answers
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def test_the_differences_are_public_and_only_maintainers_can_show_the_judge(
     client: Client, version: SuiteVersion, two_judges: Judges
 ) -> None:
     labelled(version, two_judges, "Alpha", "CC LI", "LI ?")
-    page = client.get(address(two_judges[1])).content.decode()
+    page = words_of(client.get(address(two_judges[1])))
     assert "1 of 2 answers judged by both; 1 label would move, 0 places would change." in page
     assert ("Show New Judge on the board" in page, "Alpha" in page) == (False, True)
     client.force_login(UserFactory(is_staff=True))
@@ -319,8 +319,8 @@ def test_showing_a_judge_changes_the_board(client: Client, version: SuiteVersion
     assert response.redirect_chain == [("/board/lmr-mini/", 302)]
     assert "now shows New Judge in 1 row." in response.content.decode()
     assert ShownJudge.objects.get().config == two_judges[1]
-    page = client.get(two_judges[0].get_absolute_url()).content.decode()
-    assert f"<code>{two_judges[0].slug}</code> to <code>{two_judges[1].slug}</code>, by carol: Healthier." in page
+    page = words_of(client.get(two_judges[0].get_absolute_url()))
+    assert f"changed from {two_judges[0].slug} to {two_judges[1].slug} , by carol: Healthier." in page
     assert "Healthier." not in client.get(JudgeFactory().get_absolute_url()).content.decode()
 
 
