@@ -306,6 +306,11 @@ def may_see_code(user: User | AnonymousUser, submission: Submission) -> bool:
     return submission.visibility == Visibility.PUBLISHED and bool(submission.code_licence)
 
 
+def may_cancel(user: User | AnonymousUser, submission: Submission) -> bool:
+    """Return whether ``user`` may stop the evaluation of ``submission``."""
+    return may_manage(user, submission) and submission.state in {*OPEN_STATES, SubmissionState.HELD}
+
+
 def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
     """Return state, progress, tasks and totals of one submission, and the actions open to the viewer (``may``).
 
@@ -326,7 +331,7 @@ def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
     possible = {
         "publish": publishable and allowed,
         "withdraw": shown.visibility == Visibility.PUBLISHED,
-        "cancel": shown.state in {*OPEN_STATES, SubmissionState.HELD},
+        "cancel": may_cancel(request.user, shown),
     }
     metric = EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).select_related("entry").first()
     evaluators, environments = measured_with(shown, measured)

@@ -21,12 +21,13 @@ from evaluator.models import ModelCall
 from leaderboard.board.visibility import closed, require_open
 from leaderboard.evidence import call_texts, generations
 from leaderboard.evidence.generations import own_endpoint
-from leaderboard.evidence.submissions import may_see_code, public_trace, visible_submission
+from leaderboard.evidence.submissions import may_cancel, may_see_code, public_trace, visible_submission
 from leaderboard.web.closed_pages import closes
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.enums import Scaffold
 from submissions.exceptions import SubmissionError
+from submissions.forms import CancelForm
 from submissions.models import Implementation
 from submissions.permissions import user_of
 from submissions.views.acting import action, perform
@@ -99,7 +100,9 @@ def generation_progress(request: HttpRequest, pk: int) -> HttpResponse:
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     trace = public_trace(shown, outcomes=not closed(request, submission=shown))
-    return render(request, "leaderboard/generation_live.html", context | {"announce": True, "trace": trace})
+    cancel = CancelForm() if may_cancel(request.user, shown) else None
+    changed = {"announce": True, "trace": trace, "cancel": cancel}
+    return render(request, "leaderboard/generation_live.html", context | changed)
 
 
 def _managed(request: HttpRequest, pk: int) -> Generation:

@@ -76,7 +76,7 @@ def test_a_cancelled_run_shows_its_answers_its_cost_and_its_unsent_requests(as_a
     states = ["not tested: cancelled"] * 2 + ["stopped: the run was cancelled", "not asked: the run was cancelled"]
     for response in (as_alice.get(address), progress):
         sentence = (
-            "Cancelled after 2 of 4 answers; its calls cost US $ 0.0096. Nothing was tested, and it has no score."
+            "Cancelled after 2 of 4 answers; its calls cost US $ 0.0096. Nothing was tested, and there is no score."
         )
         assert sentence in words_of(response)
         assert [row.badge.text for row in response.context["rows"]] == states
@@ -203,12 +203,16 @@ def test_requests_of_a_stopped_run_wait_until_it_continues(as_alice: Client, ali
 @pytest.mark.parametrize(
     ("facts", "state", "advice"),
     [
-        ({"run_tokens": 1500, "reason": PAUSED_BY_HAND}, "paused", "Raise the limit that was reached: 1,500 tokens."),
-        ({"run_seconds": 0, "reason": "Refused."}, "paused", "Raise the limit that was reached: 0 s."),
+        (
+            {"run_tokens": 1500, "reason": PAUSED_BY_HAND},
+            "paused",
+            "The limit of 1,500 tokens is reached. Raise it, then",
+        ),
+        ({"run_seconds": 0, "reason": "Refused."}, "paused", "The limit of 0 s is reached. Raise it, then resume."),
         ({"run_tokens": 1500, "reason": "The run reached its limit of 1,500 tokens."}, "paused", ""),
-        ({"reason": "The provider refused the key."}, "paused", "If the key is wrong or gone, store it again first."),
-        ({"reason": "It broke."}, "held", "Test the connection first: the provider may still fail."),
-        ({"reason": PAUSED_BY_HAND}, "paused", ""),
+        ({"reason": "The provider refused the key."}, "paused", "If the key is wrong or missing, store it again"),
+        ({"reason": "It broke."}, "held", "Test the connection , then resume."),
+        ({"reason": PAUSED_BY_HAND}, "paused", "Resume the run to send the remaining tasks."),
     ],
 )
 def test_the_advice_fits_the_reason(
@@ -218,10 +222,11 @@ def test_the_advice_fits_the_reason(
     called(requests(run)[0])
     shown = part(as_alice, run)
     text = words_of(shown)
-    known = ("Raise the limit", "If the key is wrong", "Test the connection")
+    known = ("The limit of", "If the key is wrong", "Test the connection", "Resume the run")
     assert [each in text for each in known] == [bool(advice) and advice.startswith(each) for each in known]
     assert advice in text
-    assert run.reason in text
+    assert (run.reason in text) is (run.reason != PAUSED_BY_HAND)
+    assert " Resume " in text
     assert "<pre" not in shown.content.decode()
     Endpoint.objects.all().delete()
     assert "Its endpoint was deleted" in words_of(part(as_alice, run))
@@ -232,7 +237,7 @@ def test_expected_usage_is_shown_apart_from_estimated_usage(as_alice: Client, al
     called(requests(run)[0], input_tokens=None, output_tokens=None, dollars=None, estimated_tokens=2000)
     text = words_of(part(as_alice, run))
     assert "Tokens 2,000 (estimated) of 10,000" in text
-    assert "Expected before the start at most 9,000 in, 800 out" in text
+    assert "Estimate before the start at most 9,000 in, 800 out" in text
 
 
 class TestApi:

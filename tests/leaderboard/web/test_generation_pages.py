@@ -59,7 +59,7 @@ def test_progress_shows_answers_and_usage(as_alice: Client, alice: User) -> None
     for request in requests(run)[:2]:
         called(request)
     text = words_of(part(as_alice, run))
-    assert "2 of 4 answered, 1 being asked" in text
+    assert "2 of 4 answered, 1 in progress" in text
     assert "Tokens 3,000 of 10,000" in text
     assert "US $ 0.0096 of 1.00" in text
     assert "Calls 2 " in text
@@ -118,10 +118,22 @@ def test_a_paused_run_resumes_with_higher_limits(as_alice: Client, alice: User) 
     assert post(as_alice, "generation_pause", run)["Location"] == run.submission.get_absolute_url()
     run.refresh_from_db()
     text = words_of(part(as_alice, run))
-    assert (run.state, "Paused by hand." in text, "Go on" in text) == (GenerationState.PAUSED, True, True)
+    assert run.state == GenerationState.PAUSED
+    assert "Paused. The answers so far are stored. Resume the run to send the remaining tasks." in text
     post(as_alice, "generation_resume", run, run_tokens="9000", run_seconds="7200")
     run.refresh_from_db()
     assert (run.state, run.run_tokens, run.run_seconds) == (GenerationState.RUNNING, 9000, 7200)
+
+
+def test_pause_and_cancel_are_side_by_side_while_a_run_is_open(as_alice: Client, alice: User) -> None:
+    run = endpoint_run(alice, DONE, QUEUED)
+    for page in (part(as_alice, run), as_alice.get(run.submission.get_absolute_url())):
+        actions = page.content.decode().partition('class="run-actions"')[2].partition("</div>\n")[0]
+        assert (actions.count("Pause"), page.content.decode().count('id="cancel"')) == (1, 1)
+        assert re.search(r"/pause/.*/cancel/#cancel", actions, re.DOTALL)
+    post(as_alice, "generation_pause", run)
+    page = as_alice.get(run.submission.get_absolute_url()).content.decode()
+    assert ("/pause/" in page, page.count('id="resume"'), page.count('id="cancel"')) == (False, 1, 1)
 
 
 def test_others_cannot_see_or_change_a_private_run(client: Client, alice: User) -> None:

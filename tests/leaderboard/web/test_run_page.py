@@ -104,11 +104,9 @@ def test_the_estimate_creates_no_submission(
     response = as_alice.post(page(endpoint), {**TYPED, "tasks": ["alpha/1"], "scaffold": "agent"})
     text = words_of(response)
     assert "about US $ 0.09 12,345 tokens in, about 8,192 out" in text
-    assert (
-        "alpha/1 12,345 8,192 0.0902 No paper: it is not available here. 2 parts left out: more than the model" in text
-    )
+    assert "alpha/1 12,345 8,192 0.0902 No paper: it is not available here. 2 parts left out: longer than" in text
     assert "Its file does not fit." in text
-    assert "What an agent is told at first, counted with a test's counter. It reads the paper and the code from" in text
+    assert "The agent’s first prompts, counted with a test's counter, times a usual number of steps" in text
     assert not Submission.objects.exists()
     [order] = orders
     described = (order.version, order.inputs, order.scaffold, order.trials, tuple(order.tasks))

@@ -122,7 +122,7 @@ def test_the_page_is_polled_until_the_board_has_counted(client: Client, alice: U
     assert polls not in get(client, submission, alice).content.decode()
     Entry.objects.all().delete()
     page = get(client, submission, alice).content.decode()
-    assert "computed and appear here by themselves." in page
+    assert "The board’s numbers are being computed and will appear here." in page
     assert polls in page
     assert re.search(r'<script src="[^"]*htmx[^"]*"', page)
     seen = client.get(reverse("submission_progress", args=[submission.pk])).context["fingerprint"]
@@ -146,7 +146,7 @@ def test_withdrawing_is_offered_as_soon_as_it_is_published(
         client.force_login(user)
         part = client.get(address).content.decode()
         swapped = part.partition('<div id="visibility" hx-swap-oob="true">')[2]
-        assert (form in swapped, "Measure it again" in swapped) == (offered, measured_again)
+        assert (form in swapped, "Measure again" in swapped) == (offered, measured_again)
         page = client.get(submission.get_absolute_url()).content.decode()
         assert (page.count('id="visibility"'), form in page) == (int(offered), offered)
     assert Program(alice).get(f"/submissions/{submission.pk}")["may"] == ["withdraw"]
@@ -194,10 +194,10 @@ def test_the_owner_publishes_corrects_and_withdraws(client: Client, alice: User)
         submission.refresh_from_db()
         return text_of(response)  # type: ignore[arg-type]
 
-    effect = "It then stands on the board, with every answer, its log and its code open to everybody"
-    assert f"{effect}." in text_of(get(client, submission))
+    effect = "The board then shows this submission. Every answer, its log and its code"
+    assert f"{effect} become public." in text_of(get(client, submission))
     Submission.objects.update(source=Source.ENDPOINT)
-    assert f"{effect}, and with every prompt and reply." in text_of(get(client, submission))
+    assert f"{effect}, and every prompt and reply, become public." in text_of(get(client, submission))
     Submission.objects.update(source=Source.BUNDLE)
     assert "Published: it is on the board now." in act("publish", consent="on", licence="MIT")
     assert submission.visibility == Visibility.PUBLISHED
@@ -238,15 +238,23 @@ def test_the_public_trace_names_no_address(client: Client, alice: User, maintain
     assert "mail.example" not in response.content.decode()
 
 
+def test_the_result_comes_first_then_answers_and_facts(client: Client, alice: User) -> None:
+    submission = scored(alice, "passed", "raised")
+    page = get(client, submission, alice).content.decode()
+    order = ('id="live"', "tasks pass their unit tests", "table.answers", 'id="facts"', 'id="history"', 'id="change"')
+    places = [page.index(text.replace("table.answers", 'class="plain stacked answers"')) for text in order]
+    assert places == sorted(places)
+
+
 def test_edits_set_aside_are_shown_to_viewers_of_the_code(client: Client, alice: User) -> None:
     submission = scored(alice, "passed", "passed")
     answer = submission.implementations.order_by("pk")[0]
     answer.set_aside = [{"message": "Not applied: it is a test.", "file": "tests/test_a.py", "diff": ""}]
     answer.save()
-    link = f'href="{answer.get_absolute_url()}#set-aside">1 edit set aside</a>'
+    link = f'href="{answer.get_absolute_url()}#set-aside"> 1 edit set aside</a>'
     client.force_login(alice)
     assert get(client, submission).content.decode().count("set aside</a>") == 1
-    assert link in get(client, submission).content.decode()
+    assert link in " ".join(get(client, submission).content.decode().split())
     page = client.get(answer.get_absolute_url()).content.decode()
     assert ('<a href="#set-aside">Set aside</a>' in page, "<code>tests/test_a.py</code> Not applied" in page) == (
         *(True, True),
