@@ -49,6 +49,8 @@ def shown_answer(
         "tests": shown_run(run, row.badge),
         "sees_code": sees_code,
         "code": shown_code(answer, findings, folds=folds) if compares else None,
+        # The reason why the answer does not apply is shown with the code.
+        "explained": sees_code and bool(answer.answer_error),
         "changes_more": sees_code and changes_more(answer),
         "asked": model_request if sees_code else None,
         "without_answer": without_answer(model_request)

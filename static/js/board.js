@@ -7,7 +7,7 @@ document.addEventListener("htmx:configRequest", (event) => {
   if (changed !== "columns" && !chosen) delete event.detail.parameters.columns;
 });
 
-// One mark of a row is a stop of the Tab key; the arrow keys go on from there.
+// One mark of a row is reached by the Tab key, the others by the arrow keys.
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 document.addEventListener("keydown", (event) => {
@@ -28,7 +28,7 @@ document.addEventListener("keydown", (event) => {
   target.focus();
 });
 
-// A slider in the place of the list of months: its readout is the chosen option, and the list stays what is sent.
+// A slider replaces the list of months: its readout is the chosen option, and the form still sends the list.
 function slide(list) {
   const slider = Object.assign(document.createElement("input"), { type: "range", min: 0, max: list.length - 1 });
   const readout = document.createElement("output");
@@ -41,7 +41,7 @@ function slide(list) {
   slider.value = list.selectedIndex;
   label.htmlFor = readout.htmlFor = slider.id;
   slider.addEventListener("input", read);
-  // Its own event goes on to the form, which then asks for what the list says.
+  // The form receives the same event, and then sends the list's choice.
   slider.addEventListener("change", () => {
     list.selectedIndex = slider.value;
   });

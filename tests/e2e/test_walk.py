@@ -43,12 +43,12 @@ def copied(page: Page, button: str) -> str:
     return text
 
 
-def test_from_the_finding_to_an_embedded_chart(visitor: Page, browser: Browser, tmp_path: Path) -> None:
+def test_from_the_finding_to_an_embedded_chart(visitor: Page, browser: Browser) -> None:
     _reads_the_finding(visitor)
     _steps_through_the_evidence(visitor)
     _compares_the_leaders(visitor)
     _cites(visitor)
-    _embeds(visitor, browser, tmp_path)
+    _embeds(visitor, browser)
 
 
 def _reads_the_finding(page: Page) -> None:
@@ -94,18 +94,18 @@ def _cites(page: Page) -> None:
     assert text.rstrip().endswith("}")
 
 
-def _embeds(page: Page, browser: Browser, tmp_path: Path) -> None:
+def _embeds(page: Page, browser: Browser) -> None:
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Analysis").click()
     title = page.locator(".analysis-figure h2").first.inner_text()
     page.get_by_role("link", name="Link and embed").first.click()
     expect(page.locator("h1")).to_contain_text(title)
     line = copied(page, "Copy the line to embed the chart")
     assert title in line
-    # Another site's page: a file, whose origin differs from that of every server.
-    elsewhere = tmp_path / "page.html"
-    elsewhere.write_text(f"<!doctype html><title>Elsewhere</title>{line}", encoding="utf-8")
+    # The page of another site.
     other = browser.new_page()
-    other.goto(elsewhere.as_uri())
+    html = f"<!doctype html><title>Elsewhere</title>{line}"
+    other.route("http://elsewhere.example/", lambda route: route.fulfill(content_type="text/html", body=html))
+    other.goto("http://elsewhere.example/")
     expect(other.frame_locator("iframe").locator("svg").first).to_be_visible()
     other.close()
 

@@ -249,5 +249,5 @@ def test_calls_in_doubt_are_marked(as_alice: Client, alice: User) -> None:
     called(request, key="other", state=CallState.IN_DOUBT)
     text = words_of(as_alice.get(address_of(request.implementation, "answer_calls")))
     assert "Call 1 in doubt, repeated once The connection broke." in text
-    assert "Call 2 sending 2 answered" in text
+    assert "Call 2 retry 1 answered" in text
     assert "Call 3 in doubt, not repeated" in text

@@ -306,7 +306,7 @@ def test_label_votes_findings_and_flags_are_shown(client: Client) -> None:
     answer = answer_of()
     judgement(answer, split=True, surface_sensitive=True, injection_suspected=True, dollars=Decimal("0.0123"))
     shown = section(client, answer)
-    assert "It never changes what the unit tests say." in shown
+    assert "They never change the outcome of the unit tests." in shown
     assert '<span class="label-text li" title="logically incorrect">LI</span>' in shown
     for text in ("votes split", "depends on comments", "influence suspected", "3 votes, US $ 0.0123"):
         assert text in shown
@@ -321,10 +321,12 @@ def test_label_votes_findings_and_flags_are_shown(client: Client) -> None:
 def test_a_label_shows_whether_the_judge_had_the_paper(client: Client) -> None:
     answer = answer_of()
     row = judgement(answer, paper_hash="0a1b" * 16)
-    assert "Careful May</a>; judged with the paper</span>" in section(client, answer)
+    assert "Careful May</a>; judged with the paper </span>" in section(client, answer)
     assert "0a1b" * 16 in client.get(answer.get_absolute_url()).content.decode()
     Judgement.objects.update(paper_hash="")
-    assert "Careful May</a>; judged without the paper: this site has no readable copy</span>" in section(client, answer)
+    assert "Careful May</a>; judged without the paper: this site has no readable copy </span>" in section(
+        client, answer
+    )
     JudgeConfig.objects.filter(pk=row.config_id).update(prompt_version="judge-1")
     assert "the paper" not in section(client, answer)
     Judgement.objects.update(state=WorkState.QUEUED)

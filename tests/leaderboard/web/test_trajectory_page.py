@@ -184,7 +184,9 @@ def test_unknown_steps_are_not_counted_as_zero(client: Client) -> None:
     assert "<dt>Agent</dt><dd>SWE-agent</dd>" in page
     assert "No step was taken" not in page
     numbers = client.get(reverse("submission_actions", args=[submission.pk])).content.decode()
-    assert "Not counted, since the steps are not known: 1 trajectory of SWE-agent. The page of each" in numbers
+    assert "Not counted, because their steps are not known: 1 trajectory of SWE-agent. The page of each" in " ".join(
+        numbers.split()
+    )
     returned = Program().get(operation_of(stored.implementation))["trajectory"]
     assert (returned["steps"], returned["unread"], returned["remarks"]) == (None, unread.unread, list(unread.remarks))
     Trajectory.objects.exclude(pk=stored.pk).delete()
