@@ -28,6 +28,7 @@ PUBLIC = (
     "/compare/lmr-bench/?row=r-no-agent-gpt-4.1&row=r-openhands-claude-3.7&row=r-no-agent-gpt-4o",
     "/agreement/lmr-bench/published/",
     "/analysis/lmr-mini/",
+    "/analysis/lmr-bench/figures/scores/",
     "/suites/",
     "/suites/lmr-mini/",
     "/suites/lmr-mini/tasks/dpo/1/",

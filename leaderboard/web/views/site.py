@@ -21,6 +21,7 @@ from benchmark_tasks.models import Suite
 from leaderboard.board.rows import visible_entries
 from leaderboard.evidence.cases import public_cases
 from leaderboard.health.disk_full import means_full
+from leaderboard.insight.analysis.figures import BY_SLUG as FIGURES
 from leaderboard.insight.published_answers import published_answers
 from leaderboard.web.documentation import page_slugs
 
@@ -88,6 +89,7 @@ def _paths() -> Iterator[str]:
         if published_answers(suite.slug).verdicts:
             yield reverse("published_answers", args=[suite.slug])
         version = current_version(suite)
+        yield from (reverse("figure", args=[suite.slug, name]) for name in FIGURES) if version else ()
         for revision in revisions_of(version)[:MOST_OF_A_KIND] if version else ():
             yield reverse("task", args=[suite.slug, revision.task.paper.slug, revision.task.index])
     systems = visible_entries().order_by("system__slug").values_list("system__slug", flat=True).distinct()

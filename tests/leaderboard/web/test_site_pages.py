@@ -252,6 +252,7 @@ def test_the_site_map_lists_existing_public_pages(client: Client) -> None:
     for path in (
         *("/", "/suites/", "/judges/", "/cases/", "/reviews/", "/about/", "/status/"),
         *("/board/shown-suite/", "/agreement/shown-suite/", "/suites/shown-suite/", "/systems/shown/"),
+        "/analysis/shown-suite/figures/scores/",
         reverse("task", args=["shown-suite", task.paper.slug, task.index]),
         case.get_absolute_url(),
         *(f"/docs/{slug}/" for slug in documentation.page_slugs()),
