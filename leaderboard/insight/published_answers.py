@@ -66,7 +66,8 @@ class PublishedAnswers:
     """The comparison: ``verdicts`` answers have both verdicts, which agree on ``agreed``; a list of the others.
 
     Upstream published the sessions of two runs of some systems, and does not say which run its tests' verdicts belong
-    to. The answers are those of the run that its judge read. ``passes_without_answer`` are not among the verdicts.
+    to; their names are ``with_second_run``. The answers are those of the run that its judge read.
+    ``passes_without_answer`` are not among the verdicts.
     ``measured`` is when our tests measured the answers, by ``evaluator_version``; None and empty without answers.
     """
 
@@ -74,6 +75,7 @@ class PublishedAnswers:
     agreed: int = 0
     disagreements: tuple[Disagreement, ...] = ()
     passes_without_answer: tuple[PassWithoutAnswer, ...] = ()
+    with_second_run: tuple[str, ...] = ()
     evaluator_version: str = ""
     measured: date | None = None
 
@@ -147,6 +149,7 @@ def published_answers(suite: str) -> PublishedAnswers:
         agreed=agreed,
         disagreements=tuple(differing),
         passes_without_answer=tuple(unanswered),
+        with_second_run=tuple(reported[run["of"]]["system_name"] for run in measured["runs"] if "second_run" in run),
         evaluator_version=measured["evaluator_version"],
         measured=date.fromisoformat(measured["measured"]),
     )

@@ -178,11 +178,11 @@ def agreeing(pairs: Sequence[Mapping[str, Any]]) -> str:
         return text
     rest = pair["n"] - agreed
     if by_first == by_second:
-        return f"{text}; of the other {rest}, each labels {by_first} lower than the other does"
+        return f"{text}; of the other {rest}, each rates {by_first} lower than the other does"
     who, lower = (second, by_second) if by_second > by_first else (inside(first), by_first)
     if rest == 1:
-        return f"{text}; the other one has the lower label from {who}"
-    return f"{text}; of the other {rest}, {lower} {'has' if lower == 1 else 'have'} the lower label from {who}"
+        return f"{text}; the other one is rated lower by {who}"
+    return f"{text}; of the other {rest}, {lower} {'is' if lower == 1 else 'are'} rated lower by {who}"
 
 
 def inside(rater: str) -> str:

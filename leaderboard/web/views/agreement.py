@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404, render
+from django.utils.text import get_text_list
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite, Task
+from evaluator.outcomes import Outcome
 from leaderboard.board.query_strings import query_with
 from leaderboard.board.visibility import closed, closed_submissions
 from leaderboard.insight.agreement.raters import AgreementFilterForm, Selection, UnknownChoiceError
@@ -20,13 +22,17 @@ from leaderboard.insight.agreement.texts import (
     sampling_sentence,
     statistic_lines,
 )
+from leaderboard.insight.analysis.findings import agreeing
 from leaderboard.insight.published_answers import published_answers
 from leaderboard.models import ReportedRun
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from django.http import HttpRequest, HttpResponse, QueryDict
 
     from leaderboard.insight.agreement.report import RaterPair
+    from leaderboard.insight.published_answers import PassWithoutAnswer
 
 
 @require_safe
@@ -59,6 +65,7 @@ def agreement(request: HttpRequest, suite: str) -> HttpResponse:
         "reported_annotators": report.reported_annotators,
         "published": published_answers(shown.slug),
         "form": AgreementFilterForm(params, suite=shown),
+        "filtered": any((wanted.category, wanted.system, wanted.inputs, wanted.binary, wanted.samples)),
         "pairs": [_shown_pair(params, pair) for pair in report.pairs],
         "annotators": annotators,
         "annotators_lines": annotators_lines(report.annotators),
@@ -84,8 +91,22 @@ def published(request: HttpRequest, suite: str) -> HttpResponse:
     tasks = {task.slug: task for task in Task.objects.filter(suite=shown).select_related("paper", "suite")}
     runs = set(ReportedRun.objects.filter(suite=shown).values_list("slug", flat=True))
     rows = [{"is": each, "task": tasks.get(each.task), "has_run": each.run in runs} for each in found.disagreements]
-    context = {"suite": shown, "found": found, "counts": found.counts(), "rows": rows}
+    context = {
+        "suite": shown,
+        "found": found,
+        "counts": found.counts(),
+        "rows": rows,
+        "two_runs": get_text_list(list(found.with_second_run), "and"),
+        "unanswered": _listed(found.passes_without_answer),
+        "passed_by_second_run": _listed(
+            each for each in found.passes_without_answer if each.second_run is Outcome.PASSED
+        ),
+    }
     return render(request, "leaderboard/published_answers.html", context)
+
+
+def _listed(passes: Iterable[PassWithoutAnswer]) -> str:
+    return get_text_list([f"{each.task} of {each.system}" for each in passes], "and")
 
 
 def _wanted(params: QueryDict) -> Selection:
@@ -107,6 +128,7 @@ def _shown_pair(params: QueryDict, pair: RaterPair) -> dict[str, Any]:
                     "label": column,
                     "count": count,
                     "query": query_with(params, **address, cell=f"{row},{column}"),
+                    "labels": f"{pair.first.name} {row}, {pair.second.name} {column}",
                     "agrees": row == column,
                 }
                 for column, count in zip(result.labels, counts, strict=True)
@@ -118,6 +140,9 @@ def _shown_pair(params: QueryDict, pair: RaterPair) -> dict[str, Any]:
     return {
         "first": pair.first,
         "second": pair.second,
+        "finding": agreeing(
+            [{"first": pair.first.name, "second": pair.second.name, "n": result.n, "matrix": result.matrix}]
+        ),
         "query": query_with(params, **address, cell=None),
         "labels": result.labels,
         "rows": rows,

@@ -143,13 +143,13 @@ def test_agreeing() -> None:
     assert findings.agreeing([]) == ""
     assert findings.agreeing([pair([[1, 0, 0], [0, 2, 0], [0, 0, 3]])]) == "Decisions and Stern agree on 6 of 6 answers"
     assert findings.agreeing([pair([[1, 2, 0], [0, 2, 0], [1, 0, 3]])]) == (
-        "Decisions and Stern agree on 6 of 9 answers; of the other 3, 2 have the lower label from Stern"
+        "Decisions and Stern agree on 6 of 9 answers; of the other 3, 2 are rated lower by Stern"
     )
     assert findings.agreeing([pair([[1, 0, 0], [1, 2, 0], [0, 0, 3]]), pair([[1, 0, 0], [0, 0, 0], [0, 0, 0]])]) == (
-        "Decisions and Stern agree on 6 of 7 answers; the other one has the lower label from decisions"
+        "Decisions and Stern agree on 6 of 7 answers; the other one is rated lower by decisions"
     )
     assert findings.agreeing([pair([[1, 1, 0], [1, 2, 0], [0, 0, 3]])]) == (
-        "Decisions and Stern agree on 6 of 8 answers; of the other 2, each labels 1 lower than the other does"
+        "Decisions and Stern agree on 6 of 8 answers; of the other 2, each rates 1 lower than the other does"
     )
 
 

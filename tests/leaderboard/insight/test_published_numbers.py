@@ -154,7 +154,7 @@ class TestPublishedNumbers:
             ),
             "confusion": (
                 "Reported annotators and reported judge agree on 105 of 168 answers; "
-                "of the other 63, 53 have the lower label from reported judge"
+                "of the other 63, 53 are rated lower by reported judge"
             ),
             "cutoff": "The model with the later knowledge cutoff passes more in 12 of 14 pairs of runs",
             "cost": "Score against cost",
