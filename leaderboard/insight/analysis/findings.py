@@ -254,10 +254,21 @@ def most(counts: Sequence[tuple[str, int]], *, has: str, have: str, things: str)
     highest = max(count for _, count in counts)
     names = [name for name, count in counts if count == highest]
     if len(names) == len(counts) > 1:
-        return f"All {len(names)} {things} have the same number, {highest} of {total}"
+        return f"All {len(names)} {things} have the same share, {highest} of {total}"
     if len(names) == 1:
         return f"{names[0]} {has}, {highest} of {total}"
     return f"{joined(names, things)} {have}, {highest} of {total} each"
+
+
+def largest_category(counts: Sequence[tuple[str, int]]) -> str:
+    """Name the category with the most tasks."""
+    numbers = {count for _, count in counts}
+    if len(numbers) == 1 and len(counts) > 1:
+        (each,) = numbers
+        return f"Each of {len(counts)} categories has {each} task{'' if each == 1 else 's'}"
+    if len(counts) == 1:
+        return f"The category of all tasks is {counts[0][0]}"
+    return most(counts, has="has the most tasks", have="have the most tasks", things="categories")
 
 
 def difficulty(shares: Sequence[Share]) -> str:

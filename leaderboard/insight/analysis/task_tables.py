@@ -125,16 +125,7 @@ def tasks(results: SuiteResults) -> Figure:
             Column("share_percent", "Share, %", 1),
         ),
         rows=tuple((each.title, each.tasks, each.papers, 100 * each.tasks / total) for each in found),
-        finding=findings.most(
-            [(each.title, each.tasks) for each in found],
-            has="has the most tasks",
-            have="have the most tasks",
-            things="categories",
-        )
-        if len(found) > 1
-        else f"All tasks are in one category: {found[0].title}"
-        if found
-        else "",
+        finding=findings.largest_category([(each.title, each.tasks) for each in found]),
         missing="" if found else "no task has a category",
         chart=_tasks_chart(found) if found else None,
     )

@@ -206,11 +206,25 @@ def test_record() -> None:
         ([("A", 3)], "A leads, 3 of 3"),
         ([("A", 3), ("B", 1)], "A leads, 3 of 4"),
         ([("A", 3), ("B", 3), ("C", 1)], "A and B lead, 3 of 7 each"),
-        ([("A", 3), ("B", 3)], "All 2 kinds have the same number, 3 of 6"),
+        ([("A", 3), ("B", 3)], "All 2 kinds have the same share, 3 of 6"),
     ],
 )
 def test_most(counts: list[tuple[str, int]], sentence: str) -> None:
     assert findings.most(counts, has="leads", have="lead", things="kinds") == sentence
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [
+        ([], ""),
+        ([("A", 3)], "The category of all tasks is A"),
+        ([("A", 3), ("B", 3)], "Each of 2 categories has 3 tasks"),
+        ([("A", 1), ("B", 1)], "Each of 2 categories has 1 task"),
+        ([("A", 3), ("B", 2)], "A has the most tasks, 3 of 5"),
+    ],
+)
+def test_largest_category(counts: list[tuple[str, int]], sentence: str) -> None:
+    assert findings.largest_category(counts) == sentence
 
 
 @pytest.mark.parametrize(
