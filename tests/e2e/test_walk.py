@@ -6,6 +6,9 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
@@ -13,6 +16,7 @@ import pytest
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -101,13 +105,31 @@ def _embeds(page: Page, browser: Browser) -> None:
     expect(page.locator("h1")).to_contain_text(title)
     line = copied(page, "Copy the line to embed the chart")
     assert title in line
-    # The page of another site.
-    other = browser.new_page()
-    html = f"<!doctype html><title>Elsewhere</title>{line}"
-    other.route("http://elsewhere.example/", lambda route: route.fulfill(content_type="text/html", body=html))
-    other.goto("http://elsewhere.example/")
-    expect(other.frame_locator("iframe").locator("svg").first).to_be_visible()
-    other.close()
+    with _another_site(f"<!doctype html><title>Elsewhere</title>{line}") as address:
+        other = browser.new_page()
+        other.goto(address)
+        expect(other.frame_locator("iframe").locator("svg").first).to_be_visible()
+        other.close()
+
+
+@contextmanager
+def _another_site(html: str) -> Iterator[str]:
+    """Serve a page on a port of its own, so from another origin; not a routed one, whose frames browsers block."""
+
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(html.encode())
+
+        def log_message(self, *_args: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
 
 
 def test_the_three_commands_lead_to_a_result(visitor: Page, owner: BrowserContext, tmp_path: Path) -> None:
