@@ -126,7 +126,7 @@ def test_three_tasks_by_an_agent(page: Page, instance: Instance, provider: Provi
     register(page, provider, "Agent", "agent-solves")
     page.get_by_role("button", name="Start a run").click()
     page.locator("[name=scaffold]").select_option("agent")
-    page.get_by_text("Ask only some tasks").click()
+    page.get_by_text("Only some tasks").click()
     for task in ("dpo/1", "simcse/1", "eda/1"):
         page.locator(f"[name=tasks][value='{task}']").check()
     page.locator("[name=system]").fill("Ibis Agent")
