@@ -25,8 +25,8 @@ MOST_LINES: Final = 3_000
 _LONGEST_RUN: Final = 8
 """Longer runs of unchanged lines are folded, except for :data:`_KEPT` lines next to each change."""
 _KEPT: Final = 3
-_SHORT_DOCSTRING: Final = 2
-"""As many lines below a docstring's first one stay visible."""
+_SHORT_DOCSTRING: Final = 3
+"""A docstring with so many lines stays visible."""
 _LARGEST_BLOCK: Final = 2_500
 """Removed lines times added lines of one change. Beyond this product, lines are paired in order."""
 _LEAST_LIKENESS: Final = 0.4
@@ -59,13 +59,14 @@ class Line:
 class Row:
     """Two lines side by side: ``equal``, ``changed``, ``added`` (no left line) or ``removed`` (no right one).
 
-    ``below`` holds what the page shows under the row.
+    ``below`` holds what the page shows under the row; ``docstring`` is set by ``side_by_side(docstring_blocks=True)``.
     """
 
     kind: str
     left: Line | None
     right: Line | None
     below: list[Any] = field(default_factory=list)
+    docstring: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +118,8 @@ def side_by_side(
 ) -> Comparison:
     """Compare ``left`` with ``right``, highlighted and with long unchanged runs folded.
 
-    With ``fold_docstrings``, each docstring is shortened to one line. With ``docstring_blocks``, the unchanged lines
-    below a docstring's first one are a folded block of their own.
+    With ``fold_docstrings``, each docstring is shortened to one line. With ``docstring_blocks``, docstrings' rows are
+    marked, and the unchanged lines below a docstring's first one are a folded block of their own.
     """
     texts = [left, right]
     numbers: list[Sequence[int]] = [range(1, len(lines_of(text)) + 1) for text in texts]
@@ -139,8 +140,9 @@ def side_by_side(
         for name, side, places in zip(("left", "right"), sides, numbers, strict=True)
         if len(side) > MOST_LINES
     )
-    docstrings = _docstring_lines(texts[1], languages[1]) if docstring_blocks else frozenset()
-    return Comparison(tuple(_blocks(rows, docstrings)), rest)
+    if docstring_blocks:
+        _mark_docstrings(rows, [_docstring_lines(*side) for side in zip(texts, languages, strict=True)])
+    return Comparison(tuple(_blocks(rows)), rest)
 
 
 def _short_docstrings(text: str, language: str) -> tuple[str, list[int]]:
@@ -155,16 +157,22 @@ def _short_docstrings(text: str, language: str) -> tuple[str, list[int]]:
     return shown, numbers
 
 
-def _docstring_lines(text: str, language: str) -> frozenset[int]:
-    """Return the numbers of the lines below the first one of each docstring."""
+def _docstring_lines(text: str, language: str) -> set[int]:
+    """Return the numbers of the lines of each docstring."""
     found: set[int] = set()
     line = 1
     for is_docstring, group in groupby(pieces_of(text, language), key=lambda piece: piece[0] == "sd"):
         ends = sum(piece.count("\n") for _, piece in group)
         if is_docstring:
-            found |= {*range(line + 1, line + ends + 1)}
+            found |= {*range(line, line + ends + 1)}
         line += ends
-    return frozenset(found)
+    return found
+
+
+def _mark_docstrings(rows: Iterable[Row], docstrings: Sequence[Collection[int]]) -> None:
+    for row in rows:
+        sides = zip((row.left, row.right), docstrings, strict=True)
+        row.docstring = all(line.number in lines for line, lines in sides if line)
 
 
 def numbered(text: str) -> list[Line]:
@@ -324,22 +332,20 @@ def _cut(tokens: Iterable[Piece], marks: Marks) -> Iterator[tuple[str, str, bool
         place += len(text)
 
 
-def _blocks(rows: list[Row], docstrings: Collection[int]) -> Iterator[Block]:
-    """Yield the rows in blocks; the middle of a long unchanged run, and unchanged lines in ``docstrings``, are folded.
-
-    ``docstrings`` are line numbers of the right side.
-    """
+def _blocks(rows: list[Row]) -> Iterator[Block]:
+    """Yield the rows in blocks; the middle of a long unchanged run, and an unchanged docstring, are folded."""
 
     def kind(row: Row) -> tuple[bool, bool]:
         is_equal = row.kind == "equal"
-        return is_equal, is_equal and row.right is not None and row.right.number in docstrings
+        return is_equal, is_equal and row.docstring
 
     for (is_equal, is_docstring), group in groupby(rows, key=kind):
         run = tuple(group)
         head = _KEPT if run[0] is not rows[0] else 0
         end = len(run) - (_KEPT if run[-1] is not rows[-1] else 0)
         if is_docstring and len(run) > _SHORT_DOCSTRING:
-            yield Block(run, folded=True, docstring=True)
+            yield Block(run[:1])
+            yield Block(run[1:], folded=True, docstring=True)
         elif not is_equal:
             yield Block(run, changed=True)
         elif len(run) <= _LONGEST_RUN or len(run) == len(rows):

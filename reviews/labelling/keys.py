@@ -60,7 +60,7 @@ DECISION_KEYS: Final[dict[str, Key]] = {
     "pane_tests": Key("i", "Show the unit tests"),
     **{name: KEYS[name] for name in ("pane_task", "pane_paper", "pane_code", "pane_changes", "search_paper")},
     **{name: KEYS[name] for name in ("guidelines", "undo", "save")},
-    "submit": Key("Ctrl+Enter", "Decide"),
+    "submit": Key("Ctrl+Enter", "Decide, take the next case"),
     "help": KEYS["help"],
 }
 """The keys of the adjudication page: those of the labelling page, and some for the evidence."""

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 def adjudicate(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show the evidence on a disputed answer, without its owner, and the form that decides it.
 
-    The form posts here with ``act``: ``save`` (also automatic while typing), ``decide``, or ``take-`` with what is
-    taken over from a label. For htmx, a save responds with its result.
+    The form posts here with ``act``: ``save`` (also automatic while typing), ``decide``, ``next`` (decide and take the
+    next case), or ``take-`` with what is taken over from a label. For htmx, a save responds with its result.
     """
     if not request.user.is_authenticated:
         return workbench.signed_out(request)
@@ -54,7 +54,7 @@ def adjudicate(request: HtmxRequest, pk: int) -> HttpResponse:
         # No evidence is shown before the adjudicator's own label is locked, not even with an error.
         return redirect("label", pk)
     if request.method == "POST":
-        return (_decide if request.POST.get("act") == "decide" else _save)(request, assignment)
+        return (_decide if request.POST.get("act") in {"decide", "next"} else _save)(request, assignment)
     if assignment.state == AssignmentState.DONE:
         messages.info(request, "You have decided this case.")
         return redirect("reviews")
@@ -102,11 +102,19 @@ def _decide(request: HtmxRequest, assignment: Assignment) -> HttpResponse:
         except SubmissionError as error:
             form.add_error(None, getattr(error, "errors", None) or str(error))
         else:
-            messages.success(request, "Decided. The label is final, and the case is public.")
-            return HttpResponseClientRedirect(reverse("reviews")) if request.htmx else redirect("reviews")
+            place = _after_decision(request, assignment)
+            return HttpResponseClientRedirect(place) if request.htmx else redirect(place)
     if assignment.state != AssignmentState.EVIDENCE:
         return _lost(request, assignment, holding.why_lost(assignment), form, status=HTTPStatus.GONE)
     return _page(request, assignment, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def _after_decision(request: HtmxRequest, assignment: Assignment) -> str:
+    done = "Decided. The label is final, and the case is public."
+    if request.POST.get("act") == "next":
+        return workbench.next_place(request, assignment.reviewer, Role.ADJUDICATOR, done=done)
+    messages.success(request, done)
+    return reverse("reviews")
 
 
 def _take_over(typed: QueryDict, assignment: Assignment) -> None:

@@ -16,8 +16,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseLocation
 
 from evaluator.labels import Label
-from reviews.annotators import practice
-from reviews.annotators.readiness import missing_steps
 from reviews.annotators.reviewers import reviewer_of
 from reviews.cases import holding
 from reviews.enums import AssignmentState, CaseKind, Confidence, Role
@@ -34,7 +32,7 @@ from submissions.views.acting import perform
 if TYPE_CHECKING:
     from django.http import FileResponse
 
-    from reviews.models import Assignment, Reviewer
+    from reviews.models import Assignment
     from reviews.views.workbench import HtmxRequest
 
 RUBRIC: Final = {
@@ -54,7 +52,7 @@ def review_claim(request: HtmxRequest) -> HttpResponse:
     role = request.POST.get("role", Role.ANNOTATOR)
     if reviewer is None or role not in Role.values:
         raise Http404("There is no item for you.")
-    return redirect(_next_place(request, reviewer, Role(role)))
+    return redirect(workbench.next_place(request, reviewer, Role(role)))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -141,7 +139,7 @@ def _after_lock(request: HtmxRequest, assignment: Assignment) -> str:
     if assignment.role == Role.ADJUDICATOR:
         return reverse("adjudicate", args=[assignment.pk])
     if request.POST.get("act") == "next":
-        return _next_place(request, assignment.reviewer, Role.ANNOTATOR, done="Label locked.")
+        return workbench.next_place(request, assignment.reviewer, Role.ANNOTATOR, done="Label locked.")
     messages.success(request, "Label locked.")
     return reverse("reviews")
 
@@ -153,24 +151,6 @@ def _go(request: HtmxRequest, place: str) -> HttpResponse:
     if resolve(urlsplit(place).path).url_name != "label":
         return HttpResponseClientRedirect(place)
     return HttpResponseLocation(place, target="#main", select="#main", swap="outerHTML")
-
-
-def _next_place(request: HtmxRequest, reviewer: Reviewer, role: Role, *, done: str = "") -> str:
-    """Return the address of the reviewer's next item or step, with a message if it is not an item."""
-    try:
-        assignment = claiming.claim(reviewer=reviewer, role=role)
-    except NotReadyError as error:
-        missing = missing_steps(reviewer)
-        practised = practice.next_practice(reviewer) if missing and missing[0].name == "practice" else None
-        if practised is not None:
-            return reverse("label", args=[practised.pk])
-        messages.error(request, str(error))
-        return str(getattr(error, "address", reverse("reviews")))
-    if assignment is None:
-        messages.info(request, f"{done} Nothing waits for you now. Come back later.".strip())
-        return reverse("reviews")
-    name = "adjudicate" if assignment.state == AssignmentState.EVIDENCE else "label"
-    return reverse(name, args=[assignment.pk])
 
 
 def _resume(request: HtmxRequest, assignment: Assignment) -> HttpResponse:

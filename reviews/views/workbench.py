@@ -1,4 +1,4 @@
-"""What the pages of labelling and of adjudication share: the code and what is read beside it, and saving the draft."""
+"""What the pages of labelling and of adjudication share: the next item, what is read, and saving the draft."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.safestring import mark_safe
 
-from reviews.annotators import guidelines
+from reviews.annotators import guidelines, practice
+from reviews.annotators.readiness import missing_steps
 from reviews.cases import holding
-from reviews.exceptions import LeaseLostError, StaleDraftError
-from reviews.labelling import drafts
+from reviews.enums import AssignmentState
+from reviews.exceptions import LeaseLostError, NotReadyError, StaleDraftError
+from reviews.labelling import claiming, drafts
 from reviews.labelling.items import LONGEST_FILE, BlindItem, blind_item, paper_file
 from submissions.comparison import numbered
 
@@ -28,8 +31,9 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from django_htmx.middleware import HtmxDetails
 
+    from reviews.enums import Role
     from reviews.labelling.forms import DecideForm, LabelForm
-    from reviews.models import Assignment
+    from reviews.models import Assignment, Reviewer
 
     class HtmxRequest(HttpRequest):
         """A request that has passed django-htmx's middleware."""
@@ -47,6 +51,24 @@ _PDF: Final = {
 def signed_out(request: HtmxRequest) -> HttpResponse:
     """Send a user who is signed out to the sign-in page, which a script would mistake for a result."""
     return HttpResponse(status=HTTPStatus.UNAUTHORIZED) if request.htmx else redirect_to_login(request.path)
+
+
+def next_place(request: HtmxRequest, reviewer: Reviewer, role: Role, *, done: str = "") -> str:
+    """Return the address of the reviewer's next item or step, with a message if it is not an item."""
+    try:
+        assignment = claiming.claim(reviewer=reviewer, role=role)
+    except NotReadyError as error:
+        missing = missing_steps(reviewer)
+        practised = practice.next_practice(reviewer) if missing and missing[0].name == "practice" else None
+        if practised is not None:
+            return reverse("label", args=[practised.pk])
+        messages.error(request, str(error))
+        return str(getattr(error, "address", reverse("reviews")))
+    if assignment is None:
+        messages.info(request, f"{done} Nothing waits for you now. Come back later.".strip())
+        return reverse("reviews")
+    name = "adjudicate" if assignment.state == AssignmentState.EVIDENCE else "label"
+    return reverse(name, args=[assignment.pk])
 
 
 def code_context(request: HttpRequest, assignment: Assignment) -> dict[str, Any]:

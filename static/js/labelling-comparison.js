@@ -81,11 +81,20 @@ export class Comparison {
     lines[0]?.scrollIntoView({ block: "nearest" });
   }
 
-  // The first line that differs is chosen, so that a finding can be made at once.
+  // The first line of code that differs is chosen, so that a finding can be made at once: rather a line of the answer, and
+  // one of a docstring only if nothing else differs.
+  #firstChange() {
+    for (const rows of [".changes tr:not(.docstring, .finding)", ".changes tr"]) {
+      const changes = this.section.querySelector(rows)?.closest("tbody");
+      const within = `${rows.replace(".changes ", "")} button.line`;
+      const first = changes?.querySelector(`${within}[data-side="candidate"]`) ?? changes?.querySelector(within);
+      if (first) return first;
+    }
+    return null;
+  }
+
   #refresh() {
-    const changes = this.section.querySelector(".changes");
-    const changed = changes?.querySelector('button.line[data-side="candidate"]') ?? changes?.querySelector("button.line");
-    const first = changed ?? this.#visible("candidate")[0] ?? this.#visible("golden")[0];
+    const first = this.#firstChange() ?? this.#visible("candidate")[0] ?? this.#visible("golden")[0];
     this.#press("layout", this.section.classList.contains("unified"));
     this.from = this.to = null;
     if (first) this.#choose(first, false);

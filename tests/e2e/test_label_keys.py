@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
-FIRST_CHANGE = "#label-diff .changes button.line[data-side=candidate] >> nth=0"
+FIRST_CHANGE = "#label-diff .changes tr:not(.docstring) button.line[data-side=candidate] >> nth=0"
 MESSAGE = "#key-said"
 SAVED_SECONDS = 30
 ALL_SAVED = "!Object.keys(localStorage).some((key) => key.startsWith('lmr-board-label-'))"

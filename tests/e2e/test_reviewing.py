@@ -45,6 +45,7 @@ for reviewer in Reviewer.objects.filter(user__username__in=["shrew", "badger"]):
 SAMPLES = "/agreement/lmr-mini/?samples=1"
 NOTE = "To be looked at again."
 AGAIN = "button[name=act][value=resume]"
+FIRST_CHANGES = "#label-diff .changes:has(tr:not(.docstring, .finding)) >> nth=0"
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +151,27 @@ def _expect_draft(page: Page) -> None:
     expect(page.locator("#note")).to_have_value(NOTE)
 
 
+def _take_over(person: Person) -> None:
+    """Take over each annotator's label and the first finding by keys, then choose another label and a shorter note."""
+    page, note = person.page, person.page.locator("#note")
+    expect(page.locator("#label-work[data-started]")).to_have_count(1)
+    expect(page.locator(FIRST_CHANGES).locator("button.line:focus")).to_have_count(1)
+    for name in "ab":
+        label = page.locator(f"[value=take-{name.upper()}]").get_attribute("data-label")
+        person.press(name)
+        expect(page.locator(f"[name=label][value={label}]")).to_be_checked()
+    person.press("j")
+    expect(page.locator(".compare .finding button >> nth=0")).to_be_focused()
+    person.press("f")
+    expect(note).to_have_value(re.compile(re.escape(TYPED)))
+    expect(page.locator("#save-state")).to_have_text(re.compile("^Saved"))
+    person.press("u", "2")
+    expect(note).to_have_value("")
+    for key, pane in (("v", "judges"), ("i", "tests"), ("l", "label")):
+        person.press(key)
+        expect(page.locator(f"#pane-{pane}")).to_be_visible()
+
+
 def _decide_all(person: Person) -> int:
     """Label each dispute blind, then decide it; return their number."""
     for number in range(CASES + 1):
@@ -158,7 +180,7 @@ def _decide_all(person: Person) -> int:
             return number
         person.label("LC")
         expect(person.page).to_have_url(re.compile("/reviews/decide/"))
-        person.press("2")
+        _take_over(person)
         person.tick("reasons", "judge_error")
         person.tick("reasons", "equivalent")
         person.write("[name=note]", "The judge overlooked an equivalent form.")

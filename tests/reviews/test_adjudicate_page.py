@@ -229,6 +229,14 @@ class TestDeciding:
         assert (case.state, made.label, made.reasons, made.note) == (CaseState.FINAL, "LI", ["annotator_slip"], NOTE)
         assert as_adjudicator.get(address(assignment))["Location"] == reverse("reviews")
 
+    def test_the_next_case_can_follow(self, as_adjudicator: Any, assignment: Assignment, adjudicator: Reviewer) -> None:
+        following = case_of(state=CaseState.DISPUTED)
+        place = decide(as_adjudicator, assignment, act="next")["Location"]
+        held = Assignment.objects.get(case=following, reviewer=adjudicator)
+        assert (place, held.role) == (reverse("label", args=[held.pk]), Role.ADJUDICATOR)
+        reviewed_one = Case.objects.get(pk=following.pk)
+        assert (Decision.objects.get().case_id, reviewed_one.state) == (assignment.case_id, CaseState.ADJUDICATING)
+
     @pytest.mark.parametrize(
         ("changed", "message"),
         [

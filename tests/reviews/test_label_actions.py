@@ -94,7 +94,7 @@ class TestSaving:
         assert held.lease_until > timezone.now() + timedelta(minutes=5)
         if htmx:
             text = response.content.decode()
-            saved = r'id="save-state"[^>]*>\s*<span>Saved \d\d:\d\d</span>\s*<input [^>]*name="version" [^>]*value="1"'
+            saved = r'id="save-state"[^>]*>\s*<span>Saved \d\d:\d\d</span\s*><input [^>]*name="version" [^>]*value="1"'
             assert (re.search(saved, text) is not None, "<html" in text) == (True, False)
         else:
             assert response.headers["Location"] == f"/reviews/label/{held.pk}/"

@@ -188,9 +188,21 @@ def test_unchanged_docstrings_are_blocks_that_hide_no_line_that_differs() -> Non
     text = head + "    return 1"
     found = side_by_side(text, text.replace("return 1", "return 2"), docstring_blocks=True)
     shapes = [(block.folded, block.docstring, block.changed, len(block.rows)) for block in found.blocks]
-    assert shapes == [(False, False, False, 2), (True, True, False, 3), (False, False, True, 1)]
+    assert shapes == [
+        (False, False, False, 1),
+        (False, False, False, 1),
+        (True, True, False, 3),
+        (False, False, True, 1),
+    ]
     found = side_by_side(text, text.replace("Two", "Three"), docstring_blocks=True)
-    assert [(block.folded, len(block.rows)) for block in found.blocks] == [(False, 2), (False, 1), *[(False, 1)] * 3]
+    assert [(block.folded, len(block.rows)) for block in found.blocks] == [(False, 1), (False, 2), *[(False, 1)] * 3]
+    assert [row.docstring for row in found.rows] == [False, True, True, True, True, False]
+    bare = side_by_side(text, "def f():\n    return 2", docstring_blocks=True)
+    assert [(row.kind, row.docstring) for row in bare.rows] == [
+        ("equal", False),
+        *[("removed", True)] * 4,
+        ("changed", False),
+    ]
     short = text.replace("    Two.\n", "")
     assert not any(block.folded for block in side_by_side(short, f"{short}1", docstring_blocks=True).blocks)
     assert not any(block.docstring for block in side_by_side(text, f"{text}1").blocks)
