@@ -118,10 +118,13 @@ def has_marks(row: BoardRow) -> bool:
     return labelled or any(share is not None for share in marks.get("tests", []))
 
 
-def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, SafeString]]:
+def cells(
+    row: BoardRow, tasks: Sequence[MatrixTask], *, each_stops: bool = False
+) -> list[tuple[MatrixTask, SafeString]]:
     """Write a link with three marks for each of ``tasks``, to the evidence behind them; its label has words.
 
-    A mark without any result is hollow. Empty if no results of single tasks are known.
+    A mark without any result is hollow. Empty if no results of single tasks are known. The Tab key stops once in a row,
+    in which the arrow keys move on (``static/js/board.js``), unless ``each_stops``.
     """
     if not tasks or not has_marks(row):
         return []
@@ -133,8 +136,7 @@ def cells(row: BoardRow, tasks: Sequence[MatrixTask]) -> list[tuple[MatrixTask, 
         known = share is not None or judge or human
         marks = f"t{_tests_mark(share)} j{_LABEL_MARKS.get(judge, 'n')} h{_LABEL_MARKS.get(human, 'n')}"
         group = " starts" if task.starts else ""
-        # The Tab key stops once in a row; arrow keys move within it (static/js/board.js).
-        stop = ' tabindex="-1"' if found else ""
+        stop = ' tabindex="-1"' if found and not each_stops else ""
         html = (
             f'<a class="m {marks if known else "hollow"}{group}" href="{evidence_address(row, task)}"{stop} '
             f'title="{words}" aria-label="{words}"></a>'

@@ -63,7 +63,7 @@ def test_from_sign_up_to_the_board(page: Page, instance: Instance) -> None:
 
     raised = next(task for task, outcome in instance.outcomes.items() if outcome == "raised")
     page.get_by_role("link", name=raised, exact=True).click()
-    expect(page.locator(".outcome.big")).to_have_text("raised an error")
+    expect(page.locator(".answer-outcome")).to_have_text("The answer fails its unit tests: it raises an error.")
     expect(page.locator("pre.log")).to_contain_text(PRINTED)
     added = page.locator(".unified .compare tr:not(.equal) .text.right")
     expect(added.filter(has_text="return compute_as_in_the_paper()")).to_have_count(1)

@@ -53,7 +53,7 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
     tasks = tasks_of(version)
     enough = len(rows) >= FEWEST
     pairs = compared(rows, tasks) if enough else []
-    lines = task_lines(rows, tasks, [cells(row, tasks) for row in rows]) if enough else []
+    lines = task_lines(rows, tasks, [cells(row, tasks, each_stops=True) for row in rows]) if enough else []
     if file_requested(request):
         return _file(request, rows, tasks, pairs)
     differing = [line for line in lines if line.discordant]

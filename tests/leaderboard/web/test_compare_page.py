@@ -129,6 +129,7 @@ def test_tasks_that_differ_are_shown_first_and_all_on_request(client: Client, ve
     page = client.get(address(first, second)).content.decode()
     assert tasks_shown(page) == ["p8/1"]
     assert "1 that differ / all 10" in words(page)
+    assert len(re.findall(r'<a class="m (?:(?!tabindex)[^>])*>', page)) == 2
     page = client.get(address(first, second, more="&tasks=all")).content.decode()
     assert tasks_shown(page) == ["p8/1", *(f"p{place}/1" for place in range(10) if place != 8)]
     alike = ours(version, "C", [1.0] * TASKS)

@@ -9,7 +9,9 @@ import pytest
 from django.utils import timezone
 
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
+from evaluator.enums import Variant
 from leaderboard.board.states import note_change
+from leaderboard.evidence import answer_code
 from leaderboard.models import EntryMetric, ReportedRun
 from reviews.enums import CaseState, FinalSource
 from submissions.enums import Visibility
@@ -90,7 +92,11 @@ def test_a_submission_s_answer_shows_outcome_test_case_code_raters_and_cost(
     judge = JudgeFactory(name="Careful May")
     show(version.suite, judge)
     finding = {"point": "Adds <i>twice</i>.", "severity": "major", "lines": "lines 2 to 3"}
-    vote(judged(answer, judge, "LC"), 1, "LC", findings=[finding])
+    judgement = judged(answer, judge, "LC")
+    vote(judgement, 1, "LC", findings=[finding, {**finding, "point": "Of no line.", "lines": ""}])
+    vote(judgement, 2, "LC", findings=[finding])
+    # Its lines are those of the code without comments, which is not shown.
+    vote(judgement, 3, "LC", findings=[{**finding, "point": "Of other lines."}], variant=Variant.STRIPPED)
     case = case_of(answer, state=CaseState.AGREED, label="LI", source=FinalSource.AGREED, closed=timezone.now())
     reviewed(case, ReviewerFactory(pseudonym="Quiet Owl"), "LI", findings=[FINDING])
     response = client.get(address(entry))
@@ -117,6 +123,19 @@ def test_a_submission_s_answer_shows_outcome_test_case_code_raters_and_cost(
     assert "secret" not in text
 
 
+def test_unchanged_lines_with_a_finding_are_not_folded(client: Client, version: SuiteVersion) -> None:
+    entry, answer = answered(version)
+    lines = [f"    a{number} = {number}" for number in range(30)]
+    source = "\n".join(["def double(x):", *lines])
+    type(answer.revision).objects.filter(pk=answer.revision_id).update(masked_source=f"{source}\n    pass\n")
+    Implementation.objects.filter(pk=answer.pk).update(goal_source=f"{source}\n    return 2\n")
+    unchanged = [block.folded for block in client.get(address(entry)).context["code"].comparison.blocks]
+    assert True in unchanged
+    vote(judged(answer, JudgeFactory(), "LC"), 1, "LC", findings=[{"point": "P", "severity": "minor", "lines": "5"}])
+    unchanged = [block.folded for block in client.get(address(entry)).context["code"].comparison.blocks]
+    assert True not in unchanged
+
+
 def test_code_and_findings_are_for_those_who_may_see_them(client: Client, version: SuiteVersion) -> None:
     entry, answer = answered(version)
     finding = {"point": "A marked point.", "severity": "major", "lines": "2"}
@@ -130,12 +149,16 @@ def test_code_and_findings_are_for_those_who_may_see_them(client: Client, versio
     assert "return y + y" in words_of(client.get(address(entry)))
 
 
-def test_the_reference_implementation_is_shown_only_if_it_is_public(client: Client, version: SuiteVersion) -> None:
+def test_the_reference_implementation_is_shown_only_if_it_is_public(
+    client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_code, "shown_golden", lambda _: "def double(x):\n    return x * sentinel")
     entry, _ = answered(version)
-    assert "Answer beside the masked function" in words_of(client.get(address(entry)))
+    shown = words_of(client.get(address(entry)))
+    assert ("Answer beside the masked function" in shown, "sentinel" in shown) == (True, False)
     type(version.suite).objects.filter(pk=version.suite_id).update(slug=SHIPPED_SUITE)
-    at = address(entry).replace("/small/", f"/{SHIPPED_SUITE}/")
-    assert client.get(at).context["code"].left in {"reference implementation", "masked function"}
+    shown = words_of(client.get(address(entry).replace("/small/", f"/{SHIPPED_SUITE}/")))
+    assert ("Answer beside the reference implementation" in shown, "sentinel" in shown) == (True, True)
 
 
 def test_each_trial_is_shown(client: Client, version: SuiteVersion) -> None:
@@ -192,6 +215,9 @@ def test_a_re_measured_answer_shows_both_outcomes(client: Client, version: Suite
     assert "The authors published no answer to this task." in words_of(client.get(address(again, 1)))
     assert steps(client, address(published))["ArrowDown"] == address(again)
     assert steps(client, address(again))["ArrowUp"] == address(published)
+    lower = row(reported(version, slug="lower"), [1.0, 1.0, None], 4)
+    assert steps(client, address(lower))["ArrowUp"] == address(again)
+    assert steps(client, address(again))["ArrowDown"] == address(lower)
     ReportedRun.objects.filter(slug="again").delete()
     assert "tested the published answer again" not in words_of(client.get(address(published)))
 

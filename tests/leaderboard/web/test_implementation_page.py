@@ -16,6 +16,8 @@ from benchmark_tasks.enums import Protocol
 from benchmark_tasks.models import Suite, TaskRevision
 from evaluator.enums import AttemptState, RunState, WorkState
 from evaluator.models import AnswerRequest, Attempt, JudgeConfig, Judgement
+from evaluator.outcomes import Outcome
+from leaderboard.evidence.outcomes import SENTENCES
 from submissions.enums import SubmissionState, Visibility
 from submissions.models import Implementation, Submission
 from tests.evaluator.factories import TestRunFactory
@@ -173,15 +175,19 @@ def test_the_page_begins_with_the_outcome_and_the_code_and_ends_with_facts_and_r
     implementation, _ = measured(alice, published=True)
     text = page(client, implementation)
     assert '<p class="answer-outcome failed">The answer fails its unit tests: its output is wrong.</p>' in text
-    order = ["answer-outcome", 'id="answer"', 'id="cases"', 'id="judges"', 'id="facts"', 'id="receipt"']
+    order = ["answer-outcome", 'id="code"', 'id="cases"', 'id="judges"', 'id="facts"', 'id="receipt"']
     places = [text.index(each) for each in order]
     assert places == sorted(places)
+
+
+def test_every_outcome_has_a_sentence() -> None:
+    assert set(SENTENCES) == set(Outcome)
 
 
 def test_the_answer_is_beside_the_masked_function_if_the_reference_is_not_public(client: Client, alice: User) -> None:
     implementation, _ = measured(alice, published=True)
     TaskRevision.objects.update(masked_source="def double(x):\n    raise NotImplementedError\n")
-    assert '<h2 id="answer">Answer beside the masked function</h2>' in page(client, implementation)
+    assert '<h2 id="code">Answer beside the masked function</h2>' in page(client, implementation)
     code = client.get(implementation.get_absolute_url()).context["code"]
     left = [row.left.text for row in code.comparison.rows if row.left]
     assert left == ["def double(x):", "    raise NotImplementedError"]
