@@ -92,14 +92,14 @@ def test_a_figure_is_linked_downloaded_and_embedded(page: Page, complaints: list
     page.goto(ANALYSIS)
     page.locator("#scores h2 a").click()
     expect(page).to_have_url(f"{instance.address}{SCORES}")
-    expect(page.get_by_label("Address")).to_have_value(f"{instance.address}{SCORES}")
+    expect(page.locator("#figure-address")).to_have_value(f"{instance.address}{SCORES}")
     assert violations(page) == []
     with page.expect_download() as begun:
         page.get_by_role("link", name="CSV").click()
     assert begun.value.suggested_filename == "lmr-bench-v1-scores.csv"
     for form, kind in (("svg", "image/svg+xml"), ("png", "image/png")):
         assert page.request.get(f"{ANALYSIS}figures/scores.{form}").headers["content-type"] == kind
-    line = page.get_by_label("Line for another site").input_value()
+    line = page.locator("#figure-embed").input_value()
     # Another site: the address's other name is another origin.
     page.route("http://other.example/", lambda route: route.fulfill(body=line, content_type="text/html"))
     page.goto("http://other.example/")

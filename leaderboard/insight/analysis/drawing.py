@@ -53,6 +53,13 @@ _RIGHT: Final = 14
 _NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+class Drawing(NamedTuple):
+    """A chart as SVG, and its height."""
+
+    svg: str
+    height: float
+
+
 class Drawn(NamedTuple):
     """The elements of a drawing, and its height."""
 
@@ -69,15 +76,11 @@ class _Rows(NamedTuple):
     parts: list[str]
 
 
-def drawing(chart: Chart, *, label: str, width: int = COLUMN) -> str:
+def drawing(chart: Chart, *, label: str, width: int = COLUMN) -> Drawing:
     """Draw ``chart`` for a page. ``label`` names it for screen readers."""
     drawn = _draw(chart, width)
-    return _svg(width, drawn.height, f'class="drawing" role="img" aria-label="{_escaped(label)}"', drawn.parts)
-
-
-def height(chart: Chart, width: int) -> float:
-    """Return the height of a chart that is ``width`` wide."""
-    return _draw(chart, width).height
+    look = f'class="drawing" role="img" aria-label="{_escaped(label)}"'
+    return Drawing(_svg(width, drawn.height, look, drawn.parts), drawn.height)
 
 
 def standalone(chart: Chart, *, title: str, subtitle: str, source: str, width: int = WIDE) -> str:

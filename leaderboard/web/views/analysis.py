@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -12,7 +13,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import mark_safe
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_safe
 
@@ -21,7 +22,7 @@ from leaderboard.board.query_strings import requested_version
 from leaderboard.board.visibility import closed, closed_submissions
 from leaderboard.insight.analysis.charts import MOST_ROWS
 from leaderboard.insight.analysis.data import SuiteResults
-from leaderboard.insight.analysis.drawing import COLUMN, PHONE, WIDE, drawing, height, standalone
+from leaderboard.insight.analysis.drawing import COLUMN, PHONE, WIDE, Drawing, drawing, standalone
 from leaderboard.insight.analysis.figures import BY_SLUG, SECTIONS
 from leaderboard.insight.published_answers import published_answers
 from leaderboard.models import AnalysisReport
@@ -84,16 +85,21 @@ def _analysis(request: HttpRequest, suite: Suite) -> HttpResponse:
     if version is None:
         return render(request, "leaderboard/board_empty.html", {"suite": suite})
     results = SuiteResults(version, most=MOST_ROWS, hidden=closed_submissions(request))
-    every = [_shown(request, suite, section, section.make(results), listed=LISTED) for section in SECTIONS]
-    absent: dict[str, list[Section]] = {}
-    for each in every:
-        if each["figure"].chart is None:
-            absent.setdefault(each["figure"].missing, []).append(each["section"])
+    figures: list[dict[str, Any]] = []
+    absent: dict[str, list[Section]] = defaultdict(list)
+    for section in SECTIONS:
+        made = section.make(results)
+        if made.chart is None:
+            absent[made.missing].append(section)
+            continue
+        drawn = _drawn(section, made)
+        shown = _shown(request, suite, section, made, listed=LISTED)
+        figures.append({**shown, "drawn": drawn.svg, "tall": drawn.height > _TALL})
     context = {
         "suite": suite,
         "version": version,
         "closed": closed(request),
-        "figures": [each for each in every if each["figure"].chart is not None],
+        "figures": figures,
         "absent": absent.items(),
         "query": _query(request),
         "published": published_answers(suite.slug).verdicts,
@@ -110,7 +116,9 @@ def figure(request: HttpRequest, suite: str, figure: str) -> HttpResponse:
     made = section.make(results)
     query = _query(request)
     each = _shown(request, shown, section, made, listed=LISTED_ALONE)
+    wide, narrow = (_drawn(section, made, width) for width in (WIDE, PHONE))
     embed = request.build_absolute_uri(reverse("figure_embed", args=[suite, figure]) + query)
+    frame = round(max(wide.height, narrow.height)) + _HEADING
     context = {
         "suite": shown,
         "version": version,
@@ -118,10 +126,10 @@ def figure(request: HttpRequest, suite: str, figure: str) -> HttpResponse:
         "all_figures": reverse("analysis", args=[suite]) + query,
         "address": request.build_absolute_uri(reverse("figure", args=[suite, figure]) + query),
         "picture_address": request.build_absolute_uri(each["files"]["png"]),
-        "embed_line": format_html(_EMBED, embed, _title(section, made), _height(made)),
+        "embed_line": format_html(_EMBED, embed, _title(section, made), frame),
         "versioned": bool(query),
-        "wide": _drawn(section, made, WIDE),
-        "narrow": _drawn(section, made, PHONE),
+        "wide": wide.svg,
+        "narrow": narrow.svg,
         "shown": each,
         **each,
     }
@@ -148,8 +156,8 @@ def embedded(request: HttpRequest, suite: str, figure: str) -> HttpResponse:
         "title": _title(section, made),
         "section": section,
         "figure": made,
-        "wide": _drawn(section, made, WIDE),
-        "narrow": _drawn(section, made, PHONE),
+        "wide": _drawn(section, made, WIDE).svg,
+        "narrow": _drawn(section, made, PHONE).svg,
     }
     return render(request, "leaderboard/analysis_embedded.html", context)
 
@@ -204,15 +212,11 @@ def _title(section: Section, figure: Figure) -> str:
     return figure.finding or section.title
 
 
-def _drawn(section: Section, figure: Figure, width: int = COLUMN) -> SafeString:
-    chart = figure.chart
-    drawn = "" if chart is None else drawing(chart, label=f"Chart: {_title(section, figure)}", width=width)
-    return mark_safe(drawn)  # noqa: S308 - every text in it is escaped
-
-
-def _height(figure: Figure) -> int:
-    """Return the height of a frame in which the chart, wide or narrow, fits with its heading."""
-    return 0 if figure.chart is None else round(max(height(figure.chart, width) for width in (PHONE, WIDE))) + _HEADING
+def _drawn(section: Section, figure: Figure, width: int = COLUMN) -> Drawing:
+    if figure.chart is None:
+        return Drawing("", 0)
+    drawn = drawing(figure.chart, label=f"Chart: {_title(section, figure)}", width=width)
+    return drawn._replace(svg=mark_safe(drawn.svg))  # noqa: S308 - every text in it is escaped
 
 
 def _query(request: HttpRequest) -> str:
@@ -228,10 +232,8 @@ def _shown(request: HttpRequest, suite: Suite, section: Section, figure: Figure,
         "section": section,
         "figure": figure,
         "title": _title(section, figure),
-        "drawn": _drawn(section, figure),
         "files": {form: reverse("figure_file", args=[suite.slug, section.slug, form]) + query for form in FORMATS},
         "alone": reverse("figure", args=[suite.slug, section.slug]) + query,
-        "tall": figure.chart is not None and height(figure.chart, COLUMN) > _TALL,
         "rows": [
             (address, [(_formatted(cell, column), column.digits is not None) for cell, column in _cells(figure, row)])
             for address, row in zip(addresses, figure.rows[:listed], strict=True)
