@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pytest
 
 PROJECT_ROOT: Final = Path(__file__).resolve().parents[1]
+LONGEST_LINE: Final = 200
+"""Characters of a line in a template: longer ones cannot be read, nor their changes."""
 
 WORDS: Final = {
     "told": "reported, given, known, notified; for 'told apart': distinguished",
@@ -50,8 +52,7 @@ EXEMPT: Final = {
     "evaluator/judging/prompts/": "the prompt's hash identifies a judge's configuration",
     "reviews/guidelines/guidelines.md": "annotators accept a revision of this text",
     "reviews/practice/items.toml": "the file's digest identifies the practice round",
-    "static/": "rewritten with the pages; static/vendor is other projects' code",
-    "templates/": "rewritten with the pages",
+    "static/vendor/": "other projects' code",
     "tests/evaluator/upstream/overlays/": "data that tests import",
 }
 """Files and folders (with a slash at the end) that are not checked -> the reason."""
@@ -65,6 +66,7 @@ ALLOWED: Final = {
     "drive_letter": "the beginning of a path on Windows",
     "few letters": _ALPHABET,
     "letter case": _ALPHABET,
+    "letter-spacing": "the property of CSS",
     "letters are counted": _ALPHABET,
     "letters, digits": _ALPHABET,
     "lower-case letters": _ALPHABET,
@@ -200,6 +202,17 @@ def test_no_file_uses_a_word_of_the_list() -> None:
     assert list(complaints(tracked())) == []
 
 
+def test_no_line_of_a_template_is_too_long() -> None:
+    templates = sorted((PROJECT_ROOT / "templates").rglob("*.html"))
+    lines = [
+        f"{file.relative_to(PROJECT_ROOT)}:{number}: {len(line)}"
+        for file in templates
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1)
+        if len(line) > LONGEST_LINE
+    ]
+    assert (len(templates) > 100, lines) == (True, [])
+
+
 def test_each_exempt_place_exists() -> None:
     files = tracked()
     assert [place for place in EXEMPT if not any(name.startswith(place) for name in files)] == []
@@ -279,12 +292,12 @@ def test_it():  # anew
 
 
 def test_exempt_files_are_not_read(tmp_path: Path) -> None:
-    for name in ("templates/page.html", "submissions/migrations/0001_initial.py", "LICENSE", "LICENSE.md"):
+    for name in ("static/vendor/page.html", "submissions/migrations/0001_initial.py", "LICENSE", "LICENSE.md"):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("nobody", encoding="utf-8")
     (tmp_path / "picture.png").write_bytes(b"\x89PNG nobody")
-    names = ["templates/page.html", "submissions/migrations/0001_initial.py", "LICENSE", "LICENSE.md", "picture.png"]
+    names = ["static/vendor/page.html", "submissions/migrations/0001_initial.py", "LICENSE", "LICENSE.md", "picture.png"]
     assert list(complaints([*names, "removed.py"], tmp_path)) == [f"LICENSE.md:1: 'nobody': write {WORDS['nobody']}"]
 
 

@@ -61,7 +61,7 @@ def _contradictory(
     for row in rows:
         for task in tasks:
             share, judge, annotators = results_on(row, task)
-            # Trials that differ, and abstentions, contradict nobody.
+            # Trials that differ, and abstentions, contradict no rater.
             if share not in {0, 1} or judge not in _CALLS or annotators not in _CALLS:
                 continue
             right = [label == "CC" for label in (judge, annotators)]

@@ -44,7 +44,7 @@ class Listing:
     """A board's rows as the query string selects them. Raises Http404 for an unknown category.
 
     ``found`` is the filter, ``category`` and ``month`` say which numbers are read, ``tasks`` are those that they count,
-    ``sort`` is the order, and ``by_system`` whether one row stands for each system.
+    ``sort`` is the order, and ``by_system`` whether one row represents each system.
     """
 
     def __init__(self, request: HttpRequest, version: SuiteVersion) -> None:
