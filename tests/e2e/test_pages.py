@@ -34,6 +34,7 @@ PUBLIC = (
     "/suites/lmr-mini/tasks/dpo/1/",
     "/submit/",
     "/docs/",
+    "/search/?q=dpo",
     "/about/",
     "/status/",
     "/accounts/login/",

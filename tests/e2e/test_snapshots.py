@@ -44,6 +44,8 @@ def test_a_maintainer_freezes_a_board_and_a_visitor_cites_it(
     maintainer.get_by_role("button", name="Preview").click()
     expect(maintainer.locator("#preview")).to_contain_text("LMR-BENCH board, snapshot")
     assert violations(maintainer) == []
+    # The board may change meanwhile: workers of the new instance still finish.
+    maintainer.get_by_role("button", name="Preview again").click()
     maintainer.get_by_role("button", name="Freeze the board").click()
     expect(maintainer.get_by_role("button", name="Copy Citation")).to_be_visible()
     expect(maintainer.get_by_text("The board is frozen as snapshot")).to_be_visible()
@@ -73,7 +75,8 @@ def _cites(page: Page) -> None:
         assert sum(name.endswith("/board.csv") for name in archive.namelist()) == 1
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth") == width
+        excess = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(excess) <= 0
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             assert violations(page) == []

@@ -113,8 +113,8 @@ def snapshot_freeze(request: HttpRequest, suite: str) -> HttpResponse:
     """Freeze a suite's board and open the snapshot; with ``preview``, show what would be frozen and cited instead."""
     shown = get_object_or_404(Suite, slug=suite)
     form = SnapshotForm(request.POST, suite=shown)
-    previews = "preview" in request.POST
-    if form.is_valid() and not previews:
+    valid = form.is_valid()
+    if valid and "preview" not in request.POST:
         seen = request.POST.get("seen", "")
         known = int(seen) if re.fullmatch("[0-9]{1,18}", seen, re.ASCII) else 0
         try:
@@ -125,7 +125,8 @@ def snapshot_freeze(request: HttpRequest, suite: str) -> HttpResponse:
             messages.success(request, f"The board is frozen as snapshot {made.number}.")
             return redirect(made)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return _list(request, shown, form, previews=previews and not form.errors, status=status)
+    # A refusal, such as after a change of the board, shows what would be frozen now.
+    return _list(request, shown, form, previews=valid, status=status)
 
 
 @require_safe

@@ -149,6 +149,7 @@ class TestForm:
         assert (wrong.status_code, "Why." in wrong.content.decode()) == (422, True)
         late = as_maintainer.post("/board/small/snapshots/freeze/", {**typed, "seen": "\N{ARABIC-INDIC DIGIT ONE}"})
         assert "has changed since you opened this page" in words_of(late)
+        assert "Preview: Snapshot 1: May" in words_of(late)
         done = as_maintainer.post("/board/small/snapshots/freeze/", typed, follow=True)
         assert done.redirect_chain == [(PAGE, 302)]
         assert "The board is frozen as snapshot 1." in words_of(done)
