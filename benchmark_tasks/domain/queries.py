@@ -91,15 +91,15 @@ def why_closed(version: SuiteVersion) -> str:
     slug = version.suite.slug
     if not any(revision.runnable for revision in revisions):
         return (
-            f"The suite {slug!r} has no runnable task on this site, so it takes no submissions. "
-            "Its page shows why, and what an operator can do."
+            f"The suite {slug!r} has no task with a test on this site, so it accepts no submissions. "
+            "Its page shows maintainers why."
         )
     waiting = [each for each in revisions if each.runnable and each.audit_state == AuditState.UNAUDITED]
     obstacles = ", ".join(dict.fromkeys(each.audit["obstacle"] for each in waiting if each.audit.get("obstacle")))
     if obstacles:
         return (
-            f"The tasks of {slug!r} cannot be audited, so it takes no submissions: {obstacles}. "
-            f"An operator has to correct that and then run: manage.py audit_tasks --suite {slug}"
+            f"The tasks of {slug!r} cannot be audited, so it accepts no submissions: {obstacles}. "
+            "The site's operator has to correct that and repeat the audit."
         )
     return ""
 

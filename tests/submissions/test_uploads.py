@@ -141,8 +141,8 @@ def test_a_suite_that_cannot_be_audited_is_refused_with_the_reason(tmp_path: Pat
     ((severity, _, message),) = messages(check(tmp_path, bundle()))
     assert severity == "refuse"
     assert message == (
-        f"The tasks of 'small' cannot be audited, so it takes no submissions: {why}. "
-        "An operator has to correct that and then run: manage.py audit_tasks --suite small"
+        f"The tasks of 'small' cannot be audited, so it accepts no submissions: {why}. "
+        "The site's operator has to correct that and repeat the audit."
     )
 
 
@@ -195,7 +195,7 @@ def test_a_suite_without_a_version_or_code_accepts_nothing(tmp_path: Path, db: N
     TaskRevision.objects.update(not_runnable_reasons=["its code is not shipped"])
     ((severity, _, message),) = messages(check(tmp_path, bundle(suite="bare")))
     assert severity == "refuse"
-    assert message.startswith("The suite 'bare' has no runnable task on this site")
+    assert message.startswith("The suite 'bare' has no task with a test on this site")
 
 
 def test_at_most_100_problems_are_listed(tmp_path: Path, small: SuiteVersion) -> None:
