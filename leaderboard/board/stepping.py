@@ -12,7 +12,7 @@ from leaderboard.board.rows import board_metrics, board_row, shown_metrics
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable
 
     from django.db.models import QuerySet
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _ORDER: Final = ("-tests_order", "strength", "name", "entry_id")
 """The order of ``columns.DEFAULT_SORT``, which one index has."""
-_READ: Final = 20
-"""Rows read at a time; those without results of single tasks are skipped."""
+_READ: Final = 50
+"""Most rows read in a direction: the first with results of single tasks is the next one."""
 
 
 class Around(NamedTuple):
@@ -36,10 +36,12 @@ def rows_around(metric: EntryMetric, *, hidden: Collection[int] = ()) -> Around:
     """Return the rows above and below that of ``metric``, without those of the submissions ``hidden`` from the viewer.
 
     Rows that another row represents are skipped unless ``metric`` is one of them. A re-measured row with answers to
-    some tasks only is below its reported row. At most a few queries, whatever the number of rows.
+    some tasks only is below its reported row. The number of queries does not grow with the rows.
     """
     entry = metric.entry
     listed = board_metrics(entry.suite_version, kind=Kind(entry.kind)).exclude(entry__submission__in=hidden)
+    if entry.kind == Kind.CALIBRATION:
+        return Around(_next(listed, metric, back=True), _next(listed, metric, back=False))
     ordered = listed.filter(answered=None)
     if metric.represents is not None or metric.answered is not None:
         ordered = folded(ordered)
@@ -47,7 +49,7 @@ def rows_around(metric: EntryMetric, *, hidden: Collection[int] = ()) -> Around:
         published = ordered.filter(entry__reported_run=entry.reported_run.remeasures_id).first()
         if published is None:
             return Around(None, None)
-        return Around(_first(iter([published])), _next(ordered, published, back=False))
+        return Around(_first([published]), _next(ordered, published, back=False))
     again = listed.filter(answered__isnull=False)
     above, below = _next(ordered, metric, back=True), _next(ordered, metric, back=False)
     return Around(_partial(again, above) or above, _partial(again, _row(metric)) or below)
@@ -69,19 +71,13 @@ def _reversed(field: str) -> str:
     return field.removeprefix("-") if field.startswith("-") else f"-{field}"
 
 
-def _read(listed: QuerySet[EntryMetric]) -> Iterator[EntryMetric]:
-    """Yield metrics with what a row is made of, some at a time."""
-    start = 0
-    while found := list(_with_rows(listed[start : start + _READ])):
-        yield from found
-        start += _READ
+def _read(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:
+    """Read the first rows of ``listed`` with what they are made of."""
+    found = shown_metrics(listed[:_READ])
+    return found.select_related("entry__system", "entry__submission", "entry__reported_run__remeasures")
 
 
-def _with_rows(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:
-    return shown_metrics(listed).select_related("entry__system", "entry__submission", "entry__reported_run__remeasures")
-
-
-def _first(metrics: Iterator[EntryMetric]) -> BoardRow | None:
+def _first(metrics: Iterable[EntryMetric]) -> BoardRow | None:
     return next((row for row in map(_row, metrics) if has_marks(row)), None)
 
 

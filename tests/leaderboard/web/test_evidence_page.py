@@ -14,7 +14,7 @@ from leaderboard.board.states import note_change
 from leaderboard.evidence import answer_code
 from leaderboard.models import EntryMetric, ReportedRun
 from reviews.enums import CaseState, FinalSource
-from submissions.enums import Visibility
+from submissions.enums import Kind, Visibility
 from submissions.models import Implementation, Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory
@@ -237,7 +237,20 @@ def test_steps_lead_along_the_tasks_and_the_rows_that_have_results(client: Clien
     assert steps(client, address(last, 2)).keys() == {"ArrowLeft", "ArrowUp"}
 
 
-@pytest.mark.parametrize("n", [2, 30])
+def test_steps_lead_along_all_samples(client: Client, version: SuiteVersion) -> None:
+    system = SystemFactory(name="Sample")
+    one, two = (
+        row(measured(version, system=system, kind=Kind.CALIBRATION), [1.0, 0.0, 1.0], passed) for passed in (20, 10)
+    )
+    for entry in (one, two):
+        ImplementationFactory(
+            submission=entry.submission, revision=version.revisions.order_by("task__paper__folder_name").first()
+        )
+    assert steps(client, address(one))["ArrowDown"] == address(two)
+    assert steps(client, address(two))["ArrowUp"] == address(one)
+
+
+@pytest.mark.parametrize("n", [3, 60])
 def test_steps_take_few_queries(
     client: Client, version: SuiteVersion, n: int, django_assert_max_num_queries: Any
 ) -> None:
