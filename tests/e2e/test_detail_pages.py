@@ -93,7 +93,7 @@ def test_a_panel_is_stepped_through_by_keyboard_and_closes_where_it_was_opened(p
     expect(marks.nth(2)).to_be_focused()
     page.go_forward()
     expect(heading).to_be_focused()
-    page.get_by_role("button", name="Close").first.click()
+    page.locator(".evidence-panel").get_by_role("button", name="Close").click()
     expect(page).to_have_url(before)
     assert page.evaluate("window.neverReloaded") is True
 

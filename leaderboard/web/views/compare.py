@@ -57,7 +57,8 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
     if file_requested(request):
         return _file(request, rows, tasks, pairs)
     differing = [line for line in lines if line.discordant]
-    shows_all = request.GET.get("tasks") == "all"
+    comparable = any(each.pair for each in pairs)
+    shows_all = request.GET.get("tasks") == "all" or not comparable
     choices = dict(offered(version, hidden))
     # Calibration samples and low-ranked rows are not offered, but those being compared stay selected.
     choices |= {row.key: row.title_with_inputs for row in rows if row.key not in choices}
@@ -70,6 +71,7 @@ def compare(request: HttpRequest, suite: str) -> HttpResponse:
         "lines": lines if shows_all else differing,
         "differing": len(differing),
         "all": len(lines),
+        "comparable": comparable,
         "shows_all": shows_all,
         "tasks_query": query_with(request.GET, tasks=None if shows_all else "all"),
         "with_code": [row for row in rows if row.submission and not row.closed],

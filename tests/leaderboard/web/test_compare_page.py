@@ -160,6 +160,7 @@ def test_a_reported_run_with_totals_only_cannot_be_compared(client: Client, vers
     totals = reported(version, system=SystemFactory(name="T"), slug="no-agent-t.1")
     page = words(client.get(address(first, totals)).content.decode())
     assert "A and T cannot be compared: no task has a published result of both." in page
+    assert ("that differ" in page, "p9/1" in page) == (False, True)
 
 
 @pytest.mark.parametrize(
