@@ -69,6 +69,7 @@ def row(system: str, passed: float | None, tasks: int = 28, **facts: Any) -> Sco
             "A passes the most, 28 of 28; the intervals of none of 2 other runs overlap with its own",
         ),
         ([row("A", 14), row("B", 14), row("C", 1)], "A and B pass the most, 14 of 28 each"),
+        ([row(name, 14) for name in "ABC"], "A, B and C pass the most, 14 of 28 each"),
         ([row(name, 14) for name in "ABCD"], "4 systems pass the most, 14 of 28 each"),
         ([row("A", 14), row("A", 14)], "2 runs of A pass the most, 14 of 28 each"),
         ([row("A", 14), row("B", 7, low=None, high=None)], "A passes the most, 14 of 28"),
