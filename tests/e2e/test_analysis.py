@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +14,8 @@ from tests.e2e.test_pages import PHONE, violations
 from tests.evaluator.processes import wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from playwright.sync_api import Browser, Page
 
     from tests.e2e.conftest import Instance
@@ -37,6 +42,27 @@ def complaints(page: Page) -> list[str]:
     page.on("console", lambda message: messages.append(message.text) if message.type in {"error", "warning"} else None)
     page.on("pageerror", lambda error: messages.append(str(error)))
     return messages
+
+
+@contextmanager
+def another_site(body: str) -> Iterator[str]:
+    """Serve one page from another origin, which is another port: browsers let no public page frame a local one."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b'<link rel="icon" href="data:,">' + body.encode())
+
+        def log_message(self, *_: object) -> None:
+            """Write nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -100,13 +126,12 @@ def test_a_figure_is_linked_downloaded_and_embedded(page: Page, complaints: list
     for form, kind in (("svg", "image/svg+xml"), ("png", "image/png")):
         assert page.request.get(f"{ANALYSIS}figures/scores.{form}").headers["content-type"] == kind
     line = page.locator("#figure-embed").input_value()
-    # Another site: the address's other name is another origin.
-    page.route("http://other.example/", lambda route: route.fulfill(body=line, content_type="text/html"))
-    page.goto("http://other.example/")
-    frame = page.frame_locator("iframe")
-    expect(frame.locator("svg.drawing").first).to_be_visible()
-    expect(frame.get_by_role("heading")).to_contain_text("OpenHands (Claude 3.7) passes the most, 14 of 28")
-    assert frame.locator("html").evaluate("root => root.scrollHeight <= root.clientHeight")
+    with another_site(line) as address:
+        page.goto(address)
+        frame = page.frame_locator("iframe")
+        expect(frame.locator("svg.drawing").first).to_be_visible()
+        expect(frame.get_by_role("heading")).to_contain_text("OpenHands (Claude 3.7) passes the most, 14 of 28")
+        assert frame.locator("html").evaluate("root => root.scrollHeight <= root.clientHeight")
     assert complaints == []
 
 

@@ -26,7 +26,7 @@ class Share(NamedTuple):
     @property
     def words(self) -> str:
         """The share as a sentence has it."""
-        return f"{round(self.part, 1):g} of {self.whole}"
+        return f"{f'{self.part:,.1f}'.removesuffix('.0')} of {self.whole:,}"
 
 
 def joined(names: Iterable[str], things: str) -> str:
@@ -173,16 +173,16 @@ def agreeing(pairs: Sequence[Mapping[str, Any]]) -> str:
     by_second = sum(count for row, column, count in cells if column > row)
     by_first = pair["n"] - agreed - by_second
     first, second = pair["first"], inside(pair["second"])
-    text = f"{first} and {second} agree on {agreed} of {pair['n']} answers"
+    text = f"{first} and {second} agree on {agreed:,} of {pair['n']:,} answers"
     if agreed == pair["n"]:
         return text
     rest = pair["n"] - agreed
     if by_first == by_second:
-        return f"{text}; of the other {rest}, each rates {by_first} lower than the other does"
+        return f"{text}; of the other {rest:,}, each rates {by_first:,} lower than the other does"
     who, lower = (second, by_second) if by_second > by_first else (inside(first), by_first)
     if rest == 1:
         return f"{text}; the other one is rated lower by {who}"
-    return f"{text}; of the other {rest}, {lower} {'is' if lower == 1 else 'are'} rated lower by {who}"
+    return f"{text}; of the other {rest:,}, {lower:,} {'is' if lower == 1 else 'are'} rated lower by {who}"
 
 
 def inside(rater: str) -> str:
@@ -201,11 +201,15 @@ def tests_against_labels(pairs: Sequence[Mapping[str, Any]]) -> str:
     who = "annotators label" if pair["kind"] == "annotators" else "the judge labels"
     (passed, failed), found = pair["matrix"], []
     if sum(passed):
-        found.append(f"of {sum(passed)} answers that pass their tests, {who} {passed[2] or 'none'} wrong (LI)")
+        found.append(f"of {sum(passed):,} answers that pass their tests, {who} {_number(passed[2])} wrong (LI)")
     if sum(failed):
-        of = f"of {sum(failed)} that fail," if found else f"of {sum(failed)} answers that fail their tests, {who}"
-        found.append(f"{of} {failed[0] or 'none'} correct (CC)")
+        of = f"of {sum(failed):,} that fail," if found else f"of {sum(failed):,} answers that fail their tests, {who}"
+        found.append(f"{of} {_number(failed[0])} correct (CC)")
     return (text := "; ".join(found))[:1].upper() + text[1:]
+
+
+def _number(count: int) -> str:
+    return f"{count:,}" if count else "none"
 
 
 def best_for_their_cost(front: Sequence[str], known: int) -> str:
@@ -229,9 +233,9 @@ def later_is_better(points: Iterable[tuple[int, float]]) -> str:
             pairs, higher, equal = pairs + len(earlier), higher + below, equal + up_to - below
         for score in scores:
             insort(earlier, score)
-    of = f"{pairs} pair{'' if pairs == 1 else 's'} of runs"
-    text = f"The model with the later knowledge cutoff passes more in {higher} of {of}"
-    return text + (f", equally many in {equal}" if equal else "")
+    of = f"{pairs:,} pair{'' if pairs == 1 else 's'} of runs"
+    text = f"The model with the later knowledge cutoff passes more in {higher:,} of {of}"
+    return text + (f", equally many in {equal:,}" if equal else "")
 
 
 def record(days: Sequence[str], best: Sequence[float]) -> str:
@@ -254,10 +258,10 @@ def most(counts: Sequence[tuple[str, int]], *, has: str, have: str, things: str)
     highest = max(count for _, count in counts)
     names = [name for name, count in counts if count == highest]
     if len(names) == len(counts) > 1:
-        return f"All {len(names)} {things} have the same share, {highest} of {total}"
+        return f"All {len(names)} {things} have the same share, {highest:,} of {total:,}"
     if len(names) == 1:
-        return f"{names[0]} {has}, {highest} of {total}"
-    return f"{joined(names, things)} {have}, {highest} of {total} each"
+        return f"{names[0]} {has}, {highest:,} of {total:,}"
+    return f"{joined(names, things)} {have}, {highest:,} of {total:,} each"
 
 
 def largest_category(counts: Sequence[tuple[str, int]]) -> str:

@@ -206,6 +206,7 @@ def test_record() -> None:
         ([("A", 0)], ""),
         ([("A", 3)], "A leads, 3 of 3"),
         ([("A", 3), ("B", 1)], "A leads, 3 of 4"),
+        ([("A", 3000), ("B", 1)], "A leads, 3,000 of 3,001"),
         ([("A", 3), ("B", 3), ("C", 1)], "A and B lead, 3 of 7 each"),
         ([("A", 3), ("B", 3)], "All 2 kinds have the same share, 3 of 6"),
     ],
