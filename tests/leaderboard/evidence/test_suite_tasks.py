@@ -97,6 +97,9 @@ def test_an_annotator_sees_no_result_on_a_task_whose_answer_they_label() -> None
     held, other = marked(measured(version), 1.0, 1.0), marked(measured(version), 0.0, 0.0)
     first, _ = revisions_of(version)
     run = measured_outcome(held, "passed", revision=first)
+    note_change(version.pk)
+    # The numbers that visitors see are cached first.
+    assert list(map(passing, listed(version))) == [((1.0, 2), None), ((1.0, 2), None)]
     annotator = ready()
     assigned(case_of(TestRun.objects.get(pk=run.pk).implementation), annotator)
     tasks = listed(version, annotator.user)
