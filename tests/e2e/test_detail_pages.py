@@ -40,7 +40,7 @@ def test_from_a_mark_to_the_answer_the_system_and_the_task(
     expect(page).to_have_url(re.compile(r"/submissions/\d+/answers/[a-z]+/1/1/$"))
     found += violations(page)
     expect(page.locator("#receipt + p + p")).to_contain_text("repeats the test run on your own machine")
-    expect(page.locator(".code", has_text=f"manage.py repeat {page.url}")).to_have_count(1)
+    expect(page.locator(".commands", has_text=f"manage.py repeat {page.url}")).to_have_count(1)
     answer = page.url
     receipt = page.locator("#receipt + p").get_by_role("link", name="receipt").get_attribute("href") or ""
     assert owner.request.get(urljoin(answer, receipt)).json()["answer"]["system"] == name

@@ -40,7 +40,7 @@ def test_from_a_token_to_results(instance: Instance, owner: BrowserContext, tmp_
     page.get_by_role("navigation", name="Account").get_by_role("link", name="otter").click()
     page.get_by_role("link", name="Tokens").click()
     page.get_by_label("Name").fill("CI of otter")
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("button", name="Create").click()
     secret = page.get_by_label("Token", exact=True).input_value()
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
