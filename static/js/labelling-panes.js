@@ -23,11 +23,14 @@ export function startPanes(work, remember, first) {
     tab.setAttribute("role", "tab");
     tab.setAttribute("aria-controls", paneOf(tab).id);
     paneOf(tab).setAttribute("role", "tabpanel");
-    tab.addEventListener("click", (event) => {
-      event.preventDefault();
-      remember(show(paneOf(tab).id));
-    });
   }
+  // Tabs, and links to a pane from elsewhere on the page.
+  work.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#pane-"]');
+    if (!link) return;
+    event.preventDefault();
+    remember(show(link.hash.slice(1), { focus: !tabs.includes(link) }));
+  });
   list.addEventListener("keydown", (event) => {
     const place = tabs.indexOf(event.target);
     const to = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: tabs.length - 1 }[event.key];

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +15,17 @@ from django.utils.html import escape
 from evaluator.testing.shown_outcomes import PrivateCases
 from reviews.cases.evidence import evidence, shown_tests, shuffled
 from reviews.enums import AssignmentState, CaseState, FinalSource, ReasonCode, Role, TriggerKind
-from reviews.models import Assignment, Case, Decision, TaskFlag, Trigger
+from reviews.labelling.keys import DECISION_KEYS
+from reviews.models import Assignment, Case, Decision, Reviewer, TaskFlag, Trigger
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.judging import JudgeFactory, judged, vote
 from tests.leaderboard.showing import text_of
-from tests.reviews.factories import FINDING, answers, assigned, case_of, decided, ready, reviewed
+from tests.reviews.factories import FINDING, answers, assigned, case_of, decided, expired, ready, reviewed
 from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
     from benchmark_tasks.models import TaskRevision
     from evaluator.models import JudgeConfig
-    from reviews.models import Assignment, Case, Reviewer
     from submissions.models import Implementation
 
 pytestmark = pytest.mark.django_db
@@ -184,6 +185,15 @@ class TestEvidence:
         assert [hidden for hidden in HIDDEN if hidden in response.content.decode()] == []
         assert "no-store" in response["Cache-Control"]
 
+    def test_the_list_of_keys_has_each_key_of_the_page_once(self, as_adjudicator: Any, assignment: Assignment) -> None:
+        page = as_adjudicator.get(address(assignment)).content.decode()
+        listed = re.findall(r"<kbd>([^<]+)</kbd></td><td>([^<]+)<", page[page.index('id="keys-help"') :])
+        assert listed[: len(DECISION_KEYS)] == [(key.key, escape(key.does)) for key in DECISION_KEYS.values()]
+        assert len({key for key, _ in listed}) == len(listed)
+        Reviewer.objects.update(keys_off=True)
+        page = as_adjudicator.get(address(assignment)).content.decode()
+        assert ("<kbd>a<" in page, '"take_a": ""' in page) == (False, True)
+
     @pytest.mark.parametrize("act", ["", "save", "decide", "take-A"])
     def test_others_find_no_page(self, client: Client, assignment: Assignment, act: str) -> None:
         """Without an ``act`` the page is fetched."""
@@ -305,6 +315,14 @@ class TestDrafts:
             assert (response.status_code, "ran out" in text, "A marked note." in text) == (410, True, False)
         assert NOTE in response.content.decode()
         assert assignment.draft["decision"]["note"] == NOTE
+
+    def test_an_expired_case_is_resumed_with_its_draft(self, as_adjudicator: Any, assignment: Assignment) -> None:
+        send(as_adjudicator, assignment, act="save", **DECISION)
+        expired(assignment)
+        assert "Resume this case</button>" in as_adjudicator.get(address(assignment)).content.decode()
+        label = reverse("label", args=[assignment.pk])
+        resumed = as_adjudicator.post(label, {"act": "resume"}, follow=True)
+        assert (resumed.redirect_chain[-1][0], NOTE in resumed.content.decode()) == (address(assignment), True)
 
     def test_the_blind_label_leaves_no_decision(self, as_adjudicator: Any, assignment: Assignment) -> None:
         """A form of the blind label that was sent late is not the decision's draft."""

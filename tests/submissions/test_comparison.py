@@ -203,6 +203,7 @@ def test_unchanged_docstrings_are_blocks_that_hide_no_line_that_differs() -> Non
         *[("removed", True)] * 4,
         ("changed", False),
     ]
+    assert not any(block.folded for block in bare.blocks)
     short = text.replace("    Two.\n", "")
     assert not any(block.folded for block in side_by_side(short, f"{short}1", docstring_blocks=True).blocks)
     assert not any(block.docstring for block in side_by_side(text, f"{text}1").blocks)
