@@ -25,6 +25,7 @@ PUBLIC = (
     "/",
     "/board/lmr-mini/",
     "/board/lmr-bench/matrix/",
+    "/board/lmr-bench/answers/r-no-agent-gpt-4.1/dpo/1/",
     "/compare/lmr-bench/?row=r-no-agent-gpt-4.1&row=r-openhands-claude-3.7&row=r-no-agent-gpt-4o",
     "/agreement/lmr-bench/published/",
     "/analysis/lmr-mini/",

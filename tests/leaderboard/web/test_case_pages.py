@@ -319,7 +319,7 @@ class TestReview:
         new = case_of(answer, state=CaseState.ONE_LABEL, round=2)
         reviewed(new, ReviewerFactory(), "CC")
         text = text_of(page(client, answer))
-        assert "LI final label (adjudicator&#x27;s decision), until the open review ends" in text
+        assert "LI logically incorrect, final label (adjudicator&#x27;s decision), until the open review ends" in text
         assert "CC final label" not in text
 
 

@@ -106,7 +106,7 @@ def test_a_submission_s_answer_shows_outcome_test_case_code_raters_and_cost(
         "1 of 2 public, 1 of 1 private test cases pass.",
         "First failing test case: seed 3, test case 1, raised an error ValueError: <b>no</b>",
         "LC logically correct by Careful May",
-        "LI final label (a single annotator)",
+        "LI logically incorrect, final label (a single annotator)",
         "Quiet Owl LI",
         "Cost US $ 0.5000, as declared",
     ):
