@@ -20,7 +20,7 @@ from leaderboard.board.states import changes_of, note_change
 from leaderboard.models import EntryMetric, Snapshot
 from leaderboard.sharing.snapshots import changes
 from leaderboard.sharing.snapshots.changes import Gone, changes_since, gone_since
-from leaderboard.sharing.snapshots.document import rows_of
+from leaderboard.sharing.snapshots.document import rows_of, tasks_of
 from leaderboard.sharing.snapshots.freezing import freeze
 from leaderboard.web.views import snapshots
 from submissions.domain.audit import record
@@ -56,6 +56,15 @@ def version(settings: Settings, tmp_path: Path) -> SuiteVersion:
 
 
 class TestFreezing:
+    def test_the_tasks_of_a_snapshot_from_before_they_named_their_suite_lead_to_its_board(
+        self, version: SuiteVersion
+    ) -> None:
+        ours(version)
+        snapshot = frozen(version)
+        for task in snapshot.document["tasks"]:
+            assert task.pop("suite") == version.suite.slug
+        assert {task.suite for task in tasks_of(snapshot.document)} == {version.suite.slug}
+
     def test_stores_the_public_board(self, version: SuiteVersion) -> None:
         judge = JudgeFactory()
         show(version.suite, judge)
