@@ -298,7 +298,9 @@ def test_exempt_files_are_not_read(tmp_path: Path) -> None:
         file.write_text("nobody", encoding="utf-8")
     (tmp_path / "picture.png").write_bytes(b"\x89PNG nobody")
     names = ["static/vendor/page.html", "submissions/migrations/0001_initial.py", "LICENSE", "LICENSE.md"]
-    assert list(complaints([*names, "picture.png", "removed.py"], tmp_path)) == [f"LICENSE.md:1: 'nobody': write {WORDS['nobody']}"]
+    assert list(complaints([*names, "picture.png", "removed.py"], tmp_path)) == [
+        f"LICENSE.md:1: 'nobody': write {WORDS['nobody']}"
+    ]
 
 
 def test_the_program_prints_complaints_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
