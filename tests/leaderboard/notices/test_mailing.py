@@ -242,7 +242,7 @@ class TestTurningOff:
         address = f"/notices/off/{mailing.off_token(scored(alice))}/"
         client = Client(enforce_csrf_checks=True)
         page = client.get(address).content.decode()
-        assert "Send no more of these" in page
+        assert "Stop these e-mails" in page
         assert alice.username not in page
         assert MailChoice.objects.count() == 2, "programs follow links as well"
         done = client.post(address, {"List-Unsubscribe": "One-Click"})
