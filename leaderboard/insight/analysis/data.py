@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from django.db.models import BooleanField, Count, ExpressionWrapper, F, FilteredRelation, Max, Q, Sum
 
 from benchmark_tasks.models import Category
-from leaderboard.board.matrix import tasks_of
 from leaderboard.board.rows import complete, visible_entries
 from leaderboard.models import AnalysisReport, EntryMetric, ReportedAggregate
 from leaderboard.models.enums import Provenance, RaterAxis
-from leaderboard.statistics.intervals import wilson
 from submissions.enums import Inputs, Kind
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import SuiteVersion
-    from leaderboard.board.matrix import MatrixTask
     from leaderboard.models import Entry
     from leaderboard.models.board import RaterLabels
 
@@ -79,20 +76,6 @@ class ScoreRow:
     def reported(self) -> bool:
         """Whether others reported these numbers; otherwise they were measured with this site's evaluator."""
         return self.provenance == Provenance.REPORTED
-
-
-class TaskPasses(NamedTuple):
-    """How many ``runs`` have a result on a task, and how many of them pass it; fractional with several trials.
-
-    The percentage has a 95 % Wilson interval; all are 0 without a run.
-    """
-
-    task: MatrixTask
-    passed: float
-    runs: int
-    percent: float
-    low: float
-    high: float
 
 
 class Report(NamedTuple):
@@ -190,19 +173,6 @@ class SuiteResults:
         metrics = EntryMetric.objects.filter(category__isnull=False, tests_passed__isnull=False, entry__in=entries)
         summed = metrics.order_by().values("category").annotate(passed=Sum("tests_passed"), of=Sum("tasks"))
         return {each["category"]: (each["passed"], each["of"]) for each in summed}
-
-    @cached_property
-    def task_passes(self) -> list[TaskPasses]:
-        """The results of all ranked rows by task, in the order of categories. Two queries."""
-        marks = ranked_entries(self.version, self.hidden).order_by().values_list("marks__tests", flat=True)
-        shares = [each for each in marks if each]
-        found = []
-        for task in tasks_of(self.version):
-            known = [share for each in shares if (share := each[task.place]) is not None]
-            passed, runs = sum(known), len(known)
-            low, high = wilson(passed, runs) if runs else (0.0, 0.0)
-            found.append(TaskPasses(task, passed, runs, 100 * passed / runs if runs else 0.0, 100 * low, 100 * high))
-        return found
 
     @cached_property
     def printed(self) -> dict[str, dict[str, float]]:

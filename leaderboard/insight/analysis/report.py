@@ -18,6 +18,7 @@ from benchmark_tasks.models import Category, SuiteVersion, TaskRevision
 from evaluator.labels import Label
 from evaluator.queue.pushing import AUDITS, push_once
 from leaderboard.board.actions import of_board
+from leaderboard.board.matrix import tasks_of
 from leaderboard.board.rows import visible_entries
 from leaderboard.insight.agreement.label_counts import (
     answers_of,
@@ -55,7 +56,7 @@ class ReportData(TypedDict):
     ``pairs`` count two raters' labels; ``tests_pairs`` a rater's labels of the answers that pass their tests and of
     those that do not; ``contradictions`` count by category the answers on which tests and a judge contradict each
     other. ``shares`` and ``outcomes`` are bars of ``leaderboard.board.actions``; ``errors`` counts answers by class of
-    error, out of ``marked`` answers.
+    error, out of ``marked`` answers. ``passes`` count the ranked runs with a result on each task, and those that pass.
     """
 
     regressions: dict[str, dict[str, Any] | None]
@@ -66,6 +67,7 @@ class ReportData(TypedDict):
     outcomes: list[dict[str, Any]]
     errors: dict[str, int]
     marked: int
+    passes: list[dict[str, Any]]
 
 
 def compute_report(version: SuiteVersion) -> AnalysisReport:
@@ -85,6 +87,7 @@ def compute_report(version: SuiteVersion) -> AnalysisReport:
         "outcomes": [_bar(bar) for bar in charts.outcomes],
         "errors": errors,
         "marked": marked,
+        "passes": _passes(version),
     }
     report, _ = AnalysisReport.objects.update_or_create(
         suite_version=version,
@@ -205,6 +208,17 @@ def _contradictions(version: SuiteVersion, known: Sequence[Rater]) -> list[dict[
 def _bar(bar: Bar) -> dict[str, Any]:
     """Return a bar as plain data without its parts, which are derived from the numbers."""
     return {name: value for name, value in bar._asdict().items() if name != "parts"}
+
+
+def _passes(version: SuiteVersion) -> list[dict[str, Any]]:
+    """Count for each task the ranked runs with a result, and those that pass it: fractional with several trials."""
+    marks = ranked_entries(version).order_by().values_list("marks__tests", flat=True)
+    known = [each for each in marks if each]
+    found = []
+    for task in tasks_of(version):
+        shares = [share for each in known if (share := each[task.place]) is not None]
+        found.append({"task": task.slug, "passed": sum(shares), "runs": len(shares)})
+    return found
 
 
 def _errors(version: SuiteVersion) -> tuple[dict[str, int], int]:

@@ -10,6 +10,7 @@ from leaderboard.insight.analysis.charts import Bars, Dots, Part, Point, Series
 from leaderboard.insight.analysis.figure import Column, Figure
 from leaderboard.insight.analysis.findings import Share
 from leaderboard.insight.analysis.paper import FIGURE_7, SUITE, TABLE_5
+from leaderboard.insight.analysis.runs import computed_note
 from leaderboard.statistics.intervals import Z, wilson
 from reviews.enums import ErrorClass
 
@@ -57,7 +58,7 @@ def regression(results: SuiteResults) -> Figure:
         columns=_TERMS,
         rows=tuple(rows),
         finding=_effects(fits) if rows else "",
-        notes=(*notes, *_computed(results)),
+        notes=(*notes, *computed_note(results)),
         differences=(_TABLE_5,) if of_paper else (),
         missing=missing,
         chart=_forest(rows) if rows else None,
@@ -147,7 +148,7 @@ def confusion(results: SuiteResults) -> Figure:
         ),
         rows=tuple(rows),
         finding=findings.agreeing(pairs),
-        notes=_computed(results),
+        notes=computed_note(results),
         missing=results.report.missing or ("" if rows else "no two raters labelled the same published answer"),
         chart=_labels_chart(drawn) if drawn else None,
     )
@@ -172,7 +173,7 @@ def tests_confusion(results: SuiteResults) -> Figure:
         ),
         rows=tuple(rows),
         finding=findings.tests_against_labels(pairs),
-        notes=_computed(results),
+        notes=computed_note(results),
         missing=results.report.missing or ("" if rows else "no published answer has both an outcome and a label"),
         chart=_labels_chart(drawn) if drawn else None,
     )
@@ -224,7 +225,7 @@ def contradictions(results: SuiteResults) -> Figure:
         finding=findings.contradictions(
             [Share(each["category"], each["only_tests"] + each["only_judge"], each["answers"]) for each, *_ in of_most]
         ),
-        notes=(*notes, *_computed(results)),
+        notes=(*notes, *computed_note(results)),
         missing=results.report.missing
         or ("" if counted else "no published answer has both an outcome and a judge's label"),
         chart=_contradictions_chart(of_most) if of_most else None,
@@ -302,7 +303,7 @@ def _actions(
         known=len(every),
         notes=(
             *([f"The chart shows the first {charts.MOST_ROWS}."] if len(every) > charts.MOST_ROWS else []),
-            *_computed(results),
+            *computed_note(results),
         ),
         differences=(_NO_STEPS,) if results.version.suite.slug == SUITE else (),
         missing=results.report.missing or ("" if bars else missing),
@@ -357,7 +358,7 @@ def errors(results: SuiteResults) -> Figure:
         ),
         notes=(
             *([f"{total} marks on {marked} answers."] if total else []),
-            *_computed(results),
+            *computed_note(results),
         ),
         differences=(_NO_ERROR_FILES,) if printed else (),
         missing=results.report.missing or ("" if total else _NO_MARKS),
@@ -383,10 +384,6 @@ def _errors_chart(rows: Sequence[tuple[Any, ...]]) -> Bars:
         if any(len(row) > place and row[place] is not None for row in rows)
     ]
     return Bars([row[0] for row in rows], parts, axes.percent("% of marks"), joined=False)
-
-
-def _computed(results: SuiteResults) -> tuple[str, ...]:
-    return (results.report.note,) if results.report.note else ()
 
 
 def _number(answers: int) -> str:

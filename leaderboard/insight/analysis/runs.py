@@ -14,7 +14,7 @@ from submissions.enums import Inputs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from leaderboard.insight.analysis.data import ScoreRow
+    from leaderboard.insight.analysis.data import ScoreRow, SuiteResults
 
 FULL: Final = Inputs.FULL.label
 SYSTEM: Final = Column("system", "System")
@@ -60,6 +60,11 @@ def by_source(rows: Iterable[ScoreRow], make: Callable[[int, ScoreRow], Point]) 
 def chart_note(known: int) -> tuple[str, ...]:
     """Describe how much of a long table the chart shows."""
     return (f"The chart shows the first {charts.MOST_ROWS} of {known}.",) if known > charts.MOST_ROWS else ()
+
+
+def computed_note(results: SuiteResults) -> tuple[str, ...]:
+    """Describe when a job computed the figure's data."""
+    return (results.report.note,) if results.report.note else ()
 
 
 def few_runs(rows: Sequence[ScoreRow], fact: str) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from leaderboard.board.matrix import MatrixTask, tasks_of
 from leaderboard.insight.analysis import axes, charts, findings
 from leaderboard.insight.analysis.charts import Bars, Cell, Dots, Grid, Part, Point, Series
 from leaderboard.insight.analysis.figure import Column, Figure
 from leaderboard.insight.analysis.findings import Share
-from leaderboard.insight.analysis.runs import FULL, SOURCE, SYSTEM, TESTS, address, chart_note
+from leaderboard.insight.analysis.runs import FULL, SOURCE, SYSTEM, TESTS, address, chart_note, computed_note
+from leaderboard.statistics.intervals import wilson
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leaderboard.insight.analysis.data import CategoryTasks, ScoreRow, SuiteResults, TaskPasses
+    from leaderboard.insight.analysis.data import CategoryTasks, ScoreRow, SuiteResults
 
 
 def categories(results: SuiteResults) -> Figure:
@@ -60,12 +62,25 @@ def _categories_chart(
     )
 
 
+class TaskPasses(NamedTuple):
+    """How many ``runs`` have a result on a task, and how many of them pass it; fractional with several trials.
+
+    The percentage has a 95 % Wilson interval.
+    """
+
+    task: MatrixTask
+    passed: float
+    runs: int
+    percent: float
+    low: float
+    high: float
+
+
 def difficulty(results: SuiteResults) -> Figure:
     """Count the runs that pass each task, the hardest task first."""
-    known = [each for each in results.task_passes if each.runs]
+    known = _task_passes(results)
     hardest_first = sorted(known, key=lambda each: (each.percent, -each.runs, each.task.place))
     shown = hardest_first[: results.most]
-    drawn = shown[: charts.MOST_ROWS]
     return Figure(
         columns=(
             Column("task", "Task"),
@@ -75,24 +90,28 @@ def difficulty(results: SuiteResults) -> Figure:
             *TESTS,
         ),
         rows=tuple(
-            (
-                each.task.slug,
-                each.task.category,
-                each.runs,
-                each.passed,
-                each.percent,
-                each.low,
-                each.high,
-            )
+            (each.task.slug, each.task.category, each.runs, each.passed, each.percent, each.low, each.high)
             for each in shown
         ),
         finding=findings.difficulty([Share(each.task.slug, each.passed, each.runs) for each in known]),
         addresses=tuple(each.task.address for each in shown),
         known=len(known),
-        notes=chart_note(len(known)),
-        missing="" if known else "no published run has outcomes by task",
-        chart=_difficulty_chart(drawn) if known else None,
+        notes=(*chart_note(len(known)), *computed_note(results)),
+        missing=results.report.missing or ("" if known else "no published run has outcomes by task"),
+        chart=_difficulty_chart(shown[: charts.MOST_ROWS]) if known else None,
     )
+
+
+def _task_passes(results: SuiteResults) -> list[TaskPasses]:
+    """Return the tasks on which a run has a result. One query besides the report's."""
+    counted = {each["task"]: each for each in (results.report.data or {}).get("passes", []) if each["runs"]}
+    found = []
+    for task in tasks_of(results.version) if counted else ():
+        if task.slug in counted:
+            passed, runs = counted[task.slug]["passed"], counted[task.slug]["runs"]
+            low, high = wilson(passed, runs)
+            found.append(TaskPasses(task, passed, runs, 100 * passed / runs, 100 * low, 100 * high))
+    return found
 
 
 def _difficulty_chart(tasks: Sequence[TaskPasses]) -> Dots:

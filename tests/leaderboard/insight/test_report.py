@@ -121,6 +121,7 @@ def test_raters_actions_and_errors(version: SuiteVersion) -> None:
         "only_judge": 0,
         "answers": 3,
     }
+    assert sorted((each["passed"], each["runs"]) for each in found["passes"]) == [(0, 1), (0, 1), (1, 1), (1, 1)]
     assert [(bar["total"], bar["answers"]) for bar in found["shares"]] == [(3, 1)]
     # Two answers, each with the same class by both annotators; the open case does not count.
     assert (found["errors"], found["marked"]) == ({"comprehension": 2}, 2)

@@ -190,6 +190,7 @@ def test_difficulty_lists_the_hardest_task_first(client: Client, version: SuiteV
     for outcomes in (("passed", "wrong_output"), ("passed", "wrong_output"), ("wrong_output", "passed")):
         run(version, *outcomes)
     reported(version, metric={"tasks": 2, "tests_passed": 2.0})
+    compute_report(version)
     rows = table(client, "difficulty")
     assert values(rows, "runs", "passed", "tests_percent", "tests_low") == [
         ("3", "1.0", "33.333333", "6.149194"),
@@ -266,7 +267,7 @@ def test_an_annotator_sees_no_data_of_the_held_answer(client: Client, version: S
     version.revisions.update(category=CategoryFactory())
     answers = list(run(version, "passed", "wrong_output").implementations.order_by("pk"))
     walked(answers[0], Action.RUN)
-    figures = ("tests-confusion", "errors", "categories", "actions", "outcomes")
+    figures = ("tests-confusion", "difficulty", "errors", "categories", "actions", "outcomes")
     judge = JudgeFactory(name="Stern")
     for answer in answers:
         judged(answer, judge, "CC")
@@ -276,16 +277,16 @@ def test_an_annotator_sees_no_data_of_the_held_answer(client: Client, version: S
     reviewer = ready()
     assert reviewer.user is not None
     client.force_login(reviewer.user)
-    assert [bool(table(client, figure)) for figure in figures] == [True] * 5
+    assert [bool(table(client, figure)) for figure in figures] == [True] * 6
     assigned(case_of(answers[0], state=CaseState.LEASED, round=2), reviewer)
-    assert [table(client, figure) for figure in figures] == [[]] * 5
-    for figure in ("tests-confusion", "errors", "actions", "outcomes"):
+    assert [table(client, figure) for figure in figures] == [[]] * 6
+    for figure in ("tests-confusion", "difficulty", "errors", "actions", "outcomes"):
         assert "so it is hidden until you submit your label" in section(client, figure)
 
 
 def test_a_missing_report_is_announced(client: Client, version: SuiteVersion) -> None:
     run(version, "passed", "passed")
-    for figure in ("regression", "confusion", "actions", "outcomes", "errors"):
+    for figure in ("regression", "difficulty", "confusion", "actions", "outcomes", "errors"):
         assert "a worker computes this" in section(client, figure), figure
     compute_report(version)
     assert "a worker computes this" not in client.get(SMALL).content.decode()
@@ -419,4 +420,4 @@ def test_queries_do_not_grow_with_rows(client: Client, version: SuiteVersion) ->
             assert client.get(SMALL).status_code == 200
         return len(queries)
 
-    assert made(1) == made(3) <= 17
+    assert made(1) == made(3) <= 16
