@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from leaderboard.board.columns import COLUMNS, SORT_KEYS
+from leaderboard.evidence.suite_tasks import SORTS as TASK_SORTS
 from leaderboard.evidence.task_answers import SORTS
 from leaderboard.insight.analysis.figures import SECTIONS
 from reviews.enums import Severity
@@ -46,6 +47,7 @@ MORE: Final[dict[str, tuple[str, ...]]] = {
     "compare": ("?row=s{held}&row=s{better}", "?row=s{held}&row=s{better}&row=s{worse}&format=json"),
     "compare_picture": ("?row=s{held}&row=s{better}",),
     "compare_task": ("?row=s{held}&row=s{better}",),
+    "suite": _sorted(TASK_SORTS),
     "task": _sorted(SORTS),
     "analysis": tuple(f"figures/{each.slug}{form}" for each in SECTIONS for form in ("/", "/embed/", ".csv", ".svg")),
     "agreement": (
@@ -69,18 +71,9 @@ REVEALING: Final = {
     "pages": {
         *("agreement", "analysis", "analysis_default", "answers_file", "badge", "board", "board_actions"),
         *("board_default", "board_feed", "board_picture", "case", "cases", "compare", "compare_picture"),
-        *(
-            "figure",
-            "figure_embed",
-            "figure_file",
-            "implementation",
-            "judge",
-            "judge_differences",
-            "matrix",
-            "snapshot",
-            "snapshot_archive",
-        ),
-        *("snapshot_picture", "submission", "submission_actions", "submission_progress", "system"),
+        *("figure", "figure_embed", "figure_file", "implementation", "judge", "judge_differences", "matrix"),
+        *("snapshot", "snapshot_archive", "snapshot_picture", "submission", "submission_actions"),
+        *("submission_progress", "suite", "system"),
         *("system_picture", "task"),
     },
     "operations": {

@@ -268,7 +268,7 @@ def test_a_weak_test_is_shown_with_the_reason(client: Client) -> None:
     page = client.get(ADDRESS).content.decode()
     assert "Weak test: it caught only 1 of 2 seeded bugs" in page
     assert "the task does not count in the board’s numbers" in page
-    assert "no: weak test" in words(page)
+    assert "no, weak test: it caught only 1 of 2 seeded bugs" in words(page)
 
 
 def test_a_task_outside_the_version_is_marked(client: Client) -> None:
