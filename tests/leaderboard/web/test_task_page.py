@@ -402,7 +402,7 @@ def test_measured_and_reported_rows_are_counted_apart(client: Client) -> None:
     again.save()
     ReportedResultFactory(run=again.reported_run, task=task, outcome="wrong_output")
     shown = words_of(client.get(ADDRESS))
-    assert "This site’s test 0 of 1 rows pass Reported by others 5 of 5 rows pass" in shown
+    assert "Tested by LMR-Board 0 of 1 rows pass Reported by others 5 of 5 rows pass" in shown
 
 
 def test_many_rows_have_a_percentage_with_its_interval(client: Client) -> None:
@@ -411,7 +411,7 @@ def test_many_rows_have_a_percentage_with_its_interval(client: Client) -> None:
         entry = measured(version, system=SystemFactory(name=f"Agent {number}"))
         entry.marks = {"tests": [float(number < 2)]}
         entry.save()
-    assert "This site’s test 25.0 % 2 of 8 rows pass [7.1, 59.1]" in words_of(client.get(ADDRESS))
+    assert "Tested by LMR-Board 25.0 % 2 of 8 rows pass [7.1, 59.1]" in words_of(client.get(ADDRESS))
 
 
 def test_why_a_task_has_no_test_is_for_maintainers(client: Client) -> None:
