@@ -283,11 +283,12 @@ def difficulty(shares: Sequence[Share]) -> str:
     if all(share.whole == 1 for share in known):
         return f"{Share('', sum(share.part for share in known), len(known)).words} tasks are passed, by one run each"
     none, every = sum(share.part == 0 for share in known), sum(share.part == share.whole for share in known)
+    numbers = {share.whole for share in known}
+    runs = f"of {known[0].whole:,} runs" if len(numbers) == 1 else "of the runs with a result"
     if not none:
-        return f"Each of {len(known)} tasks is passed by at least one run, {every or 'none'} by every run"
-    return (
-        f"{none} of {len(known)} tasks {'is' if none == 1 else 'are'} passed by no run, {every or 'none'} by every run"
-    )
+        return f"Each of {len(known)} tasks is passed by at least one {runs}, {every or 'none'} by all of them"
+    verb = "is" if none == 1 else "are"
+    return f"{none} of {len(known)} tasks {verb} passed by none {runs}, {every or 'none'} by all of them"
 
 
 def effects(source: str, terms: Sequence[tuple[str, float | None]]) -> str:

@@ -234,9 +234,18 @@ def test_largest_category(counts: list[tuple[str, int]], sentence: str) -> None:
     [
         ([], ""),
         ([Share("a", 1, 1), Share("b", 0, 1)], "1 of 2 tasks are passed, by one run each"),
-        ([Share("a", 2, 2), Share("b", 1, 3)], "Each of 2 tasks is passed by at least one run, 1 by every run"),
-        ([Share("a", 0, 2), Share("b", 1, 3)], "1 of 2 tasks is passed by no run, none by every run"),
-        ([Share("a", 0, 2), Share("b", 0, 3), Share("c", 2, 2)], "2 of 3 tasks are passed by no run, 1 by every run"),
+        (
+            [Share("a", 2, 2), Share("b", 1, 3)],
+            "Each of 2 tasks is passed by at least one of the runs with a result, 1 by all of them",
+        ),
+        (
+            [Share("a", 0, 2), Share("b", 1, 3)],
+            "1 of 2 tasks is passed by none of the runs with a result, none by all of them",
+        ),
+        (
+            [Share("a", 0, 2), Share("b", 0, 2), Share("c", 2, 2)],
+            "2 of 3 tasks are passed by none of 2 runs, 1 by all of them",
+        ),
     ],
 )
 def test_difficulty(shares: list[Share], sentence: str) -> None:

@@ -137,7 +137,7 @@ class TestPublishedNumbers:
                 "Given the paper alone, 2 of 3 systems pass fewer tasks than with everything, 1 more; "
                 "the intervals of all overlap"
             ),
-            "difficulty": "9 of 28 tasks are passed by no run, 4 by every run",
+            "difficulty": "9 of 28 tasks are passed by none of 5 runs, 4 by all of them",
             "categories": (
                 "The pass rate is lowest in Feature Learning & Representation and Evaluation Metrics (0 % each), "
                 "highest in Prompt Engineering & Instruction Tuning (5 of 5)"

@@ -196,7 +196,7 @@ def test_difficulty_lists_the_hardest_task_first(client: Client, version: SuiteV
         ("3", "1.0", "33.333333", "6.149194"),
         ("3", "2.0", "66.666667", "20.76596"),
     ]
-    assert finding(client, "difficulty") == "Each of 2 tasks is passed by at least one run, none by every run"
+    assert finding(client, "difficulty") == "Each of 2 tasks is passed by at least one of 3 runs, none by all of them"
     assert [text.partition(": ")[2] for text in points(client, "difficulty")] == [
         "passed by 1 of 3 runs, 95 % interval 6 to 79 %",
         "passed by 2 of 3 runs, 95 % interval 21 to 94 %",
