@@ -70,7 +70,7 @@ def answer(small: SuiteVersion) -> Implementation:
     TestRunFactory(implementation=made, done="passed", reason=RESULT, log=RESULT, cases=[case])
     judge = JudgeFactory(name="Stern Judge")
     show(small.suite, judge)
-    finding = {"point": RESULT, "severity": "major", "lines": [1]}
+    finding = {"point": RESULT, "severity": "major", "lines": "1"}
     vote(judged(made, judge, "LI", split=True), 1, "LI", rationale=[RESULT], findings=[finding])
     recompute_submission(submission.pk)
     return made

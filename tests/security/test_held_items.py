@@ -71,6 +71,7 @@ REVEALING: Final = {
     "pages": {
         *("agreement", "analysis", "analysis_default", "answers_file", "badge", "board", "board_actions"),
         *("board_default", "board_feed", "board_picture", "case", "cases", "compare", "compare_picture"),
+        *("compare_task", "evidence", "search"),
         *("figure", "figure_embed", "figure_file", "implementation", "judge", "judge_differences", "matrix"),
         *("snapshot", "snapshot_archive", "snapshot_picture", "submission", "submission_actions"),
         *("submission_progress", "suite", "system"),

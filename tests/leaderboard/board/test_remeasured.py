@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from importlib import import_module
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,8 @@ def load(version: SuiteVersion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         file = tmp_path / "remeasured.json"
         run = {"slug": AGAIN, "of": OF, "source_address": "https://example.org/answers", "tasks": tasks}
         file.write_text(json.dumps({"evaluator_version": "5", "measured": "2026-11-26", "runs": [run]}))
+        # This module copies the path when it is imported, which must not happen while another file replaces it.
+        import_module("leaderboard.insight.published_answers")
         monkeypatch.setattr(reported, "REMEASURED_FILE", file)
         count = load_published()
         note_change(version.pk, results=True)
@@ -189,8 +192,9 @@ def test_the_page_lists_outcome_evaluator_and_date_beside_what_was_reported(load
     assert "This run has no answer to 24 tasks" in page
     assert f'href="/reported/{OF}/"' in client.get(PAGE).content.decode()
     assert f'href="{PAGE}"' in client.get(f"/reported/{OF}/").content.decode()
-    assert 'id="dpo-1"' in client.get(PAGE).content.decode(), "the marks of the board link to it"
-    assert f'href="{PAGE}#dpo-1"' in client.get("/board/lmr-bench/?fold=no").content.decode()
+    assert 'id="dpo-1"' in client.get(PAGE).content.decode(), "the evidence links to it"
+    evidence = f'href="/board/lmr-bench/answers/r-{AGAIN}/dpo/1/"'
+    assert evidence in client.get("/board/lmr-bench/?fold=no").content.decode()
 
 
 def test_the_api_has_outcomes_evaluator_and_date(load: Any, client: Client) -> None:
@@ -206,12 +210,15 @@ def test_the_api_has_outcomes_evaluator_and_date(load: Any, client: Client) -> N
     assert (found["outcomes"], found["passed"]) == (["wrong_output"], False)
 
 
-def test_a_task_s_page_has_its_outcome_but_its_difficulty_does_not_count_it(load: Any, client: Client) -> None:
+def test_a_task_s_difficulty_counts_it_apart_from_the_reported_runs(load: Any, client: Client) -> None:
     load({})
-    difficulty = client.get("/api/v1/suites/lmr-bench/tasks/dpo/1/difficulty").json()
+    before = client.get("/api/v1/suites/lmr-bench/tasks/dpo/1/difficulty").json()
     load(SOME)
     assert "wrong output" in words_of(client.get("/suites/lmr-bench/tasks/dpo/1/"))
-    assert client.get("/api/v1/suites/lmr-bench/tasks/dpo/1/difficulty").json() == difficulty
+    difficulty = client.get("/api/v1/suites/lmr-bench/tasks/dpo/1/difficulty").json()
+    measured = difficulty.pop("measured")
+    assert (before.pop("measured"), measured["passed"], measured["tasks"]) == (None, 0.0, 1)
+    assert difficulty == before
 
 
 def test_a_run_with_every_answer_is_ranked_and_represents_the_reported_one(

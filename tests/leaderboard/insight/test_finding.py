@@ -42,6 +42,7 @@ def row(name: str, passed: float | None, tasks: int = 28, **more: Any) -> BoardR
 def tasks(number: int) -> list[MatrixTask]:
     return [
         MatrixTask(
+            suite="small",
             slug=f"p{place}/1",
             paper=f"p{place}",
             index=1,
@@ -162,16 +163,16 @@ class TestDisagreements:
         assert striking(rows, tasks(3)) == [
             Disagreement(
                 "A, p0/1: passes its tests; the judge calls it correct, annotators wrong.",
-                "/cases/reported/a/p0/1/",
+                "/board/small/answers/r-a/p0/1/",
                 2,
             ),
             Disagreement(
                 "B, p1/1: fails its tests; the judge calls it right in idea but wrong in detail, annotators correct.",
-                "/cases/reported/b/p1/1/",
+                "/board/small/answers/r-b/p1/1/",
                 1,
             ),
             Disagreement(
-                "A, p2/1: passes its tests; judge and annotators call it wrong.", "/cases/reported/a/p2/1/", 2
+                "A, p2/1: passes its tests; judge and annotators call it wrong.", "/board/small/answers/r-a/p2/1/", 2
             ),
         ]
 

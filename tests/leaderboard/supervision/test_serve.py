@@ -302,10 +302,9 @@ def test_without_a_sandbox_the_board_runs_and_reports_this_once(instance: Instan
     assert instance.get("/healthz")[0] == 200
     why = "no sandbox works on the evaluator's machine"
     assert f"Nothing can be evaluated here: {why}." in json.loads(instance.get("/status.json")[1])["troubles"]
-    assert (
-        escape(f"The audit cannot be made: nothing can be evaluated on this site, {why}.")
-        in instance.get("/suites/lmr-mini/")[1]
-    )
+    # The reason is for maintainers.
+    page = instance.get("/suites/lmr-mini/")[1]
+    assert ("This suite accepts no answers at the moment" in page, escape(why) in page) == (True, False)
     assert instance.stop(signal.SIGINT) == 0
 
 

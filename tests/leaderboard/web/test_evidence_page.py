@@ -117,7 +117,7 @@ def test_a_submission_s_answer_shows_outcome_test_case_code_raters_and_cost(
     below = [
         (line.right and line.right.number, who, each.text)
         for line in response.context["code"].comparison.rows
-        for who, each in line.below
+        for who, each, _ in line.below
     ]
     assert below == [(2, "Quiet Owl", FINDING["text"]), (3, "Careful May", "Adds <i>twice</i>.")]
     assert "secret" not in text
@@ -129,10 +129,10 @@ def test_unchanged_lines_with_a_finding_are_not_folded(client: Client, version: 
     source = "\n".join(["def double(x):", *lines])
     type(answer.revision).objects.filter(pk=answer.revision_id).update(masked_source=f"{source}\n    pass\n")
     Implementation.objects.filter(pk=answer.pk).update(goal_source=f"{source}\n    return 2\n")
-    unchanged = [block.folded for block in client.get(address(entry)).context["code"].comparison.blocks]
+    unchanged = [block.is_hidden for block in client.get(address(entry)).context["code"].comparison.blocks]
     assert True in unchanged
     vote(judged(answer, JudgeFactory(), "LC"), 1, "LC", findings=[{"point": "P", "severity": "minor", "lines": "5"}])
-    unchanged = [block.folded for block in client.get(address(entry)).context["code"].comparison.blocks]
+    unchanged = [block.is_hidden for block in client.get(address(entry)).context["code"].comparison.blocks]
     assert True not in unchanged
 
 

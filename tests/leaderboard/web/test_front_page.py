@@ -171,7 +171,7 @@ class TestBelowTheBoard:
         entry = row(version, "Best", "+++-----")
         entry.marks |= {"judge": ["CC", "LI", "CC", "LI"] + ["LI"] * 4, "human": ["LI", "CC", "CC", "CC"] + ["LI"] * 4}
         entry.save()
-        answer = f"/submissions/{entry.submission_id}/answers/p0/1/1/"
+        answer = f"/board/small/answers/s{entry.submission_id}/p0/1/"
         page = client.get("/board/small/")
         assert "Best, p0/1: passes its tests; the judge calls it correct, annotators wrong." in words_of(page)
         assert f'<a href="{answer}" aria-label="Evidence: Best, p0/1:' in page.content.decode()
