@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from importlib import import_module
 from datetime import date
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
