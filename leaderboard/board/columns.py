@@ -136,7 +136,7 @@ COLUMNS: Final = (
     Column(
         "rank",
         "Rank",
-        "The ranks that resampling the papers cannot exclude",
+        "The ranks that are possible, given so few tasks",
         sort=(F("rank_from"), F("rank_to")),
         ascends=True,
         files=(

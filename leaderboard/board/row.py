@@ -282,7 +282,7 @@ class BoardRow(_Data):
         if self.partial_tests:
             return "partial run"
         known = any(share is not None for share in self.marks.get("tests") or [])
-        return "totals only" if self.reported and not known else "\N{EN DASH}"
+        return "total only" if self.reported and not known else "\N{EN DASH}"
 
     @property
     def not_counted(self) -> tuple[LeftOut, ...]:

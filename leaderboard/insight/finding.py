@@ -27,6 +27,11 @@ class Finding:
     lines: tuple[BoardRow, ...]
 
     @property
+    def is_reported(self) -> bool:
+        """Whether no row of the chart was measured on this site."""
+        return bool(self.lines) and all(row.reported for row in self.lines)
+
+    @property
     def text(self) -> str:
         """Both sentences."""
         return " ".join(filter(None, (self.sentence, self.certainty)))
@@ -76,7 +81,7 @@ def _certainty(ties: Sequence[BoardRow], *, ranked: int, among_shown: bool) -> s
     if leader.tests.few:
         return f"Fewer than {in_words(LEAST_TASKS)} tasks are too few to rank systems."
     if leader.rank is None:
-        totals = leader.why_unranked == "totals only"
+        totals = leader.why_unranked == "total only"
         return "Only its total was published, so it cannot be compared task by task." if totals else ""
     first, last = leader.rank
     rest = ranked - 1

@@ -35,7 +35,7 @@ _READERS: Final = {
 }
 """Who a page is for -> the slugs of the pages, in order. Files that are listed nowhere follow at the end."""
 # The files with a URL of their own: slug to URL name.
-_URL_NAMES: Final = {"index": "docs", "about": "about"}
+URL_NAMES: Final = {"index": "docs", "about": "about"}
 _HEADING: Final = re.compile(r'<h([2-5]) id="([^"]+)">(.*?)</h\1>', re.DOTALL)
 _BLOCK_ENDS: Final = re.compile(r"</(?:p|li|tr|pre|div|h[1-5])>|<br>")
 _CELL_ENDS: Final = re.compile(r"</t[dh]>(?!\s*</tr>)")
@@ -77,7 +77,7 @@ def groups() -> list[Group]:
 
 def page_slugs() -> list[str]:
     """Return the slugs of the pages below ``/docs/``, in the order of their groups."""
-    return [page.slug for group in groups() for page in group.pages if page.slug not in _URL_NAMES]
+    return [page.slug for group in groups() for page in group.pages if page.slug not in URL_NAMES]
 
 
 def stored_page(slug: str) -> Page | None:
@@ -90,7 +90,7 @@ def stored_page(slug: str) -> Page | None:
 
 def address_of(slug: str) -> str:
     """Return the site address of ``docs/<slug>.md``."""
-    name = _URL_NAMES.get(slug)
+    name = URL_NAMES.get(slug)
     return reverse(name) if name else reverse("docs_page", args=[slug])
 
 

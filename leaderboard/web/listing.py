@@ -12,7 +12,7 @@ from leaderboard.board.caching import keep, kept_rows
 from leaderboard.board.columns import DEFAULT_SORT, SORT_KEYS, sorted_metrics
 from leaderboard.board.facets import board_context, filter_choices, published_on
 from leaderboard.board.filters import BoardFilter
-from leaderboard.board.folding import folded, folds
+from leaderboard.board.folding import folded, folds, may_fold
 from leaderboard.board.later_papers import counted_on, later, sorted_on
 from leaderboard.board.matrix import arranged
 from leaderboard.board.query_strings import requested_sort
@@ -68,13 +68,14 @@ class Listing:
         tasks = arranged(self.around.tasks, rates, category=slug, order=self.task_order)
         self.tasks = later(tasks, self.month) if self.month else tasks
         self.by_system = folds(params) and not file_requested(request)
+        self._one_each = may_fold(params)
         self._page = params.get("page"), PAGE_ROWS.get(params.get("rows", ""), PAGE_ROWS[""])
 
     def _metrics(self, kind: Kind) -> QuerySet[EntryMetric]:
         return board_metrics(self.version, self.category, kind)
 
-    def _ordered(self, sort: str) -> QuerySet[EntryMetric] | list[int]:
-        chosen = folded(self.found.qs) if self.by_system else self.found.qs
+    def _ordered(self, sort: str, *, by_system: bool) -> QuerySet[EntryMetric] | list[int]:
+        chosen = folded(self.found.qs) if by_system else self.found.qs
         listed = sorted_metrics(chosen, sort, hidden=self.hidden)
         return sorted_on(listed[:MOST_FILE_ROWS], self.tasks, sort, hidden=self.hidden) if self.month else listed
 
@@ -93,7 +94,7 @@ class Listing:
     def page(self) -> Page[EntryMetric]:
         """The requested page, or the nearest one."""
         number, rows = self._page
-        paginator = Paginator(self._ordered(self.sort), rows)
+        paginator = Paginator(self._ordered(self.sort, by_system=self.by_system), rows)
         if not self.month:
             # Counting 100,000 rows takes a third of the page's time; their number changes only with results and names.
             listed = paginator.object_list
@@ -108,7 +109,7 @@ class Listing:
         if not self.ranks_shown:
             return rows
         ranked = {row.key: row for row in self.best}
-        return [ranked[row.key] for row in rows]
+        return [ranked.get(row.key, row) for row in rows]
 
     @cached_property
     def _page_rows(self) -> list[BoardRow]:
@@ -116,9 +117,10 @@ class Listing:
 
     @cached_property
     def best(self) -> list[BoardRow]:
-        """The best rows by unit tests."""
-        is_page = self.sort == DEFAULT_SORT and self.page.number == 1
-        rows = self._page_rows[:_FEW] if is_page else self._read(self._ordered(DEFAULT_SORT)[:_FEW])
+        """The best rows by unit tests: one for each system, unless a filter chooses among its rows."""
+        is_page = self.sort == DEFAULT_SORT and self.page.number == 1 and self.by_system == self._one_each
+        best = self._ordered(DEFAULT_SORT, by_system=self._one_each)
+        rows = self._page_rows[:_FEW] if is_page else self._read(best[:_FEW])
         if not self.ranks_shown:
             return rows
         # Imported here: resampling needs numpy, which the whole board does not.
@@ -156,4 +158,4 @@ class Listing:
 
     def file_rows(self) -> list[BoardRow]:
         """Return the rows of a file: all, in the requested order."""
-        return self._read(self._ordered(self.sort)[:MOST_FILE_ROWS])
+        return self._read(self._ordered(self.sort, by_system=False)[:MOST_FILE_ROWS])

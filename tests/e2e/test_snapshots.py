@@ -38,7 +38,7 @@ def test_a_maintainer_freezes_a_board_and_a_visitor_cites_it(
     maintainer.get_by_role("link", name="Maintain").click()
     maintainer.get_by_role("link", name="Suites", exact=True).click()
     maintainer.get_by_role("row", name="LMR-BENCH").get_by_role("link", name="Freeze").click()
-    expect(maintainer.get_by_text("13 ranked rows")).to_be_visible()
+    expect(maintainer.get_by_text("16 rows, with")).to_be_visible()
     maintainer.get_by_label("Title").fill("as published")
     maintainer.get_by_label("Why it is frozen").fill("For the first paper.")
     maintainer.get_by_role("button", name="Preview").click()

@@ -114,6 +114,7 @@ _OF_ROWS = {"provenance", "source", "partial_tests", "partial_passed", "partial_
 LATER = {
     "/board": _OF_ROWS,
     "/snapshots/": _OF_ROWS,
+    "/difficulty": {"measured", "reported"},
     "/api/v1/reported": {"remeasures", "evaluator_version", "measured"},
 }
 """Part of an address -> fields that its response has, or has in other words, since a version after 0.9."""

@@ -92,7 +92,7 @@ def board_card(title: str, finding: Finding) -> Card:
         subtitle=f"{title}: unit tests passed, in per cent",
         rows=[(row.title_with_inputs, row.rank_words, row) for row in finding.lines],
         sentence=finding.certainty if fits else finding.text,
-        footer="Bars are 95 % intervals; ranks are those that resampling cannot exclude.",
+        footer="Bars are 95 % intervals; ranks are all that are possible.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from django.http import FileResponse, Http404
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 
@@ -25,7 +25,9 @@ def docs(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show one page of the documentation."""
+    """Show one page of the documentation; redirect if it has another address."""
+    if slug in documentation.URL_NAMES:
+        return redirect(documentation.address_of(slug), permanent=True)
     if slug not in documentation.page_slugs():
         raise Http404(f"There is no page “{slug}” in the documentation.")
     return _shown(request, slug)

@@ -80,7 +80,7 @@ def _list(
             "form": form or SnapshotForm(suite=suite),
             "seen": changes_of(suite.slug),
             "version": version,
-            "ranked": board_metrics(version, kind=Kind.RANKED).filter(answered=None).count() if version else 0,
+            "ranked": board_metrics(version, kind=Kind.RANKED).count() if version else 0,
             "samples": board_metrics(version, kind=Kind.CALIBRATION).count() if version else 0,
             "judge": shown_judge(suite.pk),
             "guidelines": GuidelineRevision.objects.first(),

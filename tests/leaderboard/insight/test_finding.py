@@ -133,8 +133,8 @@ def test_rank_bands_in_words(band: tuple[int, int], words: str) -> None:
 
 
 def test_a_row_without_a_rank_says_why() -> None:
-    assert row("A", 1, marks=Marks(judge=["CC"])).why_unranked == "totals only"
-    assert row("A", 1, marks=Marks(tests=[None])).why_unranked == "totals only"
+    assert row("A", 1, marks=Marks(judge=["CC"])).why_unranked == "total only"
+    assert row("A", 1, marks=Marks(tests=[None])).why_unranked == "total only"
     assert row("A", 1).why_unranked == "–"
     partial = {"passed": 1, "answered": 2, "tasks": 28}
     assert row("A", None, partial_tests=partial).why_unranked == "partial run"

@@ -87,7 +87,7 @@ def test_samples_are_not_counted(client: Client, version: SuiteVersion) -> None:
     run(version, "passed", kind=Kind.CALIBRATION, system=SystemFactory(name="A sample"))
     page = client.get(SMALL).content.decode()
     assert "A sample" not in page
-    assert "(nothing is published on this version yet)" in page
+    assert ": nothing is published on this version yet" in page
 
 
 def test_each_category_shows_passed_tasks(client: Client, version: SuiteVersion) -> None:
@@ -161,7 +161,7 @@ def test_two_costs_are_too_few_for_a_chart(client: Client, version: SuiteVersion
         recompute_submission(submission.pk)
     assert (points(client, "cost"), len(table(client, "cost"))) == ([], 2)
     assert "No figure yet: only 2 published runs state the cost of all answers." in section(client, "cost")
-    assert "(only 2 published runs state the cost of all answers)" in client.get(SMALL).content.decode()
+    assert ": only 2 published runs state the cost of all answers" in client.get(SMALL).content.decode()
 
 
 def test_scores_by_the_knowledge_cutoff_of_the_model(client: Client, version: SuiteVersion) -> None:
@@ -393,8 +393,8 @@ def test_figures_without_data_are_listed_by_reason(client: Client, version: Suit
     compute_report(version)
     page = words_of(client.get(SMALL))
     assert (
-        "No figure yet: Inputs (no published run was given reduced inputs); "
-        "Tests against labels (no published answer has both an outcome and a label); "
+        "No figure yet Inputs: no published run was given reduced inputs "
+        "Tests against labels: no published answer has both an outcome and a label "
     ) in page
 
 

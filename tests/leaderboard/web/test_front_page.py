@@ -99,7 +99,7 @@ class TestFinding:
         assert chart(client) == [
             ("Best", "8 of 8", "1st to 2nd"),
             ("Second", "7 of 8", "1st to 2nd"),
-            ("Totals", "7 of 8", "totals only"),
+            ("Totals", "7 of 8", "total only"),
             ("Last", "0 of 8", "3rd"),
         ]
 
@@ -161,6 +161,18 @@ class TestFinding:
         assert client.get("/board/small/picture.png?q=best").content != plain
         assert client.get("/board/small/picture.png?sort=system").content == plain
 
+    def test_has_one_line_a_system_and_says_whose_results_they_are(self, client: Client, version: SuiteVersion) -> None:
+        system = SystemFactory(name="Both")
+        reported(version, system=system, metric={"tasks": 8, "tests_passed": 7.0})
+        reported(version, system=system, inputs="paper_only", metric={"tasks": 8, "tests_passed": 8.0})
+        assert chart(client) == [("Both", "7 of 8", "total only")]
+        assert chart(client, "?fold=no") == chart(client)
+        assert chart(client, "?inputs=paper_only") == [("Both, paper only", "8 of 8", "total only")]
+        assert "Results as their authors reported them" in words_of(client.get("/board/small/"))
+        row(version, "Ours", "+-------")
+        note_change(version.pk, results=True)
+        assert "Results as their authors reported them" not in words_of(client.get("/board/small/"))
+
     def test_an_empty_board_says_so(self, client: Client, version: SuiteVersion) -> None:
         assert finding(client) == ("No system has results yet.", "")
         assert chart(client) == []
@@ -187,7 +199,7 @@ class TestBelowTheBoard:
         assert "Best, p0/1" in words_of(client.get("/board/small/"))
 
     def test_the_newest_rows_of_this_site(self, client: Client, version: SuiteVersion) -> None:
-        assert "Nothing was measured on this site yet" in words_of(client.get("/board/small/"))
+        assert "No submission is published on this board yet" in words_of(client.get("/board/small/"))
         for month, name in enumerate(("Old", "First", "Second", "Third"), start=1):
             entry = row(version, name, "+-------")
             Entry.objects.filter(pk=entry.pk).update(date=datetime(2026, month, 1, tzinfo=UTC))
@@ -216,7 +228,7 @@ class TestBelowTheBoard:
             finished=datetime(2026, 11, 27, 12, tzinfo=UTC),
         )
         assert (
-            "2 answers · 1 annotators’ label · 1 judges’ label · "
+            "On the whole site: 2 answers · 1 annotators’ label · 1 judges’ label · "
             "2 of 2 attacks on the evaluator ended as expected on 27 November 2026"
         ) in words_of(client.get("/board/small/"))
 

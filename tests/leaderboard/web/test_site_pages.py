@@ -23,6 +23,7 @@ from reviews.enums import CaseState
 from submissions.enums import Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
+from tests.conftest import PROJECT_ROOT
 from tests.leaderboard.factories import measured
 from tests.reviews.factories import case_of
 from tests.submissions.factories import ImplementationFactory, SystemFactory, UserFactory
@@ -299,3 +300,12 @@ def test_too_many_sign_ups_have_an_explanation(client: Client, settings: Setting
     sent = [client.post("/accounts/signup/", {"username": f"user{number}"}) for number in range(2)]
     assert [response.status_code for response in sent] == [200, 429]
     assert "wait a few minutes" in sent[1].content.decode()
+
+
+def test_links_to_the_documentation_lead_to_pages(client: Client) -> None:
+    templates = (PROJECT_ROOT / "templates").rglob("*.html")
+    linked = {slug for file in templates for slug in re.findall(r"'docs_page' '([^']+)'", file.read_text("utf-8"))}
+    assert {"glossary", "api"} <= linked
+    assert linked - {*documentation.page_slugs()} == set()
+    assert client.get("/docs/about/").headers["Location"] == "/about/"
+    assert client.get("/docs/index/").headers["Location"] == "/docs/"
