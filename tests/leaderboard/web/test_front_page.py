@@ -162,6 +162,7 @@ class TestFinding:
         assert client.get("/board/small/picture.png?sort=system").content == plain
 
     def test_has_one_line_a_system_and_says_whose_results_they_are(self, client: Client, version: SuiteVersion) -> None:
+        note_change(version.pk)
         system = SystemFactory(name="Both")
         reported(version, system=system, metric={"tasks": 8, "tests_passed": 7.0})
         reported(version, system=system, inputs="paper_only", metric={"tasks": 8, "tests_passed": 8.0})
