@@ -135,6 +135,6 @@ def test_three_tasks_by_an_agent(page: Page, instance: Instance, provider: Provi
     sent = prompts_sent(provider, "agent-solves")
     assert set(sent.values()) == {1}
     page.locator("table.answers").get_by_role("link", name="simcse/1", exact=True).click()
-    page.get_by_role("link", name="What the agent did, step by step").click()
+    page.get_by_role("link", name="The agent’s actions, step by step").click()
     for action in ("read", "edit", "run", "finish"):
         expect(page.locator("main")).to_contain_text(action)

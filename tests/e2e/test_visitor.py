@@ -38,7 +38,7 @@ def arrived(page: Page, address: str, heading: str) -> None:
 
 def test_from_the_landing_page_by_clicks_alone(page: Page) -> None:
     page.goto("/")
-    arrived(page, "/$", "LMR-BENCH board")
+    arrived(page, "/$", "OpenHands (Claude 3.7) solves 14 of 28 tasks.")
     _find_the_suite_and_the_legend(page)
     _open_a_cell(page)
     _compare(page)
@@ -51,9 +51,13 @@ def test_from_the_landing_page_by_clicks_alone(page: Page) -> None:
 
 def _find_the_suite_and_the_legend(page: Page) -> None:
     """Find the research question, the suite that takes answers, its tasks, and the meaning of the marks."""
-    expect(page.locator(".lead")).to_contain_text("Can language models re-implement research?")
-    expect(page.locator(".landing-note")).to_contain_text("LMR-BENCH takes no answers here")
-    page.get_by_role("button", name="Submit to LMR-Mini").click()
+    expect(page.locator(".board-finding .eyebrow")).to_contain_text("Can language models re-implement research?")
+    tabs = page.get_by_role("navigation", name="Suites")
+    expect(tabs).to_contain_text("LMR-BENCH · 28 tasks · published")
+    page.get_by_role("button", name="Try it in ten minutes").click()
+    expect(page).to_have_url(re.compile("/#try$"))
+    tabs.get_by_role("link", name="LMR-Mini · 9 tasks · open").click()
+    page.get_by_role("link", name="Tasks", exact=True).last.click()
     arrived(page, "/suites/lmr-mini/$", "LMR-Mini")
     with page.expect_download() as kit:
         page.get_by_role("button", name="Download the task kit").click()
@@ -62,7 +66,7 @@ def _find_the_suite_and_the_legend(page: Page) -> None:
     arrived(page, "/suites/lmr-mini/tasks/dpo/1/$", "dpo/1 preference_objective")
     page.get_by_role("link", name="LMR-Board").first.click()
     expect(page.locator(".legend").first).to_contain_text(
-        "Marks of a task, from the top: unit tests, judge, annotators"
+        "Marks of a task, from the top: unit tests (passed, failed), judge, annotators"
     )
     page.locator(".legend").first.get_by_role("link", name="Glossary").click()
     arrived(page, "/docs/glossary/$", "Glossary")
@@ -105,6 +109,8 @@ def test_filtering_comparing_freezing_and_a_token_by_keyboard_alone(page: Page, 
     page.goto("/")
     plover.write("[name=q]", "openhands")
     expect(page).to_have_url(re.compile(r"\?q=openhands$"))
+    plover.reach(".facets .more > summary")
+    plover.press("Enter")
     plover.reach("select[name=inputs]")
     # Typing the beginning of an option's text selects it.
     page.keyboard.type(page.locator("select[name=inputs] option[value=paper_only]").inner_text()[:12])

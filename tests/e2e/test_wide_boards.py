@@ -74,7 +74,7 @@ def overflow(page: Page) -> tuple[int, int]:
     """By how many pixels the page is wider than the window, and the board than its box."""
     widths: list[int] = page.evaluate(
         """() => [document.documentElement, document.querySelector("#board .scroll")]
-            .map((each) => each.scrollWidth - each.clientWidth)"""
+            .map((each) => Math.max(0, each.scrollWidth - each.offsetWidth))"""
     )
     return widths[0], widths[1]
 
