@@ -26,6 +26,11 @@ class Label(StrEnum):
             Label.LI: "logically incorrect",
         }[self]
 
+    @property
+    def plain(self) -> str:
+        """The label's meaning as pages show it beside the label."""
+        return {Label.CC: "correct", Label.LC: "right idea, wrong detail", Label.LI: "wrong"}[self]
+
 
 def majority(labels: Sequence[Label | None]) -> Label | None:
     """Return the label of more than half of all votes. ``None`` in ``labels`` is an abstention and counts as a vote."""

@@ -43,7 +43,7 @@ MOST_CHARACTERS: Final = 20_000
 
 _TESTS, _JUDGE, _HUMANS = "unit_test_evaluation", "llm_as_a_judge_evaluation", "human_evaluation"
 _JUDGE_FILE: Final = re.compile(r"(?P<folder>[^_]+)_(?P<repo>.+)_(?P<index>\d{1,4})_analysis\.txt", re.ASCII)
-_NEVER_RAN_NOTE: Final = "The tests never ran; upstream counts the task as failed."
+NEVER_RAN_NOTE: Final = "The tests never ran; upstream counts the task as failed."
 
 
 class FileFate(StrEnum):
@@ -73,7 +73,7 @@ class UpstreamResults:
 
 def tests_fields(outcome: TestOutcome) -> dict[str, Any]:
     """Convert a task's outcome to fields of its ``ReportedResult``."""
-    note = _NEVER_RAN_NOTE if outcome is TestOutcome.NEVER_RAN else ""
+    note = NEVER_RAN_NOTE if outcome is TestOutcome.NEVER_RAN else ""
     return {"tests_passed": outcome is TestOutcome.PASSED, "tests_note": note}
 
 

@@ -13,6 +13,7 @@ from evaluator.labels import Label
 from evaluator.models import Judgement, TestRun
 from evaluator.testing.shown_outcomes import badge_of, newest
 from leaderboard.board.labels import shown_judge
+from leaderboard.board.upstream_results import NEVER_RAN_NOTE
 from leaderboard.evidence.answer_code import judge_findings, shown_code
 from leaderboard.evidence.outcomes import shown_run
 from leaderboard.evidence.task_state import reference_is_shipped
@@ -179,15 +180,20 @@ def _history(case: Case) -> tuple[tuple[datetime, str], ...]:
 
 
 def disagreements(result: ReportedResult) -> tuple[str, ...]:
-    """Describe how the reported raters contradict each other; empty if they do not."""
+    """Describe how the reported raters differ; empty if they do not."""
     found = []
     if result.judge_label and result.human_label and result.judge_label != result.human_label:
         opposite = {result.judge_label, result.human_label} == {Label.LI.value, Label.CC.value}
         found.append(f"judge and annotator are {'two steps' if opposite else 'one step'} apart")
     if result.tests_passed is True and result.human_label == Label.LI:
-        found.append("the unit test passes, but the annotator labels the answer logically incorrect")
+        found.append("the unit test passes, but the annotator labels the answer LI (wrong)")
     if result.tests_passed is False and result.human_label == Label.CC:
-        found.append("the unit test fails, but the annotator labels the answer completely correct")
+        test = (
+            "their test never ran and counts as failed"
+            if result.tests_note == NEVER_RAN_NOTE
+            else "the unit test fails"
+        )
+        found.append(f"{test}, but the annotator labels the answer CC (correct)")
     return tuple(found)
 
 

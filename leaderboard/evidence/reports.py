@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evaluator.outcomes import Outcome
 from leaderboard.board.rows import visible_entries
+from leaderboard.board.upstream_results import NEVER_RAN_NOTE
 from leaderboard.evidence.cases import disagreements
 from leaderboard.evidence.outcomes import SENTENCES
 from leaderboard.models import ReportedResult
@@ -38,9 +39,16 @@ class ShownReport:
         if self.result is None:
             nothing = "totals only, no result of a single task" if self.totals_only else "no result for this task"
             return f"The authors published {nothing}."
+        if self.never_ran:
+            return "The authors count this answer as failed: their test never ran."
         if self.result.tests_passed is None:
             return "The authors published no result of its unit tests."
         return f"The authors report that the answer {'passes' if self.result.tests_passed else 'fails'} its unit tests."
+
+    @property
+    def never_ran(self) -> bool:
+        """Whether the authors count the answer as failed although their test never ran."""
+        return bool(self.result and self.result.tests_note == NEVER_RAN_NOTE)
 
     @property
     def css(self) -> str:
@@ -52,7 +60,7 @@ class ShownReport:
 
     @property
     def disagreements(self) -> tuple[str, ...]:
-        """How the reported raters contradict each other."""
+        """How the reported raters differ."""
         return disagreements(self.result) if self.result else ()
 
 

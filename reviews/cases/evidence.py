@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from django.utils.crypto import salted_hmac
 
+from evaluator.labels import Label
 from evaluator.models import Judgement, TestRun
 from evaluator.testing.shown_outcomes import badge_of, case_rows, newest
 from reviews.enums import CaseKind, ErrorClass, FindingSide, Role
@@ -145,7 +146,7 @@ def shown_label(review: Review) -> ShownLabel:
     """Return a label for display."""
     return ShownLabel(
         label=review.label,
-        meaning=review.get_label_display(),
+        meaning=Label(review.label).plain,
         confidence=review.get_confidence_display(),
         findings=tuple(_finding(each) for each in review.findings),
         note=review.note,

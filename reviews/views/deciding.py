@@ -142,7 +142,7 @@ def _page(
         "form": form,
         "version": workbench.version_of(request, assignment, form),
         "here": reverse("adjudicate", args=[assignment.pk]),
-        "choices": [(label, label.meaning, keys[f"label_{label.lower()}"]) for label in Label],
+        "choices": [(label, label.plain, keys[f"label_{label.lower()}"]) for label in Label],
         "keys": keys,
         "key_rows": key_rows(assignment.reviewer, DECISION_KEYS, has_other_changes=bool(item.other_changes)),
     }

@@ -222,7 +222,7 @@ def _page(
         "form": form,
         "version": workbench.version_of(request, assignment, form),
         "here": reverse("label", args=[assignment.pk]),
-        "choices": [(label, label.meaning, text, keys[f"label_{label.lower()}"]) for label, text in RUBRIC.items()],
+        "choices": [(label, label.plain, text, keys[f"label_{label.lower()}"]) for label, text in RUBRIC.items()],
         "confidences": Confidence.choices,
         "keys": keys,
         "key_rows": key_rows(assignment.reviewer, has_other_changes=bool(item.other_changes)),

@@ -63,7 +63,7 @@ def test_labels_are_anonymous_and_findings_name_their_lines(adjudicator: Reviewe
         ("You", "own1", f"Answer, lines 1 to 2: {TEXT} (problem not fully understood)"),
     ]
     assert by_label["LI"].note == "Not the paper's formula."
-    assert (by_label["CC"].confidence, by_label["CC"].meaning) == ("low", "completely correct")
+    assert (by_label["CC"].confidence, by_label["CC"].meaning) == ("low", "correct")
     assert (shown["own"].label, shown["own"].confidence) == ("LC", "high")
     for review in made.reviews.select_related("reviewer"):
         assert review.reviewer.pseudonym not in repr(shown)

@@ -204,7 +204,7 @@ class TestPage:
         case_of(kind=CaseKind.PRACTICE, known_label="CC", explanation="Later.")
         text = self.get(client, assignment).content.decode()
         shown = [
-            *("LC, logically correct", "LI, logically incorrect", "different", "It is LI because of a sign."),
+            *("LC, right idea, wrong detail", "LI, wrong", "different", "It is LI because of a sign."),
             *("It doubles where it should square.", "answer 1–2", "Not &lt;i&gt;sure&lt;/i&gt;.", "Item 1 of 2"),
         ]
         assert [words for words in shown if words not in text] == []

@@ -125,6 +125,6 @@ def test_reported_disagreements() -> None:
     )
     assert disagreement["disagreements"] == [
         "judge and annotator are two steps apart",
-        "the unit test passes, but the annotator labels the answer logically incorrect",
+        "the unit test passes, but the annotator labels the answer LI (wrong)",
     ]
     assert Program().get("/cases")["items"] == []

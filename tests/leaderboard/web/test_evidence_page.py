@@ -11,6 +11,7 @@ from django.utils import timezone
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from evaluator.enums import Variant
 from leaderboard.board.states import note_change
+from leaderboard.board.upstream_results import NEVER_RAN_NOTE
 from leaderboard.evidence import answer_code
 from leaderboard.models import EntryMetric, ReportedRun
 from reviews.enums import CaseState, FinalSource
@@ -105,8 +106,8 @@ def test_a_submission_s_answer_shows_outcome_test_case_code_raters_and_cost(
         "The answer fails its unit tests: it raises an error.",
         "1 of 2 public, 1 of 1 private test cases pass.",
         "First failing test case: seed 3, test case 1, raised an error ValueError: <b>no</b>",
-        "LC logically correct by Careful May",
-        "LI logically incorrect, final label (a single annotator)",
+        "LC right idea, wrong detail by Careful May",
+        "LI wrong · final label (a single annotator)",
         "Quiet Owl LI",
         "Cost US $ 0.5000, as declared",
     ):
@@ -171,6 +172,24 @@ def test_each_trial_is_shown(client: Client, version: SuiteVersion) -> None:
     assert [client.get(f"{at}?trial={number}").status_code for number in ("3", "0", "x", "")] == [404] * 4
 
 
+def test_a_test_that_never_ran_is_not_called_a_failed_one(client: Client, version: SuiteVersion) -> None:
+    entry = row(reported(version, system=SystemFactory(name="Theirs"), slug="theirs"), [0.0, None, None], 5)
+    task = version.revisions.order_by("task__paper__folder_name").first().task
+    ReportedResultFactory(
+        run=entry.reported_run,
+        task=task,
+        tests_passed=False,
+        tests_note=NEVER_RAN_NOTE,
+        judge_label="LC",
+        human_label="CC",
+    )
+    shown = words_of(client.get(address(entry)))
+    assert "The authors count this answer as failed: their test never ran." in shown
+    assert "their test never ran and counts as failed, but the annotator labels the answer CC (correct)" in shown
+    assert NEVER_RAN_NOTE not in shown
+    assert "the unit test fails" not in shown
+
+
 def test_a_reported_answer_shows_what_the_authors_published_and_what_not(client: Client, version: SuiteVersion) -> None:
     entry = row(reported(version, system=SystemFactory(name="Theirs"), slug="theirs"), [1.0, None, None], 5)
     task = version.revisions.order_by("task__paper__folder_name").first().task
@@ -181,8 +200,8 @@ def test_a_reported_answer_shows_what_the_authors_published_and_what_not(client:
         "The authors report that the answer passes its unit tests.",
         "The authors did not publish this answer’s code, cost or time.",
         "judge and annotator are two steps apart",
-        "Judge CC completely correct",
-        "LI logically incorrect by annotator 2",
+        "Judge CC correct",
+        "LI wrong by annotator 2",
         "The judge's <b>own</b> words.",
         "A comment.",
     ):
@@ -207,7 +226,7 @@ def test_a_re_measured_answer_shows_both_outcomes(client: Client, version: Suite
     for expected in (
         "The answer fails its unit tests: it raises an error.",
         "tested the published answer again, with evaluator 6, on 26 November 2026. The authors report that it passes.",
-        "LC logically correct",
+        "LC right idea, wrong detail",
         "The answer’s code is not on this site.",
     ):
         assert expected in shown, expected

@@ -313,7 +313,7 @@ def test_label_votes_findings_and_flags_are_shown(client: Client) -> None:
     judgement(answer, split=True, surface_sensitive=True, injection_suspected=True, dollars=Decimal("0.0123"))
     shown = section(client, answer)
     assert "They never change the outcome of the unit tests." in shown
-    assert '<span class="label-text li" title="logically incorrect">LI</span>' in shown
+    assert '<span class="label-text li" title="wrong">LI</span>' in shown
     for text in ("votes split", "depends on comments", "influence suspected", "3 votes, US $ 0.0123"):
         assert text in shown
     assert (
@@ -354,7 +354,7 @@ def test_without_consent_to_show_code_only_the_labels_are_public(client: Client)
     judgement(answer)
     Submission.objects.update(visibility=Visibility.PUBLISHED, code_licence="")
     shown = section(client, answer)
-    assert "logically incorrect" in shown
+    assert "<span>wrong" in shown
     assert "Findings and rationale quote the code" in shown
     assert not [text for text in QUOTED if text in shown]
     assert [text for text in QUOTED if text in section(client, answer, answer.submission.owner)] == list(QUOTED)
