@@ -52,11 +52,13 @@ def cases(request: HttpRequest) -> HttpResponse:
     decided = own.count()
     page = Paginator(range(decided + reported.count()), PAGE_SIZE).get_page(request.GET.get("page"))
     first, end = max(page.start_index() - 1, 0), page.end_index()
+    rows = case_rows(own[first:end]) if first < decided else []
     context = {
         "filter": found,
         "page": page,
         "closed": hidden,
-        "cases": case_rows(own[first:end]) if first < decided else [],
+        "cases": rows,
+        "has_reasons": any(hasattr(row.case, "decision") and row.case.decision.reason_names for row in rows),
         "reported": reported_rows(reported[max(first - decided, 0) : end - decided]) if end > decided else [],
     }
     return render(request, "leaderboard/cases.html", context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +121,7 @@ class TestPage:
         Trigger.objects.create(case=case, kind=TriggerKind.ANNOTATORS_DIFFER)
         text = text_of(page(client, case))
         for shown in (
-            "logically incorrect, the final label of this round (adjudicator&#x27;s decision)",
+            "wrong · the final label of this round (adjudicator&#x27;s decision)",
             *("1 of 4 cases failed", "Careful Judge", "A marked reason of the judge.", LABEL, DECISION),
             "Why the raters differed: bad test",
             f"by Calm Otter {case.pk}, who had labelled it blind before, under revision 1 of the guidelines",
@@ -221,6 +222,18 @@ class TestList:
         assert "timed out CC CC LC LI adjudicator&#x27;s decision bad test" in text
         assert "– LC LI LI LI" in text
 
+    def test_columns_without_any_entry_are_left_out(self, client: Client, version: SuiteVersion) -> None:
+        def heads() -> list[str]:
+            page = client.get(reverse("cases")).content.decode()
+            return re.findall(r'<th [^>]*scope="col"[^>]*>([^<]*)', page)
+
+        results(version, (True, "CC", "LI"))
+        assert heads() == ["Case", "System", "Tests", "Judge", "Annotators"]
+        agreed()
+        assert heads() == ["Case", "System", "Tests", "Judge", "Annotators", "Final", "Closed"]
+        final()
+        assert heads()[5:] == ["Final", "Reason", "Closed"]
+
     def test_reported_cases_follow_own_cases_across_pages(
         self, client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -269,7 +282,7 @@ class TestReportedPage:
         text, shown = text_of(response), response.content.decode()
         assert "Reported upstream, not reviewed here." in text
         assert "judge and annotator are two steps apart; the unit test passes, but the annotator labels" in text
-        assert "LI logically incorrect by annotator 2" in text
+        assert "LI wrong by annotator 2" in text
         category = version.revisions.get(task=result.task).category
         assert f"{result.task.slug} · {escape(category.title)}" in text
         system = result.run.system.get_absolute_url()
@@ -319,7 +332,7 @@ class TestReview:
         new = case_of(answer, state=CaseState.ONE_LABEL, round=2)
         reviewed(new, ReviewerFactory(), "CC")
         text = text_of(page(client, answer))
-        assert "LI logically incorrect, final label (adjudicator&#x27;s decision), until the open review ends" in text
+        assert "LI wrong · final label (adjudicator&#x27;s decision), until the open review ends" in text
         assert "CC final label" not in text
 
 
