@@ -60,6 +60,15 @@ class Compared:
         return f"p {p}" if p.startswith("<") else f"p = {p}"
 
     @property
+    def p_meaning(self) -> str:
+        """What the p of the only pair means, in a sentence; empty without a comparison."""
+        if self.adjusted is None:
+            return ""
+        found = round(100 * self.adjusted)
+        often = f"{found} of 100" if found else "fewer than 1 of 100"
+        return f"If both were equally good, a difference this large or larger would appear in {often} such comparisons."
+
+    @property
     def words(self) -> str:
         """The comparison in a sentence."""
         names = self.first.title_with_inputs, self.second.title_with_inputs

@@ -47,11 +47,11 @@ def widest(pairs: Sequence[Compared]) -> float:
 def difference_chart(pair: Pair, end: float) -> SafeString:
     """Draw a difference with its interval on a line from -``end`` to ``end``, with a line at zero.
 
-    It is to the left if the first system is better, on the side of its name. Pages show the numbers beside it as text.
+    It is to the right if the first system is better, on the side of its name. Pages show the numbers beside it as text.
     """
     low = pair.difference if pair.low is None else pair.low
     high = pair.difference if pair.high is None else pair.high
-    left, right, at = (f"{200 - 195 * each / end:.1f}" for each in (high, low, pair.difference))
+    left, right, at = (f"{200 + 195 * each / end:.1f}" for each in (low, high, pair.difference))
     return format_html(
         '<svg class="difference" viewBox="0 0 400 26" width="400" height="26" aria-hidden="true" focusable="false">'
         '<line class="interval-axis" x1="5" y1="13" x2="395" y2="13"/>'

@@ -91,10 +91,11 @@ def test_a_chart_has_the_difference_with_its_interval_and_zero(client: Client, v
     pair = client.get(address(good, like, more="&format=json")).json()["pairs"][0]
     chart = page.partition('<svg class="difference"')[2].partition("</svg>")[0]
     assert re.findall(r'interval-tick" x1="([^"]*)"', chart) == ["200"]
-    assert re.findall(r'cx="([^"]*)"', chart) == [f"{200 - 195 * pair['difference'] / pair['high']:.1f}"]
-    assert re.findall(r'interval-range" x1="([^"]*)"', chart) == ["5.0"]
+    assert re.findall(r'cx="([^"]*)"', chart) == [f"{200 + 195 * pair['difference'] / pair['high']:.1f}"]
+    assert re.findall(r'interval-range" x1="[^"]*" y1="13" x2="([^"]*)"', chart) == ["395.0"]
     shown = words(page)
-    assert "← Good better Like better →" in shown
+    assert "← Like better Good better →" in shown
+    assert "a difference this large or larger would appear in 6 of 100 such comparisons." in shown
     assert f"Difference +50.0 [ +{pair['low']:.1f}, +{pair['high']:.1f}] percentage points" in shown.replace(
         "[+", "[ +"
     )
