@@ -172,14 +172,17 @@ def agreeing(pairs: Sequence[Mapping[str, Any]]) -> str:
     agreed = sum(count for row, column, count in cells if row == column)
     by_second = sum(count for row, column, count in cells if column > row)
     by_first = pair["n"] - agreed - by_second
-    first, second = pair["first"], inside(pair["second"])
-    text = f"{first} and {second} agree on {agreed:,} of {pair['n']:,} answers"
+    first, second = (
+        f"the {inside(each)}" if each.startswith("Reported") else inside(each)
+        for each in (pair["first"], pair["second"])
+    )
+    text = f"{first[0].upper()}{first[1:]} and {second} agree on {agreed:,} of {pair['n']:,} answers"
     if agreed == pair["n"]:
         return text
     rest = pair["n"] - agreed
     if by_first == by_second:
         return f"{text}; of the other {rest:,}, each rates {by_first:,} lower than the other does"
-    who, lower = (second, by_second) if by_second > by_first else (inside(first), by_first)
+    who, lower = (second, by_second) if by_second > by_first else (first, by_first)
     if rest == 1:
         return f"{text}; the other one is rated lower by {who}"
     return f"{text}; of the other {rest:,}, {lower:,} {'is' if lower == 1 else 'are'} rated lower by {who}"

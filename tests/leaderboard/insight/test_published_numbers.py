@@ -153,8 +153,8 @@ class TestPublishedNumbers:
                 "The judge labels fewer answers CC (correct) than pass their tests in 5 of 6 runs, annotators in 5 of 6"
             ),
             "confusion": (
-                "Reported annotators and reported judge agree on 105 of 168 answers; "
-                "of the other 63, 53 are rated lower by reported judge"
+                "The reported annotators and the reported judge agree on 105 of 168 answers; "
+                "of the other 63, 53 are rated lower by the reported judge"
             ),
             "cutoff": "The model with the later knowledge cutoff passes more in 12 of 14 pairs of runs",
             "cost": "Score against cost",

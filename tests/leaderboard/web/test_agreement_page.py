@@ -69,7 +69,7 @@ class TestShipped:
 
     def test_the_binary_view_and_filters(self, client: Client) -> None:
         text = words(read(client, BENCH, binary="1"))
-        assert "Reported annotators and reported unit tests agree on 75 of 112 answers; of the other 37" in text
+        assert "The reported annotators and the reported unit tests agree on 75 of 112 answers; of the other 37" in text
         assert "CC 23 29 52 rest 7 109 116 all 30 138 168" in text
         assert "n = 28 answers in 23 papers." in words(read(client, BENCH, system="reported-openhands-gpt-4o"))
         few = words(read(client, BENCH, system="reported-openhands-gpt-4o", category="evaluation-metrics"))
@@ -127,7 +127,7 @@ class TestPublishedAnswers:
     def test_every_disagreement_is_listed_with_its_reason(self, client: Client) -> None:
         page = read(client, f"{BENCH}published/")
         text = words(page)
-        assert "Our sealed tests agree with 46 of 61 published verdicts Of the other 15, our verdict is right" in text
+        assert "LMR-Board’s tests agree with 46 of 61 published verdicts Of the other 15, our verdict is right" in text
         assert "sessions of two runs of OpenHands (GPT-4o) and OpenHands (GPT-4.1), and does not state" in text
         assert "In 5 of the 15, our test gives the second run’s answer the published verdict" in text
         assert "erred on at least 9 of 61 answers: they passed 5 wrong ones and failed 4 right ones" in text
@@ -141,7 +141,7 @@ class TestPublishedAnswers:
         row = page.split('tasks/simclr/1/">simclr/1</a>')[1].split("</tr>")[0]
         assert '<a href="/reported/openhands-gpt-4o/">OpenHands (GPT-4o)</a>' in row
         assert words(row).endswith(
-            "OpenHands (GPT-4o) passed wrong output passed as published sealed The answer takes each image's "
+            "OpenHands (GPT-4o) passed wrong output passed as published LMR-Board’s test The answer takes each image's "
             "similarity with itself for its positive pair, so the loss ignores the other view."
         )
 
