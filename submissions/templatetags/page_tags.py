@@ -37,6 +37,13 @@ def ago(moment: datetime | None) -> SafeString:
 
 
 @register.filter
+def without_version(changes: str) -> str:
+    """Return a version's changes without the authors' own number at the beginning, which counts otherwise."""
+    text = re.sub(r"\AVersion \d+: ", "", changes)
+    return text[:1].upper() + text[1:]
+
+
+@register.filter
 def code(source: str, language: str) -> SafeString:
     """Return highlighted source; ``language`` is ``python``, ``diff``, or a file extension."""
     return mark_safe(highlighted(source, language))  # noqa: S308 - the formatter escapes the source

@@ -26,6 +26,14 @@ def test_ago_is_relative_with_the_exact_time_in_its_title() -> None:
     assert page_tags.ago(None) == "–"
 
 
+def test_changes_are_shown_without_a_number_of_their_own() -> None:
+    assert (
+        page_tags.without_version("Version 2: mutants that change\nVersion 3: x.")
+        == "Mutants that change\nVersion 3: x."
+    )
+    assert page_tags.without_version("Added dpo/1.") == "Added dpo/1."
+
+
 def test_backticks_become_code_and_nothing_else_is_markup() -> None:
     assert page_tags.backticks("use `a < b` & *not* <b>") == ("use <code>a &lt; b</code> &amp; *not* &lt;b&gt;")
 

@@ -131,7 +131,7 @@ def test_how_code_is_added_is_for_maintainers(client: Client, maintainer: User) 
     page, shown = response.content.decode(), words_of(response)
     assert "This suite accepts no answers here: its code is not part of this site." in shown
     assert "Published results are on the board . Other accepts answers." in shown
-    assert "no test on this site" in shown
+    assert "no test to run here" in shown
     for secret in ("import_suite", "not runnable", "its code is not shipped", "/suites/facts/kit/"):
         assert secret not in page
     assert "<title>Facts · 1 task · published" in page

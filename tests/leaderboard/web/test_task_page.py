@@ -417,7 +417,7 @@ def test_many_rows_have_a_percentage_with_its_interval(client: Client) -> None:
 def test_why_a_task_has_no_test_is_for_maintainers(client: Client) -> None:
     one_task(not_runnable_reasons=["it needs the file /srv/x.pt"])
     shown = words_of(client.get(ADDRESS))
-    assert "No test on this site: this task accepts no answers." in shown
+    assert "This task accepts no answers." in shown
     assert ("/srv/x.pt" in shown, "Submit answers" in shown) == (False, False)
     client.force_login(UserFactory(is_staff=True))
     assert "/srv/x.pt" in words_of(client.get(ADDRESS))
