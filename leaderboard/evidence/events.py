@@ -25,11 +25,15 @@ _LARGE: Final = ("files", "diff", "goal_source", "raw_answer", "set_aside")
 
 
 class _Kind(NamedTuple):
-    """A kind of subject: its rows, the address of one, and the submission that it is part of."""
+    """A kind of subject: its rows, the address of one, and the submission that it is part of.
+
+    Its title replaces the kind's name with a number where that is unclear.
+    """
 
     rows: Callable[[], QuerySet[Any]]
     address: Callable[[Any], str] = lambda row: str(row.get_absolute_url())
     submission: Callable[[Any], int] = lambda _row: 0
+    title: Callable[[Any], str] = lambda _row: ""
 
 
 def _answers() -> QuerySet[Implementation]:
@@ -60,6 +64,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     "suiteversion": _Kind(
         lambda: SuiteVersion.objects.select_related("suite"),
         address=lambda row: f"{row.suite.get_absolute_url()}?version={row.number}",
+        title=lambda row: f"{row.suite.title}, version {row.number}",
     ),
     "task": _Kind(lambda: Task.objects.select_related("suite", "paper")),
     "judgeconfig": _Kind(JudgeConfig.objects.all),
@@ -81,6 +86,7 @@ class EventRow(NamedTuple):
     event: AuditEvent
     address: str
     closed: bool
+    title: str = ""
 
 
 def event_rows(events: Iterable[AuditEvent], *, hidden: Collection[int]) -> list[EventRow]:
@@ -103,4 +109,4 @@ def _row(event: AuditEvent, found: Mapping[str, Mapping[int, Any]], hidden: Coll
     subject = found[event.subject_kind].get(int(event.subject_id)) if kind else None
     if kind is None or subject is None:
         return EventRow(event, "", closed=False)
-    return EventRow(event, kind.address(subject), closed=kind.submission(subject) in hidden)
+    return EventRow(event, kind.address(subject), closed=kind.submission(subject) in hidden, title=kind.title(subject))

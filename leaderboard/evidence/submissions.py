@@ -80,7 +80,7 @@ class Progress:
     """Progress of an evaluation: ``done`` of ``total`` answers are decided, both uploaded and requested from a model.
 
     ``ended`` also counts the runs of tasks without an answer, which are decided at once. ``passed`` is None if it is
-    hidden from the viewer.
+    hidden from the viewer. ``missing`` are the tasks without any answer.
     """
 
     done: int
@@ -89,6 +89,7 @@ class Progress:
     total: int
     passed: int | None
     ended: int
+    missing: int
 
     @property
     def percent(self) -> float:
@@ -213,6 +214,9 @@ def progress_of(rows: Iterable[TaskRow]) -> Progress:
         total=len(expected),
         passed=sum(row.badge.css == "passed" for row in expected),
         ended=sum(row.run is not None and row.run.state == RunState.DONE for row in listed),
+        missing=len(
+            {row.implementation.revision_id for row in listed} - {row.implementation.revision_id for row in expected}
+        ),
     )
 
 

@@ -142,7 +142,7 @@ def _unhide(given: dict[str, Any], actor: User) -> str:
 def _set_limit(given: dict[str, Any], actor: User) -> str:
     person = given["username"]
     quotas.set_limit(user=person, daily=given["daily"], actor=actor, reason=given["reason"])
-    return f"{person.username} may submit {quotas.limit(person)} times a day."
+    return f"{person.username} may submit {quotas.limit(person):,} times a day."
 
 
 def _inbox(request: HttpRequest, failed: forms.Form | None = None, *, status: int = 200) -> HttpResponse:

@@ -20,10 +20,10 @@ from leaderboard.models import Entry
 from submissions.domain import publishing
 from submissions.domain.audit import history
 from submissions.enums import Source, SubmissionState, Verb, Visibility
-from submissions.models import Submission, User
+from submissions.models import Implementation, Submission, User
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.api.program import Program
-from tests.leaderboard.showing import get, scored, text_of
+from tests.leaderboard.showing import get, scored, text_of, words_of
 from tests.submissions.factories import UserFactory, with_answers
 
 if TYPE_CHECKING:
@@ -113,6 +113,13 @@ def test_only_an_unfinished_submission_is_polled(client: Client, alice: User) ->
     assert '<div id="announcement" hx-swap-oob="innerHTML">scored, 2 of 2 answers decided</div>' in partial
     assert "<html" not in partial
     assert "hx-get" not in get(client, submission, alice).content.decode()
+
+
+def test_tasks_without_an_answer_are_counted_apart(client: Client, alice: User) -> None:
+    submission = scored(alice, "passed", state=SubmissionState.RUNNING)
+    Implementation.objects.filter(submission=submission).update(attempted=False)
+    text = words_of(get(client, submission, alice))
+    assert "0 of 0 answers decided; 1 task not attempted" in text
 
 
 def test_the_page_is_polled_until_the_board_has_counted(client: Client, alice: User) -> None:
