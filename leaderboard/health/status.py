@@ -21,14 +21,14 @@ from submissions.enums import SubmissionState
 from submissions.models import Submission
 
 _KINDS: Final = {
-    SelfCheckKind.FULL: "Every attack that ships with the site",
-    SelfCheckKind.SHORT: "Short round on a scored task",
-    SelfCheckKind.CANARY: "Before the first run of a worker",
+    SelfCheckKind.FULL: "Full attack test",
+    SelfCheckKind.SHORT: "Short attack test",
+    SelfCheckKind.CANARY: "Attack test at the start of a worker",
 }
 _COMMAND: Final = {
-    SelfCheckKind.FULL: "never made; an operator makes one with manage.py attack",
-    SelfCheckKind.SHORT: "not made yet; workers make one after the start and then every few hours",
-    SelfCheckKind.CANARY: "not made yet; every worker makes one when it starts",
+    SelfCheckKind.FULL: "not run yet; an operator runs it with manage.py attack",
+    SelfCheckKind.SHORT: "not run yet; workers run it after they start and every few hours",
+    SelfCheckKind.CANARY: "not run yet; every worker runs it when it starts",
 }
 
 

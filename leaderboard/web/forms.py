@@ -51,11 +51,24 @@ class AppealForm(forms.Form):
     )
 
 
+OCCASIONS: Final = {
+    NoticeKind.SCORED: "submissions scored",
+    NoticeKind.HELD: "submissions held",
+    NoticeKind.PAUSED: "runs paused",
+    NoticeKind.HIDDEN: "submissions hidden",
+    NoticeKind.UNHIDDEN: "submissions no longer hidden",
+    NoticeKind.JUDGED: "submissions labelled by the judges",
+    NoticeKind.APPEAL: "appeals decided",
+    NoticeKind.REVIEW: "answers that wait for your label",
+}
+"""The occasions of notices, as a list that begins with ``about`` has them."""
+
+
 class MailChoiceForm(forms.Form):
     """Choose the notices to receive by e-mail as well."""
 
     kinds = forms.MultipleChoiceField(
-        label="Notices by e-mail", required=False, choices=NoticeKind, widget=forms.CheckboxSelectMultiple
+        label="Notices by e-mail", required=False, choices=OCCASIONS, widget=forms.CheckboxSelectMultiple
     )
 
 

@@ -17,10 +17,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from leaderboard.models import Notice
-from leaderboard.models.enums import NoticeKind
 from leaderboard.notices import mailing, reading
 from leaderboard.notices.making import KEPT
-from leaderboard.web.forms import MailChoiceForm
+from leaderboard.web.forms import OCCASIONS, MailChoiceForm
 from submissions.permissions import user_of
 from submissions.views.acting import action, perform
 
@@ -36,7 +35,7 @@ PAGE_SIZE = 25
 def notices(request: HttpRequest) -> HttpResponse:
     """List the user's notices, newest first."""
     page = Paginator(reading.listed(user_of(request)), PAGE_SIZE).get_page(request.GET.get("page"))
-    context = {"page": page, "kept_days": KEPT.days, "kinds": NoticeKind.labels}
+    context = {"page": page, "kept_days": KEPT.days, "occasions": OCCASIONS.values()}
     return render(request, "leaderboard/notices.html", context)
 
 
