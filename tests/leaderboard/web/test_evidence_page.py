@@ -230,7 +230,8 @@ def test_a_re_measured_answer_shows_both_outcomes(client: Client, version: Suite
         "The answer’s code is not on this site.",
     ):
         assert expected in shown, expected
-    assert "tested the published answer again: raised an error ." in words_of(client.get(address(published)))
+    shown = words_of(client.get(address(published)))
+    assert "tested the published answer again: raised an error The re-measured run" in shown
     assert "The authors published no answer to this task." in words_of(client.get(address(again, 1)))
     assert steps(client, address(published))["ArrowDown"] == address(again)
     assert steps(client, address(again))["ArrowUp"] == address(published)
