@@ -55,7 +55,7 @@ class Provenance(TextChoices):
     REMEASURED = (
         "remeasured",
         "M8 2a6 6 0 0 1 4.6 2.1L14.5 2v5h-5l1.7-1.6A4 4 0 1 0 12 8h2a6 6 0 1 1-6-6z",
-        "Re-measured from a publication: published answers were tested again, with the evaluator of this site.",
+        "Re-measured from a publication: published answers were tested again, with LMR-Board's evaluator.",
         "re-measured from a publication",
     )
     REPORTED = (
