@@ -284,7 +284,7 @@ def test_every_interface_returns_the_same_run(trials: int, client: Client) -> No
     for revision in version.revisions.all():
         text = words_of(maintainer.get(revision.task.get_absolute_url()))
         expected = f"no, {revision.why_left_out}" if revision.why_left_out else "yes, in every percentage"
-        assert f"Counts {expected}" in text
+        assert f"Counted {expected}" in text
 
 
 @pytest.fixture
