@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from django.db.models import Q
+from django.db.models import Prefetch, Q
 
 from evaluator.models import JudgeVote, SelfCheck
+from leaderboard.board.caching import keep
 from leaderboard.board.rows import tests_cell, visible_entries
 from leaderboard.models import EntryMetric, ReportedResult
 from reviews.models import Review
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from benchmark_tasks.models import SuiteVersion
+    from leaderboard.models import BoardState
 
 MOST_NEW: Final = 3
 
@@ -57,15 +59,27 @@ class NewRow(NamedTuple):
     date: datetime
 
 
-def newest_rows(version: SuiteVersion, hidden: Collection[int]) -> list[NewRow]:
-    """Return the newest rows of a board that were measured here, without the submissions ``hidden``. One query."""
-    rows = visible_entries(hidden).filter(suite_version=version, kind=Kind.RANKED, date__isnull=False)
-    metrics = EntryMetric.objects.filter(category=None, entry__in=rows).select_related(
-        "entry__system", "entry__submission"
-    )
+def newest_rows(version: SuiteVersion, state: BoardState, hidden: Collection[int]) -> list[NewRow]:
+    """Return the newest rows of a board that were measured here, without the submissions ``hidden``. One query.
+
+    They are cached until a result or a name changes; which are visible is read each time.
+    """
+    found = keep(lambda: _newest(version), "newest", version.pk, state.surroundings, state.results)
+    if not found:
+        return []
+    visible = set(visible_entries(hidden).filter(pk__in=[pk for pk, _ in found]).values_list("pk", flat=True))
+    return [row for pk, row in found if pk in visible][:MOST_NEW]
+
+
+def _newest(version: SuiteVersion) -> list[tuple[int, NewRow]]:
+    """Return (entry, row) of some more rows than are shown: those hidden meanwhile are left out."""
+    rows = visible_entries().filter(suite_version=version, kind=Kind.RANKED, date__isnull=False)
+    newest = rows.select_related("system", "submission").order_by("-date", "-pk")[: 5 * MOST_NEW]
+    overall = Prefetch("metrics", EntryMetric.objects.filter(category=None), to_attr="overall")
     found = []
-    for metric in metrics.order_by("-entry__date", "-entry")[:MOST_NEW]:
-        cell, entry = tests_cell(metric), metric.entry
+    for entry in newest.prefetch_related(overall):
+        cell = tests_cell(next(iter(entry.overall), None))
         result = f"{cell.passed:g} of {cell.tasks} tasks" if cell else "no result"
-        found.append(NewRow(entry.system.name, result, entry.get_absolute_url(), cast("datetime", entry.date)))
+        row = NewRow(entry.system.name, result, entry.get_absolute_url(), cast("datetime", entry.date))
+        found.append((entry.pk, row))
     return found

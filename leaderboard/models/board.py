@@ -128,7 +128,10 @@ class Entry(models.Model):
                 name="either_measured_or_reported",
             )
         ]
-        indexes = [models.Index(fields=["computed"], name="rows_by_age")]
+        indexes = [
+            models.Index(fields=["computed"], name="rows_by_age"),
+            models.Index(fields=["suite_version", "-date"], name="newest_rows"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.system.name} on {self.suite_version}"

@@ -141,7 +141,9 @@ class Listing:
             ranked = sum(row.rank is not None for row in self.best)
         else:
             of_board = self._metrics(Kind.RANKED).filter(rank_from__isnull=False)
-            ranked = keep(of_board.count, "ranked", *self._results, self.state.ranked)
+            ranked = keep(
+                of_board.count, "ranked", self.version.pk, self.category and self.category.pk, self.state.ranked
+            )
         scope = f" of papers first public after {self.month}" if self.month else ""
         return finding_of(
             self.best,

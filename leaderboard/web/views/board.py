@@ -120,12 +120,12 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
 
 
 def _of_board(listing: Listing) -> dict[str, Any]:
-    """Return what a board's page shows below its table. The hour is part of the key: attacks come without a change."""
-    hour = f"{timezone.now():%Y-%m-%d %H}"
+    """Return what a board's page shows below its table. The site's numbers are counted every ten minutes."""
+    now = timezone.now()
     return {
         "disagreements": striking(listing.best, listing.around.tasks),
-        "newest": newest_rows(listing.version, listing.hidden),
-        "numbers": keep(site_numbers, "numbers", listing.state.changed, hour),
+        "newest": newest_rows(listing.version, listing.state, listing.hidden),
+        "numbers": keep(site_numbers, "numbers", f"{now:%Y-%m-%d %H}", now.minute // 10),
     }
 
 
@@ -156,11 +156,13 @@ def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) ->
 
 
 def _controls(request: HttpRequest, listing: Listing, columns: list[Column]) -> dict[str, str]:
-    """Return ``filters`` above the board and its table's ``head`` as HTML, cached.
+    """Return the parts of a board's page that do not depend on its rows as HTML, cached.
 
-    They are made from the address, the choices of the filters, and the columns.
+    ``filters``, the table's ``head``, ``sources`` (the legend of rows) and ``quick_start`` are made from the address,
+    the choices of the filters, and the columns.
     """
-    suite = listing.version.suite
+    suite, quick = listing.version.suite, listing.around.quick
+    site = f"{request.scheme}://{request.get_host()}"
 
     def write() -> dict[str, str]:
         context = {
@@ -172,11 +174,24 @@ def _controls(request: HttpRequest, listing: Listing, columns: list[Column]) -> 
             "columns": {column.key for column in columns},
             "headings": headings(request.GET, columns),
         }
-        names = {"filters": "board_filters", "head": "board_head"}
-        return {part: get_template(f"leaderboard/partials/{name}.html").render(context) for part, name in names.items()}
+        names = {"filters": "board_filters", "head": "board_head", "sources": "legend_sources"}
+        parts = {
+            part: get_template(f"leaderboard/partials/{name}.html").render(context) for part, name in names.items()
+        }
+        first = {"request": request, "suite": quick}
+        return {**parts, "quick_start": get_template("submissions/quick_start.html").render(first) if quick else ""}
 
     keys = [column.key for column in columns]
-    return keep(write, "controls", request.path, suite.slug, sorted(request.GET.lists()), listing.facets, keys)
+    made_from = (
+        request.path,
+        site,
+        suite.slug,
+        quick and quick.slug,
+        sorted(request.GET.lists()),
+        listing.facets,
+        keys,
+    )
+    return keep(write, "controls", *made_from)
 
 
 def _file(request: HttpRequest, listing: Listing, *, by_task: bool) -> HttpResponse:

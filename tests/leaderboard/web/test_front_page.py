@@ -15,6 +15,8 @@ from leaderboard.board.ranks import rank_version
 from leaderboard.board.states import note_change
 from leaderboard.models import Entry, EntryMetric
 from reviews.enums import CaseState
+from submissions.enums import Visibility
+from submissions.models import Submission
 from tests.benchmark_tasks.factories import (
     PaperFactory,
     SuiteFactory,
@@ -200,18 +202,25 @@ class TestBelowTheBoard:
         assert "Best, p0/1" in words_of(client.get("/board/small/"))
 
     def test_the_newest_rows_of_this_site(self, client: Client, version: SuiteVersion) -> None:
+        note_change(version.pk)
         assert "No submission is published on this board yet" in words_of(client.get("/board/small/"))
         for month, name in enumerate(("Old", "First", "Second", "Third"), start=1):
             entry = row(version, name, "+-------")
             Entry.objects.filter(pk=entry.pk).update(date=datetime(2026, month, 1, tzinfo=UTC))
         row(version, "Private", "+-------", published=False)
-        note_change(version.pk)
+        note_change(version.pk, results=True)
         shown = words_of(client.get("/board/small/"))
         newest = shown[shown.index("Newest rows") : shown.index("Feed · Snapshots")]
         assert newest == (
             "Newest rows Third : 1 of 8 tasks, 1 April 2026 Second : 1 of 8 tasks, 1 March 2026 "
             "First : 1 of 8 tasks, 1 February 2026 "
         )
+        # Hidden at once, before a job has counted the change.
+        Submission.objects.filter(system__name="Third").update(visibility=Visibility.WITHDRAWN)
+        note_change(version.pk)
+        shown = words_of(client.get("/board/small/"))
+        newest = shown[shown.index("Newest rows") : shown.index("Feed · Snapshots")]
+        assert re.findall(r"(\w+) : 1 of 8", newest) == ["Second", "First", "Old"]
 
     def test_counts_public_data_only(self, client: Client, version: SuiteVersion) -> None:
         revision = version.revisions.first()
