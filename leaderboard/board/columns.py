@@ -381,6 +381,8 @@ _SWAPPED: Final = {"agent": "backbone", "backbone": "agent", "tests": "trials", 
 FILE_FIELDS: Final = tuple(field for column in COLUMNS for field in BY_KEY[_SWAPPED.get(column.key, column.key)].files)
 FILE_COLUMNS: Final = tuple(field.name for field in FILE_FIELDS)
 _TIES: Final = ("strength", "name", "entry_id")
+DEFAULT_ORDER: Final = ("-tests_order", *_TIES)
+"""The order of :data:`DEFAULT_SORT`, which one index has."""
 
 
 def sorted_metrics(metrics: QuerySet[EntryMetric], sort: str, *, hidden: Collection[int] = ()) -> QuerySet[EntryMetric]:
@@ -392,7 +394,7 @@ def sorted_metrics(metrics: QuerySet[EntryMetric], sort: str, *, hidden: Collect
     """
     descends = sort.startswith("-")
     if sort == DEFAULT_SORT and not hidden:
-        return metrics.order_by("-tests_order", *_TIES)
+        return metrics.order_by(*DEFAULT_ORDER)
     key, _, label = sort.removeprefix("-").partition("-")
     column = BY_KEY[key]
     values = [] if hidden and key == "rank" else column.values(label)

@@ -17,7 +17,7 @@ from leaderboard.board.later_papers import month_choices
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.row import NONE
 from leaderboard.board.rows import visible_entries
-from leaderboard.board.suites import summarised
+from leaderboard.board.suites import OPEN, summarised
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def board_context(version: SuiteVersion, state: BoardState) -> BoardContext:
 
     def read() -> BoardContext:
         suites = summarised(Suite.objects.all())
-        takers = sorted((each for each in suites if each.state == "open"), key=lambda each: each.tasks)
+        takers = sorted((each for each in suites if each.state == OPEN), key=lambda each: each.tasks)
         own = next((each.suite for each in takers if each.suite.pk == version.suite_id), None)
         quick = takers[0].suite if takers else None
         return BoardContext(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, Self
 
+from django.contrib.humanize.templatetags.humanize import ordinal
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, computed_field, model_validator
 
 from benchmark_tasks.domain.left_out import LeftOut
@@ -274,7 +275,7 @@ class BoardRow(_Data):
     @property
     def rank_words(self) -> str:
         """The rank band in words, ``1st to 4th``; empty without one."""
-        return "" if self.rank is None else " to ".join(map(ordinal, dict.fromkeys(self.rank)))
+        return "" if self.rank is None else " to ".join(str(ordinal(rank)) for rank in dict.fromkeys(self.rank))
 
     @property
     def why_unranked(self) -> str:
@@ -336,12 +337,6 @@ LOOKUPS: Final = {
     if isinstance(each, From)
 }
 """Field of a row -> the source of its value, a lookup from ``Entry``."""
-
-
-def ordinal(number: int) -> str:
-    """Return ``1st``, ``2nd``, ``11th``."""
-    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
 
 
 def title_with_inputs(system: str, inputs: str, *, again: bool = False) -> str:

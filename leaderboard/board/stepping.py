@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from django.db.models import Q
 
+from leaderboard.board.columns import DEFAULT_ORDER
 from leaderboard.board.folding import folded
 from leaderboard.board.matrix import has_marks
 from leaderboard.board.rows import board_metrics, board_row, shown_metrics
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from leaderboard.board.row import BoardRow
     from leaderboard.models import EntryMetric
 
-_ORDER: Final = ("-tests_order", "strength", "name", "entry_id")
-"""The order of ``columns.DEFAULT_SORT``, which one index has."""
 _READ: Final = 50
 """Most rows read in a direction: the first with results of single tasks is the next one."""
 
@@ -58,12 +57,12 @@ def rows_around(metric: EntryMetric, *, hidden: Collection[int] = ()) -> Around:
 def _next(listed: QuerySet[EntryMetric], metric: EntryMetric, *, back: bool) -> BoardRow | None:
     """Return the first row beyond ``metric`` with results of single tasks."""
     beyond = Q()
-    for field in reversed(_ORDER):
+    for field in reversed(DEFAULT_ORDER):
         name, descends = field.removeprefix("-"), field.startswith("-")
         comparison = "lt" if descends != back else "gt"
         value = getattr(metric, name)
         beyond = Q(**{f"{name}__{comparison}": value}) | (Q(**{name: value}) & beyond if beyond else Q())
-    order = [_reversed(field) for field in _ORDER] if back else _ORDER
+    order = [_reversed(field) for field in DEFAULT_ORDER] if back else DEFAULT_ORDER
     return _first(_read(listed.filter(beyond).order_by(*order)))
 
 
