@@ -83,9 +83,7 @@ def maintain_suites(request: HttpRequest) -> HttpResponse:
     """List the suites: ``?q=&page=``."""
     found = SuiteFilter(request.GET, queryset=Suite.objects.all())
     page = _page_of(request, found)
-    return render(
-        request, "leaderboard/maintain_suites.html", {"filter": found, "page": page, "rows": suite_rows(page)}
-    )
+    return _listed(request, "suite", {"filter": found, "page": page, "rows": suite_rows(page)})
 
 
 @never_cache
@@ -96,7 +94,7 @@ def maintain_events(request: HttpRequest) -> HttpResponse:
     found = AuditFilter(request.GET, queryset=AuditEvent.objects.select_related("actor"))
     page = _page_of(request, found)
     rows = event_rows(page, hidden=closed_submissions(request))
-    return render(request, "leaderboard/maintain_events.html", {"filter": found, "page": page, "rows": rows})
+    return _listed(request, "event", {"filter": found, "page": page, "rows": rows})
 
 
 def _form_view(
@@ -178,7 +176,7 @@ def _submissions(request: HttpRequest, failed: forms.Form | None = None, *, stat
         # The row of the refused form is not on this page.
         "failed": failed if failed and not any(row.opened for row in rows) else None,
     }
-    return render(request, "leaderboard/maintain_submissions.html", context, status=status)
+    return _listed(request, "submission", context, status=status)
 
 
 def _accounts(request: HttpRequest, failed: forms.Form | None = None, *, status: int = 200) -> HttpResponse:
@@ -203,7 +201,13 @@ def _accounts(request: HttpRequest, failed: forms.Form | None = None, *, status:
         "rows": rows,
         "failed": failed if failed and not any(row.opened for row in rows) else None,
     }
-    return render(request, "leaderboard/maintain_accounts.html", context, status=status)
+    return _listed(request, "account", context, status=status)
+
+
+def _listed(request: HttpRequest, noun: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    """Render a list of what ``noun`` names, with its tab and headings."""
+    here = f"maintain_{noun}s"
+    return render(request, f"leaderboard/{here}.html", {**context, "noun": noun, "here": here}, status=status)
 
 
 def _page_of(request: HttpRequest, found: ListFilter) -> Page[Any]:
