@@ -137,10 +137,8 @@ def cells(
         marks = f"t{_tests_mark(share)} j{_LABEL_MARKS.get(judge, 'n')} h{_LABEL_MARKS.get(human, 'n')}"
         group = " starts" if task.starts else ""
         stop = ' tabindex="-1"' if found and not each_stops else ""
-        html = (
-            f'<a class="m {marks if known else "hollow"}{group}" href="{evidence_address(row, task)}"{stop} '
-            f'title="{words}" aria-label="{words}"></a>'
-        )
+        classes, address = f"m {marks if known else 'hollow'}{group}", evidence_address(row, task)
+        html = f'<a class="{classes}" href="{address}"{stop} aria-label="{words}"></a>'
         found.append((task, mark_safe(html)))  # noqa: S308 - the words are escaped, all else are slugs and numbers
     return found
 

@@ -1,8 +1,9 @@
 // The evidence behind a mark: a panel on the page of the mark, with an address of its own, so that Back closes it.
-// Arrow keys step to neighbouring answers. Without this script a mark leads to the same content as a page.
+// Arrow keys step from mark to mark and, in the panel, to neighbouring answers. Without this script a mark leads to the
+// same content as a page.
 
 const ADDRESS = /^\/board\/[^/]+\/answers\//;
-const KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
+const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 let panel; // the dialog, made when it is first opened
 let opener; // the mark it was opened from
 let title; // the page's own title
@@ -56,6 +57,7 @@ function open(address) {
 
 // Focus returns to the mark of the answer that was shown last, else to the one that opened the panel.
 function closed() {
+  if (panel.open) return; // opened again before the event of its closing
   document.title = title;
   const path = new URL(shown).pathname;
   const mark = [...document.querySelectorAll("a.m")].find((each) => each.pathname === path) ?? opener;
@@ -88,13 +90,15 @@ window.addEventListener("popstate", (event) => {
   if (!panel || (!here && !entered)) return;
   event.stopImmediatePropagation();
   entered = here;
-  if (!here) panel.close();
-  else if (!panel.open || location.href !== shown) open(location.href);
+  if (!here) {
+    panel.close();
+    closed();
+  } else if (!panel.open || location.href !== shown) open(location.href);
 });
 
 // On the page itself the keys up and down scroll, unless the focus is on the links to the neighbours.
 document.addEventListener("keydown", (event) => {
-  if (!KEYS.includes(event.key) || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  if (!STEPS[event.key] || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   const place = panel?.open ? panel : document.getElementById("evidence");
   if (!place || event.target.closest?.("input, select, textarea, pre, .diff-scroll, .scroll, dialog:not(.evidence-panel)")) return;
   const scrolls = event.key === "ArrowUp" || event.key === "ArrowDown";
@@ -103,4 +107,29 @@ document.addEventListener("keydown", (event) => {
   if (!link) return;
   event.preventDefault();
   link.click();
+});
+
+// A mark has its words once in the page; the pointer sees them as a tooltip.
+document.addEventListener("pointerover", (event) => {
+  const mark = event.target.closest?.("a.m");
+  if (mark) mark.title = mark.getAttribute("aria-label");
+});
+
+// One mark of a row is reached by the Tab key, the others by the arrow keys.
+document.addEventListener("keydown", (event) => {
+  const mark = event.target.closest?.("a.m");
+  const step = STEPS[event.key];
+  if (!mark || !step || event.ctrlKey || event.metaKey || event.altKey) return;
+  const row = mark.closest("tr");
+  const place = [...row.querySelectorAll("a.m")].indexOf(mark) + step[1];
+  let next = row;
+  do {
+    next = step[0] === 0 ? row : step[0] > 0 ? next.nextElementSibling : next.previousElementSibling;
+  } while (next && step[0] !== 0 && !next.querySelector("a.m"));
+  const target = next?.querySelectorAll("a.m")[place];
+  if (!target) return;
+  event.preventDefault();
+  mark.tabIndex = -1;
+  target.tabIndex = 0;
+  target.focus();
 });

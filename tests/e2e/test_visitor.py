@@ -79,7 +79,10 @@ def _open_a_cell(page: Page) -> None:
     page.locator("#board").get_by_role("link", name="Matrix").click()
     arrived(page, "/board/lmr-bench/matrix/", "Task by task")
     cell = page.locator(".matrix tbody tr", has_text="OpenHands (Claude 3.7)").locator("a.m").first
-    task = (cell.get_attribute("title") or "").partition(":")[0]
+    cell.hover()
+    label = cell.get_attribute("aria-label") or ""
+    expect(cell).to_have_attribute("title", label)
+    task = label.partition(":")[0]
     cell.click()
     expect(page).to_have_url(re.compile(f"/board/lmr-bench/answers/.*{task}/$"))
     expect(page.locator(".evidence-panel h1")).to_contain_text(task)
