@@ -18,6 +18,7 @@ from leaderboard.board.matrix import tasks_of
 from leaderboard.board.row import NONE
 from leaderboard.board.rows import visible_entries
 from leaderboard.board.suites import OPEN, summarised
+from leaderboard.models import AnswersFile
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
@@ -47,13 +48,15 @@ class BoardContext:
 class Published:
     """The data that change with publications: choices of the filters, and numbers of other versions with rows.
 
-    ``has_actions`` is whether any row has trajectories, ``has_samples`` whether any is a calibration sample.
+    ``has_actions`` is whether any row has trajectories, ``has_samples`` whether any is a calibration sample, and
+    ``has_answers`` whether the file of all answers was written.
     """
 
     facets: dict[str, list[tuple[str, str]]]
     other_versions: list[int]
     has_actions: bool
     has_samples: bool
+    has_answers: bool
 
 
 def board_context(version: SuiteVersion, state: BoardState) -> BoardContext:
@@ -84,7 +87,8 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
         others = SuiteVersion.objects.filter(suite=version.suite_id, pk__in=elsewhere)
         numbers = list(others.values_list("number", flat=True))
         samples = visible_entries().filter(suite_version=version, kind=Kind.CALIBRATION)
-        return Published(_facets_of(version), numbers, has_trajectories(version), samples.exists())
+        file = AnswersFile.objects.filter(suite=version.suite_id)
+        return Published(_facets_of(version), numbers, has_trajectories(version), samples.exists(), file.exists())
 
     return keep(read, "published", version.pk, state.surroundings, state.results)
 

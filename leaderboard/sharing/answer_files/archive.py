@@ -20,7 +20,7 @@ from benchmark_tasks.models import Suite
 from evaluator.queue.pushing import AUDITS, push_once
 from leaderboard.board.columns import DEFAULT_SORT, FILE_COLUMNS, FILE_FIELDS, file_row, sorted_metrics
 from leaderboard.board.rows import board_metrics, board_rows, visible_entries
-from leaderboard.board.states import changes_of
+from leaderboard.board.states import changes_of, every_board_changed
 from leaderboard.models import AnswersFile
 from leaderboard.sharing.answer_files.dictionary import licence, readme
 from leaderboard.sharing.answer_files.lines import measured_lines, reported_lines
@@ -84,10 +84,12 @@ def write_answers(suite: Suite) -> AnswersFile:
         }
         with transaction.atomic():
             before = AnswersFile.objects.select_for_update().filter(suite=suite).first()
-            made, _ = AnswersFile.objects.update_or_create(suite=suite, defaults=facts)
+            made, first = AnswersFile.objects.update_or_create(suite=suite, defaults=facts)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+    if first:
+        every_board_changed()  # its board links to the file from now on
     if before:
         (folder / Path(str(before.file)).name).unlink(missing_ok=True)
     return made

@@ -86,11 +86,12 @@ def _analysis(request: HttpRequest, suite: Suite) -> HttpResponse:
         return render(request, "leaderboard/board_empty.html", {"suite": suite})
     results = SuiteResults(version, most=MOST_ROWS, hidden=closed_submissions(request))
     figures: list[dict[str, Any]] = []
-    absent: dict[str, list[Section]] = defaultdict(list)
+    absent: dict[str, list[tuple[Section, str]]] = defaultdict(list)
     for section in SECTIONS:
         made = section.make(results)
         if made.chart is None:
-            absent[made.missing].append(section)
+            alone = reverse("figure", args=[suite.slug, section.slug]) + _query(request) if made.rows else ""
+            absent[made.missing].append((section, alone))
             continue
         drawn = _drawn(section, made)
         shown = _shown(request, suite, section, made, listed=LISTED)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from leaderboard.board.states import note_change
 from leaderboard.models import AnswersFile
 from leaderboard.sharing.answer_files import archive
 from leaderboard.upkeep.jobs import write_answers
@@ -15,6 +16,7 @@ from reviews.enums import AssignmentState
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.factories import measured
+from tests.leaderboard.showing import text_of
 from tests.reviews.factories import assigned, case_of, ready
 from tests.submissions.factories import ImplementationFactory
 
@@ -66,6 +68,17 @@ def test_the_job_writes_what_is_downloaded(client: Client, answer: Implementatio
     head.close()
 
 
+def test_the_board_links_to_the_file_once_it_is_written(client: Client, answer: Implementation) -> None:
+    board = "/board/small/"
+    note_change(answer.submission.suite_version_id)
+    link = f'href="{ADDRESS}"'
+    assert link not in client.get(board).content.decode()
+    write_answers(answer.submission.suite_version.suite_id)
+    shown = client.get(board)
+    assert "Download CSV · JSON · all answers" in text_of(shown)  # type: ignore[arg-type]
+    assert link in shown.content.decode()
+
+
 @pytest.mark.parametrize("visibility", ["private", "hidden", "withdrawn"])
 def test_a_file_with_answers_that_are_no_longer_public_cannot_be_downloaded(
     client: Client, answer: Implementation, visibility: str
@@ -105,7 +118,3 @@ def test_suites_without_answers_have_no_file(client: Client, answer: Implementat
     SuiteFactory(slug="empty", position=2)
     assert client.get("/board/empty/answers.zip").status_code == 404
     assert client.get("/board/none/answers.zip").status_code == 404
-
-
-def test_the_board_links_to_the_file(client: Client, answer: Implementation) -> None:
-    assert f'href="{ADDRESS}"' in client.get("/board/small/").content.decode()

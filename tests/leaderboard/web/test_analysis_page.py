@@ -161,7 +161,11 @@ def test_two_costs_are_too_few_for_a_chart(client: Client, version: SuiteVersion
         recompute_submission(submission.pk)
     assert (points(client, "cost"), len(table(client, "cost"))) == ([], 2)
     assert "No figure yet: only 2 published runs state the cost of all answers." in section(client, "cost")
-    assert ": only 2 published runs state the cost of all answers" in client.get(SMALL).content.decode()
+    page = client.get(SMALL).content.decode()
+    assert re.findall(r">([^<]*)</a>: only 2 published runs state the cost of all answers", page) == [
+        "Score against cost"
+    ]
+    assert 'href="/analysis/small/figures/cutoff/"' not in page, "it has no table either"
 
 
 def test_scores_by_the_knowledge_cutoff_of_the_model(client: Client, version: SuiteVersion) -> None:
