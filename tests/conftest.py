@@ -20,7 +20,7 @@ from _pytest.nodeid import coerce_node_id
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.management import create_contenttypes
-from django.core.cache import cache, caches
+from django.core.cache import cache
 from django.db.models.signals import post_migrate
 
 from leaderboard.supervision import SupervisionError, embedded_redis
@@ -102,11 +102,9 @@ def installing_variables() -> dict[str, str]:
 def _no_cached_pages() -> None:
     """Empty the cache of pages, whose keys contain versions that restart with each test's rows."""
     # Imported here because it reads the settings, which pytest-django configures after it has loaded this file.
-    from leaderboard.board.caching import ROWS, WRITTEN
+    from leaderboard.board.caching import forget
 
-    caches["pages"].clear()
-    ROWS.clear()
-    WRITTEN.clear()
+    forget()
 
 
 @pytest.fixture(scope="session", autouse=True)

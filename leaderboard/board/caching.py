@@ -6,12 +6,14 @@ import hashlib
 from collections import OrderedDict
 from functools import cache as once
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from django.conf import settings
 from django.core.cache import caches
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
 
-from leaderboard.board.rows import board_rows, shown_metrics, unpublished_of
+from leaderboard.board.rows import board_rows, shown_metrics, unpublished_counts, unpublished_of
 from leaderboard.models import EntryMetric
 from leaderboard.settings.environment import PROJECT_ROOT
 
@@ -66,7 +68,16 @@ class Kept(Generic[_Value]):
 
 ROWS: Final[Kept[BoardRow]] = Kept(1_500)
 WRITTEN: Final[Kept[str]] = Kept(1_500)
-"""Single rows of boards as HTML, about 7 kB each."""
+"""Single rows and other parts of boards as HTML, about 7 kB each."""
+PARTS: Final[Kept[Any]] = Kept(300)
+"""Values of :func:`keep`."""
+
+
+def forget() -> None:
+    """Empty all caches of this process, pages too."""
+    caches[PAGES].clear()
+    for cache in (ROWS, WRITTEN, PARTS):
+        cache.clear()
 
 
 @once
@@ -87,20 +98,50 @@ def key_of(*made_from: object) -> str:
 
 
 def keep(read: Callable[[], _Value], *made_from: object) -> _Value:
-    """Return the result of ``read``, cached (pickled) for all processes under ``key_of(*made_from)``."""
-    return cast("_Value", caches[PAGES].get_or_set(key_of(*made_from), read))
+    """Return the result of ``read``, cached in this process under ``key_of(*made_from)``. It must not be changed."""
+    key = key_of(*made_from)
+    kept = PARTS.get_many([key])
+    if key not in kept:
+        kept = {key: read()}
+        PARTS.set_many(kept)
+    return cast("_Value", kept[key])
 
 
-def kept_rows(listed: QuerySet[EntryMetric], state: BoardState, category: Category | None) -> list[BoardRow]:
+def fetched(query: Callable[[], QuerySet[Any, Any]], *made_from: object) -> list[tuple[Any, ...]]:
+    """Read a query of ``values_list``, whose SQL is cached under ``key_of(*made_from)``: building it takes longest.
+
+    ``made_from`` must name all that the query depends on. Times and other converted types are as the database's driver
+    returns them.
+    """
+
+    def build() -> tuple[str, tuple[Any, ...]] | None:
+        try:
+            return query().query.sql_with_params()
+        except EmptyResultSet:
+            return None
+
+    built = keep(build, "sql", *made_from)
+    if built is None:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(*built)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+    return found
+
+
+def kept_rows(
+    listed: QuerySet[EntryMetric], state: BoardState, category: Category | None, *made_from: object
+) -> list[BoardRow]:
     """Return ``board_rows`` of ``listed``, each with a ``stamp``: rows with the same stamp are equal. Two queries.
 
     Four more queries if a row is not cached. More than :data:`MOST` rows are not cached. ``state`` is the board's state
-    as read before.
+    as read before; ``made_from`` names all that ``listed`` depends on.
     """
-    found = list(shown_metrics(listed).values_list("entry__system", *_STAMPED))
+    found = fetched(lambda: shown_metrics(listed).values_list("entry__system", *_STAMPED), "listed", *made_from)
     if len(found) > MOST:
         return board_rows(listed, state.suite_version, category)
-    unpublished = unpublished_of({system for system, *_ in found})
+    systems = sorted({system for system, *_ in found})
+    unpublished = unpublished_of(fetched(lambda: unpublished_counts(systems), "unpublished", systems))
     stamps = {
         pk: key_of(state.surroundings, unpublished.get((system, state.suite_version.suite_id), 0), pk, *changing)
         for system, pk, *changing in found

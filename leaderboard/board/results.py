@@ -9,7 +9,14 @@ from benchmark_tasks.domain.queries import revisions_of
 from evaluator.labels import Label
 from evaluator.testing.progress import passed_trials
 from leaderboard.board.row import BoardRow
-from leaderboard.board.rows import board_row, labels_cell, tests_cell, unpublished_of, visible_entries
+from leaderboard.board.rows import (
+    board_row,
+    labels_cell,
+    tests_cell,
+    unpublished_counts,
+    unpublished_of,
+    visible_entries,
+)
 from leaderboard.board.visibility import without_numbers
 from leaderboard.models import Entry, ReportedResult
 from leaderboard.models.enums import RaterAxis
@@ -43,7 +50,7 @@ def runs_of_system(system: System, hidden: Collection[int] = ()) -> list[SystemR
         .order_by("suite_version__suite__position", "-suite_version__number", "pk")
     )
     found = []
-    unpublished = unpublished_of({system.pk})
+    unpublished = unpublished_of(unpublished_counts({system.pk}))
     for entry in entries:
         metrics = list(entry.metrics.all())
         overall = next((metric for metric in metrics if metric.category_id is None), None)

@@ -85,7 +85,7 @@ def board_rows(listed: QuerySet[EntryMetric], version: SuiteVersion, category: C
     if not metrics:
         return []
     flagged = flagged_tasks(version.pk, category)
-    unpublished = unpublished_of({each.entry.system_id for each in metrics})
+    unpublished = unpublished_of(unpublished_counts({each.entry.system_id for each in metrics}))
     return [
         board_row(
             each.entry,
@@ -115,12 +115,12 @@ def rows_named(version: SuiteVersion, keys: Sequence[str]) -> list[BoardRow]:
     return [found[key] for key in dict.fromkeys(keys) if key in found]
 
 
-def unpublished_of(systems: Collection[int]) -> dict[tuple[int, int], int]:
-    """Return (system, suite) -> number of its ranked submissions that are not published, if any. One query.
+def unpublished_counts(systems: Collection[int]) -> QuerySet[Submission, tuple[int, int, int]]:
+    """Select (system, suite, number) of ranked submissions that are not published, if any.
 
     Cancelled ones have no results and do not count.
     """
-    counted = (
+    return (
         Submission.objects.filter(system__in=systems, kind=Kind.RANKED)
         .exclude(visibility=Visibility.PUBLISHED)
         .exclude(state=SubmissionState.CANCELLED)
@@ -128,7 +128,11 @@ def unpublished_of(systems: Collection[int]) -> dict[tuple[int, int], int]:
         .values_list("system", "suite_version__suite")
         .annotate(number=Count("pk"))
     )
-    return {(system, suite): number for system, suite, number in counted}
+
+
+def unpublished_of(counts: Iterable[tuple[int, int, int]]) -> dict[tuple[int, int], int]:
+    """Return :func:`unpublished_counts` as (system, suite) -> number."""
+    return {(system, suite): number for system, suite, number in counts}
 
 
 def flagged_tasks(version: int, category: Category | None) -> set[str]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from leaderboard.board.caching import Kept, key_of
+from leaderboard.board.caching import Kept, fetched, key_of
 from leaderboard.board.matrix import evidence_address, results_on
 from reviews.enums import OPEN, CaseKind
 from reviews.models import Case
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from django.db.models import QuerySet
 
     from leaderboard.board.matrix import MatrixTask
     from leaderboard.board.row import BoardRow
@@ -62,11 +64,15 @@ def _chosen(
 
 def _open_cases(rows: Sequence[BoardRow]) -> set[tuple[int, str]]:
     """Return (submission, task's slug) of the answers of ``rows`` that wait for labels or a decision."""
-    submissions = [row.submission for row in rows if row.submission]
+    submissions = sorted(row.submission for row in rows if row.submission)
     if not submissions:
         return set()
-    cases = Case.objects.filter(implementation__submission__in=submissions, kind=CaseKind.REVIEW, state__in=OPEN)
-    return set(cases.values_list("implementation__submission", "implementation__revision__task__slug"))
+
+    def cases() -> QuerySet[Case, tuple[int, str]]:
+        found = Case.objects.filter(implementation__submission__in=submissions, kind=CaseKind.REVIEW, state__in=OPEN)
+        return found.values_list("implementation__submission", "implementation__revision__task__slug")
+
+    return {(submission, task) for submission, task in fetched(cases, "open cases", submissions)}
 
 
 class _Answer(NamedTuple):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from django.db.models import Prefetch, Q
 
 from evaluator.models import JudgeVote, SelfCheck
-from leaderboard.board.caching import keep
+from leaderboard.board.caching import fetched, keep
 from leaderboard.board.rows import tests_cell, visible_entries
 from leaderboard.models import EntryMetric, ReportedResult
 from reviews.models import Review
@@ -67,7 +67,11 @@ def newest_rows(version: SuiteVersion, state: BoardState, hidden: Collection[int
     found = keep(lambda: _newest(version), "newest", version.pk, state.surroundings, state.results)
     if not found:
         return []
-    visible = set(visible_entries(hidden).filter(pk__in=[pk for pk, _ in found]).values_list("pk", flat=True))
+    entries = [pk for pk, _ in found]
+    shown = fetched(
+        lambda: visible_entries(hidden).filter(pk__in=entries).values_list("pk"), "visible", entries, sorted(hidden)
+    )
+    visible = {pk for (pk,) in shown}
     return [row for pk, row in found if pk in visible][:MOST_NEW]
 
 

@@ -79,9 +79,11 @@ class Listing:
         listed = sorted_metrics(chosen, sort, hidden=self.hidden)
         return sorted_on(listed[:MOST_FILE_ROWS], self.tasks, sort, hidden=self.hidden) if self.month else listed
 
-    def _read(self, part: QuerySet[EntryMetric] | list[int]) -> list[BoardRow]:
+    def _read(self, part: QuerySet[EntryMetric] | list[int], *made_from: object) -> list[BoardRow]:
+        """Read ``part`` of the rows; ``made_from`` names all that it depends on besides the filters."""
         some = EntryMetric.objects.filter(pk__in=part) if isinstance(part, list) else part
-        rows = without_numbers(kept_rows(some, self.state, self.category), self.hidden)
+        chosen = (part if isinstance(part, list) else self.found.requested, sorted(self.hidden), *made_from)
+        rows = without_numbers(kept_rows(some, self.state, self.category, *self._results, *chosen), self.hidden)
         order = part if isinstance(part, list) else []
         return counted_on(rows, self.tasks, self.month, order) if self.month else rows
 
@@ -113,14 +115,19 @@ class Listing:
 
     @cached_property
     def _page_rows(self) -> list[BoardRow]:
-        return self._read(cast("QuerySet[EntryMetric]", self.page.object_list))
+        page = self.page
+        listed = cast("QuerySet[EntryMetric]", page.object_list)
+        return self._read(listed, self.sort, self.by_system, page.number, page.paginator.per_page)
 
     @cached_property
     def best(self) -> list[BoardRow]:
         """The best rows by unit tests: one for each system, unless a filter chooses among its rows."""
         is_page = self.sort == DEFAULT_SORT and self.page.number == 1 and self.by_system == self._one_each
-        best = self._ordered(DEFAULT_SORT, by_system=self._one_each)
-        rows = self._page_rows[:_FEW] if is_page else self._read(best[:_FEW])
+        if is_page:
+            rows = self._page_rows[:_FEW]
+        else:
+            listed = self._ordered(DEFAULT_SORT, by_system=self._one_each)
+            rows = self._read(listed[:_FEW], "best", self._one_each)
         if not self.ranks_shown:
             return rows
         # Imported here: resampling needs numpy, which the whole board does not.
@@ -140,9 +147,9 @@ class Listing:
         if self.ranks_shown:
             ranked = sum(row.rank is not None for row in self.best)
         else:
-            of_board = self._metrics(Kind.RANKED).filter(rank_from__isnull=False)
             ranked = keep(
-                of_board.count, "ranked", self.version.pk, self.category and self.category.pk, self.state.ranked
+                lambda: self._metrics(Kind.RANKED).filter(rank_from__isnull=False).count(),
+                *("ranked", self.version.pk, self.category and self.category.pk, self.state.ranked),
             )
         scope = f" of papers first public after {self.month}" if self.month else ""
         return finding_of(
@@ -155,9 +162,11 @@ class Listing:
 
     def samples(self) -> list[BoardRow]:
         """Return the calibration samples, which are never ranked."""
+        if not self.published.has_samples:
+            return []
         calibration = sorted_metrics(self._metrics(Kind.CALIBRATION), self.sort, hidden=self.hidden)
-        return self._read(calibration) if self.published.has_samples else []
+        return self._read(calibration, "samples", self.sort)
 
     def file_rows(self) -> list[BoardRow]:
         """Return the rows of a file: all, in the requested order."""
-        return self._read(self._ordered(self.sort, by_system=False)[:MOST_FILE_ROWS])
+        return self._read(self._ordered(self.sort, by_system=False)[:MOST_FILE_ROWS], "file", self.sort)

@@ -20,13 +20,14 @@ from tests.perf.benchmark_board import BOARD, change, fill, instance
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-KEPT: Final = ("context", "published", "count", "controls", "ROWS", "WRITTEN")
+KEPT: Final = ("context", "published", "count", "controls", "sql", "ROWS", "WRITTEN")
 """Names of values of ``caching.keep``, and of caches of ``caching.Kept``."""
 
 
 def without(name: str) -> ExitStack:
     """Return the context in which the value ``name`` is not cached; an empty name caches all."""
     from leaderboard.board import caching, facets
+    from leaderboard.web import listing
     from leaderboard.web.views import board
 
     kept = caching.keep
@@ -35,7 +36,7 @@ def without(name: str) -> ExitStack:
         return read() if made_from[0] == name else kept(read, *made_from)
 
     stack = ExitStack()
-    for module in (facets, board):
+    for module in (caching, facets, listing, board):
         stack.enter_context(patch.object(module, "keep", keep))
     for module, cache in ((caching, "ROWS"), (board, "WRITTEN")):
         if cache == name:

@@ -9,14 +9,14 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING, Any, Final
 
 import time_machine
-from django.core.cache import cache, caches
+from django.core.cache import cache
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from benchmark_tasks.models import Paper
 from evaluator.models import JudgeConfig, Judgement, JudgeVote, TestRun
-from leaderboard.board.caching import ROWS, WRITTEN
+from leaderboard.board.caching import forget
 from leaderboard.board.entries import recompute_submission
 from leaderboard.board.ranks import rank_version
 from leaderboard.board.states import note_change
@@ -138,9 +138,7 @@ def store_results(results: Results, held: Iterable[Implementation]) -> None:
 def forget_pages() -> None:
     """Empty every cache."""
     cache.clear()
-    caches["pages"].clear()
-    ROWS.clear()
-    WRITTEN.clear()
+    forget()
 
 
 @dataclass(frozen=True, slots=True)

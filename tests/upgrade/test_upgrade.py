@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.contenttypes.models import ContentType
-from django.core.cache import caches
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -21,6 +20,7 @@ from django.db.models import Count
 from django.test import Client
 
 from benchmark_tasks.domain.content import put_file
+from leaderboard.board.caching import forget
 from leaderboard.board.entries import catch_up
 from leaderboard.board.ranks import rank_outdated
 from leaderboard.board.states import note_change
@@ -143,7 +143,7 @@ def _without(data: Any, names: set[str]) -> Any:
 
 def shown() -> dict[str, Any]:
     """The public responses at the recorded addresses."""
-    caches["pages"].clear()
+    forget()
     return without_later_fields(answers(Client(headers={"host": "localhost"})))
 
 

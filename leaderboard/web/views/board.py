@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import get_template
 from django.utils import timezone
+from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 from django_htmx.http import push_url
 from django_htmx.middleware import HtmxDetails
@@ -30,10 +32,11 @@ from leaderboard.web.page_cache import kept_by
 from leaderboard.web.table_files import HIDDEN, file_requested, table_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from django.http import HttpRequest, HttpResponse, QueryDict
+    from django.utils.safestring import SafeString
 
     from leaderboard.board.columns import Column
     from leaderboard.board.matrix import MatrixTask
@@ -92,9 +95,10 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         "judge": listing.around.judge,
         "by_system": listing.by_system,
     }
+    controls = _controls(request, listing, columns)
     context = {
         **shown,
-        **_controls(request, listing, columns),
+        **controls,
         "suite": version.suite,
         "version": version,
         "around": listing.around,
@@ -112,21 +116,48 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         "left_out": next((row.not_counted for row in (*rows, *samples) if row.not_counted), ()),
         "flagged": any(row.flagged for row in (*rows, *samples)),
         "few": any(row.tests and row.tests.few for row in rows),
-        **(_of_matrix(request.GET, listing) if template == MATRIX else _of_board(listing)),
+        **(_of_matrix(request.GET, listing) if template == MATRIX else _of_board(listing, controls["quick_start"])),
     }
     response = render(request, template, context)
     address = f"{request.path}{query_with(request.GET)}".removesuffix("?")
     return push_url(response, address) if HtmxDetails(request) else response
 
 
-def _of_board(listing: Listing) -> dict[str, Any]:
-    """Return what a board's page shows below its table. The site's numbers are counted every ten minutes."""
-    now = timezone.now()
-    return {
+def _of_board(listing: Listing, quick_start: str) -> dict[str, str]:
+    """Return the finding above a board's table and what follows below it, as HTML.
+
+    They are cached until a row or a number in them changes. The site's numbers are counted every ten minutes.
+    """
+    now, suite = timezone.now(), listing.version.suite
+    shown = {
+        "suite": suite,
+        "around": listing.around,
+        "finding": listing.finding,
         "disagreements": striking(listing.best, listing.around.tasks),
         "newest": newest_rows(listing.version, listing.state, listing.hidden),
         "numbers": keep(site_numbers, "numbers", f"{now:%Y-%m-%d %H}", now.minute // 10),
+        "quick_start": quick_start,
     }
+    lines = [(row.stamp or row, row.closed) for row in listing.finding.lines]
+    changing = [value for name, value in shown.items() if name not in {"suite", "around", "finding"}]
+    made_from = suite.slug, listing.state.surroundings, listing.finding.text, lines, changing
+    names = {"above": "finding", "below": "more_to_see"}
+    keys = {part: key_of(part, *made_from) for part in names}
+    written = _kept_html(
+        {
+            keys[part]: partial(get_template(f"leaderboard/partials/{name}.html").render, shown)
+            for part, name in names.items()
+        }
+    )
+    return {part: written[key] for part, key in keys.items()}
+
+
+def _kept_html(render: Mapping[str, Callable[[], str]]) -> dict[str, str]:
+    """Return key -> HTML for functions that render it, which are called if it is not cached."""
+    kept = WRITTEN.get_many(render)
+    new = {key: write() for key, write in render.items() if key not in kept}
+    WRITTEN.set_many(new)
+    return kept | new
 
 
 def _of_matrix(params: QueryDict, listing: Listing) -> dict[str, Any]:
@@ -138,21 +169,18 @@ def _of_matrix(params: QueryDict, listing: Listing) -> dict[str, Any]:
     }
 
 
-def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) -> list[str]:
-    """Return each row as HTML, cached until its data change: a new page usually differs by one or two rows."""
+def _written(rows: list[BoardRow], shown: Mapping[str, Any], *, matrix: bool) -> SafeString:
+    """Return rows as HTML, each cached until its data change: a new page usually differs by one or two rows."""
     template = get_template(f"leaderboard/partials/{'matrix' if matrix else 'board'}_row.html")
     tasks, judge = [(task.slug, task.starts) for task in shown["tasks"]], shown["judge"] and shown["judge"].slug
     common = key_of(matrix, [column.key for column in shown["heads"]], tasks, judge, shown["by_system"])
-    by_key = {key_of(common, row.stamp or row, row.closed): row for row in rows}
-    kept = WRITTEN.get_many(by_key)
-    new = {
-        key: template.render({**shown, "row": row, "cells": cells(row, shown["tasks"])})
-        for key, row in by_key.items()
-        if key not in kept
-    }
-    WRITTEN.set_many(new)
-    written = kept | new
-    return [written[key] for key in by_key]
+
+    def write(row: BoardRow) -> str:
+        return template.render({**shown, "row": row, "cells": cells(row, shown["tasks"])})
+
+    by_key = {key_of(common, row.stamp or row, row.closed): partial(write, row) for row in rows}
+    written = _kept_html(by_key)
+    return mark_safe("".join(written[key] for key in by_key))  # noqa: S308 - rendered by templates
 
 
 def _controls(request: HttpRequest, listing: Listing, columns: list[Column]) -> dict[str, str]:

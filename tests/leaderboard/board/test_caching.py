@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from django.utils import timezone
 
-from leaderboard.board.caching import kept_rows
+from leaderboard.board.caching import fetched, kept_rows
 from leaderboard.board.columns import DEFAULT_SORT, sorted_metrics
 from leaderboard.board.entries import recompute_submission, refresh_visibility
 from leaderboard.board.labels import recount_labels
 from leaderboard.board.rows import board_metrics, board_rows
 from leaderboard.models import BoardState, Entry, EntryMetric
-from submissions.models import Submission
+from submissions.models import Submission, System
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.factories import measured
 from tests.submissions.factories import SubmissionFactory, SystemFactory
@@ -36,7 +36,7 @@ def entry() -> Entry:
 
 def kept(version: SuiteVersion) -> list[BoardRow]:
     state = BoardState.objects.filter(pk=version.pk).first() or BoardState(suite_version=version)
-    return kept_rows(sorted_metrics(board_metrics(version), DEFAULT_SORT), state, None)
+    return kept_rows(sorted_metrics(board_metrics(version), DEFAULT_SORT), state, None, version.pk)
 
 
 def test_cached_rows_are_the_board_rows_in_their_order(entry: Entry) -> None:
@@ -51,9 +51,9 @@ def test_cached_rows_are_the_board_rows_in_their_order(entry: Entry) -> None:
 def test_cached_rows_need_two_queries(entry: Entry, django_assert_num_queries: Callable[[int], object]) -> None:
     state = BoardState(suite_version=entry.suite_version)
     listed = sorted_metrics(board_metrics(entry.suite_version), DEFAULT_SORT)
-    first = kept_rows(listed, state, None)
+    first = kept_rows(listed, state, None, "all")
     with django_assert_num_queries(2):  # type: ignore[attr-defined]
-        assert [row.stamp for row in kept_rows(listed.all(), state, None)] == [row.stamp for row in first]
+        assert [row.stamp for row in kept_rows(listed.all(), state, None, "all")] == [row.stamp for row in first]
 
 
 def _rank(entry: Entry) -> None:
@@ -108,3 +108,20 @@ def test_a_renamed_system_is_sorted_by_its_new_name(
         entry.system.name = "Gamma"
         entry.system.save()
     assert [row.system for row in kept(entry.suite_version)] == ["Beta", "Gamma"]
+
+
+def test_fetched_values_are_read_again_and_only_the_query_is_cached(
+    entry: Entry, django_assert_num_queries: Callable[[int], object]
+) -> None:
+    def systems(name: str) -> list[tuple[object, ...]]:
+        found = System.objects.filter(name=name).order_by("pk")
+        return fetched(lambda: found.values_list("backbone", "pk"), "systems", name)
+
+    alpha = entry.system_id
+    assert systems("Alpha") == [(entry.system.backbone, alpha)]
+    System.objects.filter(pk=alpha).update(backbone="new")
+    with django_assert_num_queries(1):  # type: ignore[attr-defined]
+        assert systems("Alpha") == [("new", alpha)]
+    assert systems("Gamma") == []
+    with django_assert_num_queries(0):  # type: ignore[attr-defined]
+        assert fetched(lambda: System.objects.none().values_list("pk"), "none") == []
