@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 INK, MUTED, LINE, PAPER, SURFACE = "ink", "muted", "line", "paper", "surface"
 GOOD, MIDDLE, BAD = "good", "middle", "bad"
+"""The colours of labels. Orange (BAD) means LI in every chart; other series differ by their symbols."""
 MOST_ROWS: Final = 40
 """Number of rows of a long table that are drawn; a chart with more is not readable."""
 MOST_POINTS: Final = 300

@@ -71,7 +71,7 @@ def _cost_chart(rows: Sequence[ScoreRow], best: int) -> Plane:
 
     series = [Series("no cheaper run is as good", points(rows[:best]), charts.GOOD)]
     if rows[best:]:
-        series.append(Series("others", points(rows[best:]), charts.BAD, "ring"))
+        series.append(Series("others", points(rows[best:]), charts.MUTED, "ring"))
     return Plane(
         series,
         axes.dollars("US $ for all tasks once", [row.cost or 0.0 for row in rows]),

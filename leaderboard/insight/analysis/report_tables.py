@@ -105,7 +105,7 @@ def _fit_note(source: str, found: Mapping[str, Any]) -> str:
 def _forest(rows: Sequence[tuple[Any, ...]]) -> Dots:
     names = list(dict.fromkeys(row[1] for row in rows))
     series = []
-    looks = ((charts.GOOD, "circle"), (charts.BAD, "diamond"), (charts.MUTED, "cross"))
+    looks = ((charts.GOOD, "circle"), (charts.GOOD, "diamond"), (charts.MUTED, "cross"))
     for title, (color, symbol) in zip(_SOURCES.values(), looks, strict=True):
         points = [_coefficient(row, names.index(row[1])) for row in rows if row[0] == title]
         series += [Series(title, points, color, symbol)] if points else []

@@ -48,7 +48,7 @@ def point(row: ScoreRow, at: float, *, text: str = "") -> Point:
 
 def by_source(rows: Iterable[ScoreRow], make: Callable[[int, ScoreRow], Point]) -> list[Series]:
     """Make a series of measured runs and one of reported ones, if there are any; ``make`` gets a row's place."""
-    kinds = (("measured here", False, charts.GOOD, "circle"), ("reported", True, charts.BAD, "diamond"))
+    kinds = (("measured here", False, charts.GOOD, "circle"), ("reported", True, charts.GOOD, "diamond"))
     placed = list(enumerate(rows))
     return [
         Series(name, points, color, symbol)

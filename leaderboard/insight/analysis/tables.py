@@ -125,7 +125,7 @@ def _best_by_inputs(group: Sequence[ScoreRow]) -> dict[str, ScoreRow]:
 
 
 def _inputs_chart(systems: Sequence[Mapping[str, ScoreRow]]) -> Dots:
-    looks = ((*_REDUCED, FULL), (charts.MUTED, charts.BAD, charts.GOOD), ("ring", "square", "circle"))
+    looks = ((*_REDUCED, FULL), (charts.MUTED, charts.MUTED, charts.GOOD), ("ring", "square", "circle"))
     series = []
     for label, color, symbol in zip(*looks, strict=True):
         points = [
@@ -182,7 +182,7 @@ def _binary_chart(rows: Sequence[ScoreRow], printed: Mapping[str, float]) -> Dot
     annotators = _labelled("annotators: CC", [(row, row.human) for row in rows])
     series = (
         Series("unit tests pass", tested, charts.GOOD),
-        Series("judge: CC", judge, charts.BAD, "square"),
+        Series("judge: CC", judge, charts.MUTED, "square"),
         Series("annotators: CC", annotators, charts.INK, "diamond"),
         Series("paper's Table 6", paper, charts.MUTED, "cross"),
     )
