@@ -72,7 +72,7 @@ class NeighbourOut(Schema):
 
 
 class SystemDetail(SystemOut):
-    """A system with all its published rows, and the rows adjacent to its best ones."""
+    """A system with all its published rows, and the rows adjacent to its leading ones."""
 
     runs: list[SystemRunOut]
     neighbours: list[NeighbourOut]

@@ -24,14 +24,18 @@ RATERS = ("judge", "human", "final")
 
 def month_choices(tasks: Sequence[MatrixTask]) -> list[tuple[str, str]]:
     """Return choices of months after which some but not all ``tasks`` were first public, with the number of these."""
-    months = sorted({task.first_public for task in tasks if task.first_public})
+    # A year alone ends after its last month.
+    months = sorted({task.first_public for task in tasks if task.first_public}, key=lambda month: f"{month}-13"[:7])
     counted = ((month, len(later(tasks, month))) for month in months)
     return [(month, f"papers after {month} ({number})") for month, number in counted if number]
 
 
 def later(tasks: Sequence[MatrixTask], month: str) -> list[MatrixTask]:
-    """Return the ``tasks`` whose paper was first public after ``month``; a date without a month needs a later year."""
-    return [task for task in tasks if task.first_public > month]
+    """Return the ``tasks`` whose paper was first public after ``month``, or after the year if it is one.
+
+    A paper of which only the year is known needs a later year.
+    """
+    return [task for task in tasks if task.first_public[: len(month)] > month]
 
 
 def counted_on(

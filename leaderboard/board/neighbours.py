@@ -1,4 +1,4 @@
-"""Find the rows adjacent to a system's best row on each board, to compare it with."""
+"""Find the rows adjacent to a system's leading row on each board, to compare it with."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.db.models import OuterRef, Subquery
 from django.urls import reverse
 
+from leaderboard.board.folding import folded
 from leaderboard.board.rows import board_metrics, board_row, is_visible
 from leaderboard.board.visibility import without_numbers
 from leaderboard.models import EntryMetric
@@ -23,7 +24,7 @@ _CLOSE: Final = 1e-9
 
 
 class Neighbour(NamedTuple):
-    """A row adjacent to a system's best one, its position in words, and the page that compares the two."""
+    """A row adjacent to a system's leading one, its position in words, and the page that compares the two."""
 
     word: str
     row: BoardRow
@@ -31,20 +32,17 @@ class Neighbour(NamedTuple):
 
 
 def neighbours_of(runs: Iterable[SystemRun], hidden: Collection[int] = ()) -> dict[int, list[Neighbour]]:
-    """Return suite version's id -> the rows of other systems adjacent to the best of ``runs`` on it. Two queries.
+    """Return suite version's id -> the rows of other systems adjacent to the leading one of ``runs``. Two queries.
 
+    Each is the row that leads its system on the board.
     Submissions ``hidden`` from the viewer are left out; if there are any, no row has a rank.
     """
-    best: dict[int, SystemRun] = {}
-    for run in runs:
-        known = best.get(run.entry.suite_version_id)
-        if run.row.tests and not run.row.calibration and (known is None or _percent(run) > _percent(known)):
-            best[run.entry.suite_version_id] = run
-    own = EntryMetric.objects.filter(category=None, entry__in=[run.entry.pk for run in best.values()])
-    others = board_metrics(OuterRef("entry__suite_version"), kind=Kind.RANKED).filter(
-        is_visible("entry__", hidden=hidden)
-    )
-    others = others.exclude(entry__system=OuterRef("entry__system"))
+    leading = {
+        run.entry.suite_version_id: run for run in runs if run.leads and run.row.tests and not run.row.calibration
+    }
+    own = EntryMetric.objects.filter(category=None, entry__in=[run.entry.pk for run in leading.values()])
+    others = folded(board_metrics(OuterRef("entry__suite_version"), kind=Kind.RANKED))
+    others = others.filter(is_visible("entry__", hidden=hidden)).exclude(entry__system=OuterRef("entry__system"))
     above = others.filter(tests_rate__gte=OuterRef("tests_rate")).order_by("tests_rate", "pk").values("pk")[:1]
     below = others.filter(tests_rate__lt=OuterRef("tests_rate")).order_by("-tests_rate", "pk").values("pk")[:1]
     pairs = own.annotate(above=Subquery(above), below=Subquery(below)).values_list(
@@ -54,18 +52,15 @@ def neighbours_of(runs: Iterable[SystemRun], hidden: Collection[int] = ()) -> di
     listed = EntryMetric.objects.select_related("entry__system", "entry__submission", "entry__reported_run__remeasures")
     metrics = listed.in_bulk([pk for found in beside.values() for pk in found])
     return {
-        version: [_neighbour(best[version], metrics[pk], hidden) for pk in found] for version, found in beside.items()
+        version: [_neighbour(leading[version], metrics[pk], hidden) for pk in found]
+        for version, found in beside.items()
     }
 
 
-def _percent(run: SystemRun) -> float:
-    return run.row.tests.percent if run.row.tests else -1.0
-
-
-def _neighbour(best: SystemRun, metric: EntryMetric, hidden: Collection[int]) -> Neighbour:
+def _neighbour(run: SystemRun, metric: EntryMetric, hidden: Collection[int]) -> Neighbour:
     (row,) = without_numbers([board_row(metric.entry, metric, 0)], hidden)
-    difference = 100 * (metric.tests_rate or 0) - _percent(best)
+    difference = 100 * (metric.tests_rate or 0) - (run.row.tests.percent if run.row.tests else 0)
     word = "next above" if difference > _CLOSE else "next below" if difference < -_CLOSE else "level with it"
-    version = best.entry.suite_version
-    query = urlencode([("version", version.number), ("row", best.row.key), ("row", row.key)])
+    version = run.entry.suite_version
+    query = urlencode([("version", version.number), ("row", run.row.key), ("row", row.key)])
     return Neighbour(word, row, f"{reverse('compare', args=[version.suite.slug])}?{query}")

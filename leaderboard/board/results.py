@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 
 class SystemRun(NamedTuple):
-    """A published row of a system, with its numbers by category."""
+    """A published row of a system, with its numbers by category. ``leads``: the board shows it for the system."""
 
     entry: Entry
+    leads: bool
     row: BoardRow
     categories: list[dict[str, Any]]
 
@@ -56,7 +57,8 @@ def runs_of_system(system: System, hidden: Collection[int] = ()) -> list[SystemR
         overall = next((metric for metric in metrics if metric.category_id is None), None)
         row = board_row(entry, overall, unpublished.get((system.pk, entry.suite_version.suite_id), 0))
         (row,) = without_numbers([row], hidden)
-        found.append(SystemRun(entry, row, [] if row.closed else category_numbers(metrics)))
+        leads = overall is not None and overall.represents is not None
+        found.append(SystemRun(entry, leads, row, [] if row.closed else category_numbers(metrics)))
     return found
 
 

@@ -22,7 +22,6 @@ from leaderboard.board.results import (
 from leaderboard.board.rows import board_row, visible_entries
 from leaderboard.board.visibility import closed, closed_submissions
 from leaderboard.models import ReportedRun
-from submissions.enums import Inputs
 from submissions.models import System
 
 if TYPE_CHECKING:
@@ -48,8 +47,8 @@ _SHOWN: Final = {
 class SuiteRuns(NamedTuple):
     """A system's rows on one suite version, newest first, and the board's rows adjacent to the best of them.
 
-    ``runs`` hold, for each row: the row, its marks, and its numbers by category. ``leading`` is the row with the
-    highest score on full inputs, else on others; None for samples and while no row has numbers for the viewer.
+    ``runs`` hold, for each row: the row, its marks, and its numbers by category. ``leading`` is the row
+    that the board shows for the system; None for samples.
     """
 
     version: SuiteVersion
@@ -104,17 +103,8 @@ def _on_suite(runs: list[SystemRun], tasks: list[MatrixTask], neighbours: Mappin
         columns=used_columns(_SHOWN, rows),
         history=history_of(rows) if not rows[0].calibration else None,
         neighbours=[] if rows[0].calibration else neighbours.get(version.pk, []),
-        leading=None if rows[0].calibration else _leading(rows),
+        leading=None if rows[0].calibration else next((run.row for run in runs if run.leads), None),
     )
-
-
-def _leading(rows: list[BoardRow]) -> BoardRow | None:
-    """Return the row whose numbers a system's page states first; a row with some answers only if there is no other."""
-    complete = [row for row in rows if row.tests]
-    full = [row for row in complete if row.inputs == Inputs.FULL]
-    if complete:
-        return max(full or complete, key=lambda row: row.tests.percent if row.tests else 0)
-    return next((row for row in rows if row.partial_tests), None)
 
 
 @require_safe

@@ -74,18 +74,21 @@ def test_the_choices_are_the_months_with_the_tasks_after_them(client: Client, ve
     assert re.findall(r'value="([^"]*)"[^>]*>([^<]*)<', choices) == [
         ("", "papers of any date"),
         ("2023-05", "papers after 2023-05 (3)"),
-        ("2024", "papers after 2024 (2)"),
         ("2024-01", "papers after 2024-01 (1)"),
+        ("2024", "papers after 2024 (1)"),
     ]
 
 
 def test_only_later_papers_are_counted(client: Client, version: SuiteVersion) -> None:
-    new, old, totals = rows(client, "papers=2024")
-    assert (new["system"], new["tests_passed"], new["tasks"]) == ("New", "1.0", "1"), "one task is left out"
-    assert (old["system"], old["tests_passed"], old["tasks"], old["tests_percent"]) == ("Old", "1.0", "2", "50.0")
-    low, high = wilson(1, 2)
+    assert [row["tasks"] for row in rows(client, "papers=2024")[:2]] == ["1", "1"], (
+        "2024-01 and 2024 are not after 2024"
+    )
+    new, old, totals = rows(client, "papers=2023-05")
+    assert (new["system"], new["tests_passed"], new["tasks"]) == ("New", "1.5", "2"), "one task is left out"
+    assert (old["system"], old["tests_passed"], old["tasks"], old["tests_percent"]) == ("Old", "2.0", "3", "66.7")
+    low, high = wilson(2, 3)
     assert (old["tests_low"], old["tests_high"]) == (f"{100 * low:.1f}", f"{100 * high:.1f}")
-    assert (old["judge_cc_percent"], old["judge_lc_percent"], old["judge_li_percent"]) == ("50.0", "50.0", "0.0")
+    assert (old["judge_cc_percent"], old["judge_lc_percent"], old["judge_li_percent"]) == ("33.3", "33.3", "33.3")
     assert old["annotators_cc_percent"] == "", "which label each trial got is not kept"
     assert (totals["system"], totals["tests_passed"], totals["rank_from"]) == ("Totals", "", "")
 
