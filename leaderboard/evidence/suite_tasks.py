@@ -48,9 +48,15 @@ class SuiteTask:
     closed: bool
 
     @property
+    def rates(self) -> list[tuple[TestsCell, str]]:
+        """The known pass rates with their sources in words."""
+        sources = ((self.measured, "tested here" if self.reported else ""), (self.reported, "reported"))
+        return [(rate, source) for rate, source in sources if rate]
+
+    @property
     def tests(self) -> TestsCell | None:
-        """The pass rate by which tasks are compared: as measured, else as reported."""
-        return self.measured or self.reported
+        """The pass rate by which tasks are sorted: that of more rows."""
+        return max((rate for rate, _ in self.rates), key=lambda rate: rate.tasks, default=None)
 
     def value(self, key: str) -> tuple[int | float | str, ...] | None:
         """Return what a column sorts by; None if it is unknown."""

@@ -96,13 +96,13 @@ def test_the_tasks_are_sorted_and_filtered_by_the_address(client: Client, query:
         assert CategoryFactory(slug="evaluation-metrics").definition in words_of(response)
 
 
-def test_the_table_shows_the_pass_rate_of_measured_rows_else_of_reported_ones(client: Client) -> None:
+def test_the_table_shows_the_pass_rates_of_measured_and_of_reported_rows(client: Client) -> None:
     version = two_tasks()
     for entry, second in ((reported(version), 0.0), (measured(version), None)):
         entry.marks = {"tests": [0.0, second]}
         entry.save()
     text = words_of(client.get("/suites/small/"))
-    assert re.search(r"a/1 double .*? 0 of 1 passed b/1 double .*? 0 of 1 reported passed", text)
+    assert re.search(r"a/1 double .*? 0 of 1 tested here 0 of 1 reported passed b/1 double .*? 0 of 1 reported passed", text)
 
 
 def test_the_table_s_links_to_an_earlier_version_stay_on_it(client: Client) -> None:
