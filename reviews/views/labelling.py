@@ -12,7 +12,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import resolve, reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseLocation
 
 from evaluator.labels import Label
@@ -27,7 +27,7 @@ from reviews.labelling.items import paper_response
 from reviews.labelling.keys import key_rows, keys_of
 from reviews.labelling.locking import locked_label
 from reviews.views import workbench
-from submissions.views.acting import perform
+from submissions.views.acting import action, perform
 
 if TYPE_CHECKING:
     from django.http import FileResponse
@@ -43,8 +43,7 @@ RUBRIC: Final = {
 """The meaning of each label, in a sentence."""
 
 
-@require_POST
-@login_required
+@action("reviews")
 @never_cache
 def review_claim(request: HtmxRequest) -> HttpResponse:
     """Claim the next item, or a practice item before the first real one."""

@@ -66,6 +66,12 @@ class TestClaiming:
         place = takes(client, annotator).headers["Location"]
         assert place == f"/reviews/label/{Assignment.objects.get(case=case).pk}/"
 
+    def test_annotators_who_are_signed_out_return_to_the_page_with_the_button(self, client: Client) -> None:
+        response = client.post("/reviews/next/", {"role": "annotator"})
+        assert response.headers["Location"] == "/accounts/login/?next=/reviews/"
+        response = client.get("/reviews/next/")
+        assert (response.status_code, response.headers["Location"]) == (302, "/reviews/")
+
     def test_an_adjudicator_returns_to_the_evidence(self, client: Client, adjudicator: Reviewer) -> None:
         facts = {"role": Role.ADJUDICATOR, "state": AssignmentState.EVIDENCE}
         held = assigned(case_of(state=CaseState.ADJUDICATING), adjudicator, **facts)
