@@ -30,7 +30,7 @@ def maintainers_only(view: View) -> View:
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not getattr(request.user, "is_staff", False):
-            raise Http404
+            raise Http404("This page needs a maintainer's account.")
         return view(request, *args, **kwargs)
 
     return login_required(guarded)

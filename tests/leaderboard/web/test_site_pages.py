@@ -138,6 +138,8 @@ def test_not_found_names_the_missing_page(client: Client) -> None:
     assert unknown.status_code == 404
     assert "There is no such page" in unknown.content.decode()
     assert "Resolver404" not in unknown.content.decode()
+    # A message that gives the reason is not followed by a guess.
+    assert ["Perhaps" in text for text in (unknown.content.decode(), page)] == [True, False]
     assert "given query" not in client.get("/suites/absent/").content.decode()
 
 
