@@ -134,7 +134,8 @@ def appeal(request: HttpRequest, pk: int, paper: str, index: int, trial: int) ->
     return perform(
         request,
         act,
-        back=f"{answer.get_absolute_url()}#review",
+        # The message is at the top; without a fragment, browsers would keep the form's.
+        back=f"{answer.get_absolute_url()}#top",
         done="Your appeal is received. The answer will be reviewed with your evidence.",
         form=form,
         again=lambda: answer_page(request, shown, answer, appeal=form, status=HTTPStatus.UNPROCESSABLE_ENTITY),

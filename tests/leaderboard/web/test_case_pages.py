@@ -340,7 +340,7 @@ class TestAppeal:
     def test_an_owner_s_appeal_opens_a_review(self, client: Client, answer: Implementation, alice: User) -> None:
         client.force_login(alice)
         response: Any = client.post(address_of(answer, "appeal"), {"evidence": EVIDENCE}, follow=True)
-        assert response.redirect_chain == [(f"{answer.get_absolute_url()}#review", 302)]
+        assert response.redirect_chain == [(f"{answer.get_absolute_url()}#top", 302)]
         assert "Your appeal is received" in text_of(response)
         assert "in review" in text_of(response)
         trigger = Trigger.objects.get()
