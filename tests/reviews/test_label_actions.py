@@ -135,6 +135,11 @@ class TestSaving:
         assert "A note." in page_of(client, held)
         assert not Review.objects.filter(reviewer=held.reviewer).exists()
 
+    def test_a_refused_save_is_reported_beside_the_buttons(self, client: Client, held: Assignment) -> None:
+        response = send(client, held, htmx=True, act="save", confidence="4")
+        assert response.status_code == 422
+        assert re.search(r'id="save-state"[^>]*>\s*<span>Not saved</span', response.content.decode())
+
     @pytest.mark.parametrize("act", ["save", "lock"])
     def test_unexpected_input_is_refused_and_shown(self, client: Client, held: Assignment, act: str) -> None:
         response = send(client, held, act=act, confidence="4")
@@ -213,6 +218,7 @@ class TestLocking:
         response = send(client, held, {**FINDING, "end": "99"}, act="lock", confidence="", note="kept <note>")
         text = response.content.decode()
         assert (response.status_code, "Not locked yet." in text, Review.objects.exists()) == (422, True, False)
+        assert re.search(r'id="save-state"[^>]*>\s*<span>Not locked</span', text)
         assert re.search(r'id="confidence-error">Choose your confidence.<', text)
         beside = re.search(r'<li class="finding has-errors".*?</li>', text, re.DOTALL)
         assert beside is not None
