@@ -46,7 +46,7 @@ def void(*, actor: User, case: Case, reason: str) -> None:
     :data:`SHORTEST_REASON` characters, :class:`WrongStateError` if the case is already void or an older round.
     """
     if not actor.is_staff:
-        msg = "Only maintainers may void a case."
+        msg = "Only maintainers may end a review."
         raise NotAllowedError(msg)
     words = reason.strip()
     if len(words) < SHORTEST_REASON:
@@ -56,7 +56,7 @@ def void(*, actor: User, case: Case, reason: str) -> None:
         ended = case.kind != CaseKind.PRACTICE and end(case, what=words, allowed=(*OPEN, *NEWEST_CLOSED))
         if not ended:
             case.refresh_from_db()
-            msg = f"Case {case.pk} is {case.get_state_display()}, so it cannot be voided. Reload the page."
+            msg = f"Case {case.pk} is {case.get_state_display()}, so its review cannot be ended. Reload the page."
             raise WrongStateError(msg)
         record(verb=Verb.VOIDED, subject=case, actor=actor, reason=words)
 

@@ -30,7 +30,7 @@ KEYS: Final[dict[str, Key]] = {
     "skip": Key("s", "Skip this item"),
     "undo": Key("u", "Undo the last change"),
     "help": Key("?", "Show the keys"),
-    "submit": Key("Ctrl+Enter", "Lock the label"),
+    "submit": Key("Ctrl+Enter", "Lock the label and take the next item"),
     "next_confidence": Key("c", "Next confidence: low, medium, high"),
     "find": Key("f", "Finding on the chosen lines"),
     "add_finding": Key("a", "Add a finding"),
@@ -60,7 +60,7 @@ DECISION_KEYS: Final[dict[str, Key]] = {
     "pane_tests": Key("i", "Show the unit tests"),
     **{name: KEYS[name] for name in ("pane_task", "pane_paper", "pane_code", "pane_changes", "search_paper")},
     **{name: KEYS[name] for name in ("guidelines", "undo", "save")},
-    "submit": Key("Ctrl+Enter", "Decide, take the next case"),
+    "submit": Key("Ctrl+Enter", "Decide and take the next case"),
     "help": KEYS["help"],
 }
 """The keys of the adjudication page: those of the labelling page, and some for the evidence."""

@@ -134,8 +134,8 @@ def cases(*, hidden: Collection[int], viewer: Reviewer | None, state: str = "") 
         found = found.exclude(kind=CaseKind.REPEAT, reserved_for=viewer, closed=None)
     if state:
         found = found.filter(state=state)
-    suite = "implementation__submission__suite_version__suite"
-    return found.select_related(suite).prefetch_related(Prefetch("events", events)).order_by("-pk")
+    related = "implementation__submission__suite_version__suite", "implementation__revision__task__paper"
+    return found.select_related(*related).prefetch_related(Prefetch("events", events)).order_by("-pk")
 
 
 def work(reviewers: Iterable[Reviewer], *, hidden: Collection[int] = ()) -> list[Work]:

@@ -202,7 +202,7 @@ class TestVoid:
     )
     def test_some_cases_cannot_be_voided(self, maintainer: User, facts: dict[str, Any]) -> None:
         case = case_of(**facts)
-        with pytest.raises(WrongStateError, match=f"Case {case.pk} is .*, so it cannot be voided"):
+        with pytest.raises(WrongStateError, match=f"Case {case.pk} is .*, so its review cannot be ended"):
             void(actor=maintainer, case=case, reason=REASON)
         assert not AuditEvent.objects.exists()
 

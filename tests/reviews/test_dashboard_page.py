@@ -204,6 +204,8 @@ class TestPage:
         text = page(client, maintainer)
         shown = ("direct conflict", "taken by somebody", "1 label,", "3\xa0days ago", f"Case {private.pk}")
         assert [word for word in (*shown, *(person.pseudonym for person in people)) if word not in text] == []
+        assert f'{labelled.implementation.get_absolute_url()}#review">Its answer' in text
+        assert f"{labelled.implementation.revision.task.slug}, " in text_of(client.get(ADDRESS))  # type: ignore[arg-type]
         # Labels of open cases are not shown, and unpublished answers have no public page to link.
         links = [reverse("case", args=[each.pk]) for each in (case, labelled, private)]
         assert [word for word in ("a telling remark", *links) if word in text] == []
@@ -224,6 +226,8 @@ class TestPage:
         assert reverse("case", args=[done.pk]) in text
         hidden = ("judge_opposes", "direct conflict", "an appeal", "sampled at random")
         assert [word for word in hidden if word in text] == []
+        answers_shown = [each.implementation.get_absolute_url() in text for each in (case, done)]
+        assert answers_shown == [False, True]
         adjudicators = page(client, ReviewerFactory(adjudicator=True).user)
         assert [word for word in hidden if word in adjudicators] == []
 
@@ -239,12 +243,18 @@ class TestPage:
         held = case_of(one, round=2)
         assigned(held, mine)
         text = page(client, maintainer)
-        assert "are neither shown nor exported until you submit your label" in text
+        assert "Until you lock your label, the cases of that answer’s submission are neither shown nor exported." in text
         assert [f"Case {case.pk}<" in text for case in (earlier, held, elsewhere)] == [False, False, True]
         for suite in ("", one.submission.suite_version.suite.slug):
             response: Any = client.get(f"{EXPORT}?format=jsonl&suite={suite}")
             exported = b"".join(response.streaming_content).decode()
             assert [str(case.identifier) in exported for case in (earlier, elsewhere)] == [False, True]
+
+    def test_an_empty_list_is_explained_while_holding_an_item(self, client: Client, maintainer: User) -> None:
+        held = case_of()
+        assigned(held, ReviewerFactory(user=maintainer))
+        text = page(client, maintainer)
+        assert (text.count("Hidden while you hold an item."), "No case" in text) == (2, False)
 
     def test_cases_are_listed_by_state_and_page(self, client: Client, maintainer: User) -> None:
         empty = page(client, maintainer)
