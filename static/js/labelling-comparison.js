@@ -2,6 +2,7 @@
 import { foldAll, startFolding, unfold } from "./labelling-folding.js";
 
 const number = (button) => Number(button.dataset.line);
+const onPhone = () => innerWidth < 640;
 
 export class Comparison {
   constructor(work, form, life) {
@@ -13,17 +14,18 @@ export class Comparison {
     document.addEventListener("keydown", (event) => this.#pressed(event), { signal: life.signal });
     startFolding(work);
     // Two columns of code do not fit a phone.
-    if (!form.fields.layout.value && innerWidth < 640) this.section.classList.add("unified");
+    if (!form.fields.layout.value && onPhone()) this.section.classList.add("unified");
     this.#refresh();
   }
 
   get section() { return document.getElementById("label-diff"); }
 
-  // The keyboard's place on the page. At the start, a place that is in sight anyway is not scrolled to.
+  // The keyboard's place on the page. At the start, a place that is in sight anyway is not scrolled to, nor is any on a
+  // phone, where title and task would scroll out of sight.
   focus({ atStart = false } = {}) {
     const line = this.work.querySelector('button.line[tabindex="0"]');
     line?.focus({ preventScroll: atStart });
-    if (!line || !atStart) return;
+    if (!line || !atStart || onPhone()) return;
     const frame = this.section.querySelector(".diff-scroll").getBoundingClientRect();
     const seen = Math.min(frame.bottom, innerHeight * 0.8);
     if (line.getBoundingClientRect().bottom > seen) line.scrollIntoView({ block: "center" });

@@ -213,6 +213,16 @@ def test_a_finding_on_the_first_change_takes_one_key(page: Page) -> None:
     adds(page, "find", line.get_attribute("data-line") or "")
 
 
+def test_a_phone_shows_title_and_task_first(page: Page) -> None:
+    size = page.viewport_size
+    assert size
+    page.set_viewport_size({"width": 390, "height": 844})
+    load_again(page)
+    expect(page.locator(FIRST_CHANGE)).to_be_focused()
+    assert page.evaluate("scrollY") == 0
+    page.set_viewport_size(size)
+
+
 def test_a_list_without_findings_explains_how_to_add_one(page: Page) -> None:
     """The empty list contains a line feed, as in templates."""
     hint = "list => (list.replaceChildren('\\n'), getComputedStyle(list, '::before').content)"
