@@ -25,8 +25,8 @@ from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.conftest import PROJECT_ROOT
 from tests.leaderboard.factories import measured
-from tests.reviews.factories import case_of
-from tests.submissions.factories import ImplementationFactory, SystemFactory, UserFactory
+from tests.reviews.factories import assigned, case_of, ready
+from tests.submissions.factories import ImplementationFactory, SubmissionFactory, SystemFactory, UserFactory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -311,3 +311,21 @@ def test_links_to_the_documentation_lead_to_pages(client: Client) -> None:
     assert linked - {*documentation.page_slugs()} == set()
     assert client.get("/docs/about/").headers["Location"] == "/about/"
     assert client.get("/docs/index/").headers["Location"] == "/docs/"
+
+
+def test_the_menu_marks_the_section_of_every_page(client: Client) -> None:
+    person = ready(user=UserFactory(is_staff=True))
+    client.force_login(person.user)  # type: ignore[arg-type]
+    own, foreign = SubmissionFactory(owner=person.user), SubmissionFactory(published=True)
+    held = assigned(case_of(), person)
+    sections = {
+        "My submissions": ["/my/", own.get_absolute_url()],
+        "Endpoints": ["/endpoints/", "/endpoints/new/"],
+        "Review": ["/reviews/", "/reviews/profile/", "/reviews/dashboard/", f"/reviews/label/{held.pk}/"],
+        "Maintain": ["/maintain/", "/maintain/reevaluate/", "/reviews/people/", f"/reviews/people/{person.pk}/"],
+        "": ["/nothing/here/", foreign.get_absolute_url()],
+    }
+    for section, addresses in sections.items():
+        for address in addresses:
+            header = client.get(address).content.decode().partition("</header>")[0]
+            assert re.findall(r'aria-current="page"\s*>([^<]+)</a>', header) == [section] * bool(section), address
