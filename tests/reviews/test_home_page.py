@@ -59,7 +59,8 @@ class TestStrangers:
         hidden = ("Marker System", 'class="tiles"', reverse("review_claim"), "Not counted", reverse("review_people"))
         assert [word for word in hidden if word in text + page(client)] == []
         client.force_login(maintainer)
-        assert reverse("review_people") in page(client)
+        linked = page(client)
+        assert [reverse(name) in linked for name in ("review_people", "review_dashboard")] == [True, True]
 
     def test_deactivated_reviewers_see_a_message(self, client: Client) -> None:
         text = page(client, ReviewerFactory(active=False))
