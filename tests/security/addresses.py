@@ -259,7 +259,7 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
         "snapshot_freeze": Act(
             MAINTAINER,
             {"suite": "small"},
-            {"title": "T", "note": "n", "seen": others.board},
+            {"title": "T", "note": "n", "seen": others.board, "previewed": ["T", "n", ""]},
             where(visibility="published"),
         ),
         "reevaluate_start": Act(MAINTAINER, {}, {**named, "plan": others.plan}),

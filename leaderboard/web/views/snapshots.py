@@ -110,11 +110,14 @@ def _preview(request: HttpRequest, version: SuiteVersion, title: str) -> dict[st
 @action("snapshots")
 @maintainers_only
 def snapshot_freeze(request: HttpRequest, suite: str) -> HttpResponse:
-    """Freeze a suite's board and open the snapshot; with ``preview``, show what would be frozen and cited instead."""
+    """Freeze a suite's board as ``previewed`` and open the snapshot; with ``preview``, show what would be frozen."""
     shown = get_object_or_404(Suite, slug=suite)
     form = SnapshotForm(request.POST, suite=shown)
     valid = form.is_valid()
-    if valid and "preview" not in request.POST:
+    freezes = valid and "preview" not in request.POST
+    if freezes and request.POST.getlist("previewed") != [field.value() or "" for field in form]:
+        form.add_error(None, "This text differs from the last preview. Check the new preview, then freeze the board.")
+    elif freezes:
         seen = request.POST.get("seen", "")
         known = int(seen) if re.fullmatch("[0-9]{1,18}", seen, re.ASCII) else 0
         try:
@@ -125,7 +128,7 @@ def snapshot_freeze(request: HttpRequest, suite: str) -> HttpResponse:
             messages.success(request, f"The board is frozen as snapshot {made.number}.")
             return redirect(made)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    # A refusal, such as after a change of the board, shows what would be frozen now.
+    # A refusal, such as after a change of the board or the text, shows what would be frozen now.
     return _list(request, shown, form, previews=valid, status=status)
 
 

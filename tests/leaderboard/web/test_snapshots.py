@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import io
 import json
 import re
@@ -153,7 +154,7 @@ class TestForm:
         assert "1 row, with" in " ".join(page.split())
         seen = re.search(r'name="seen" value="(\d+)"', page)
         assert seen
-        typed = {"title": "May", "note": "Why.", "seen": seen[1]}
+        typed = {"title": "May", "note": "Why.", "seen": seen[1], "previewed": ["May", "Why.", ""]}
         wrong = as_maintainer.post("/board/small/snapshots/freeze/", {**typed, "title": ""})
         assert (wrong.status_code, "Why." in wrong.content.decode()) == (422, True)
         late = as_maintainer.post("/board/small/snapshots/freeze/", {**typed, "seen": "\N{ARABIC-INDIC DIGIT ONE}"})
@@ -186,9 +187,16 @@ class TestForm:
         assert "Preview again Freeze the board" in page
         refused = as_maintainer.post("/board/small/snapshots/freeze/", {**typed, "title": ""})
         assert (refused.status_code, "Preview:" in words_of(refused)) == (422, False)
-        seen = re.search(r'name="seen" value="(\d+)"', shown.content.decode())
+        source = shown.content.decode()
+        seen = re.search(r'name="seen" value="(\d+)"', source)
         assert seen
-        frozen_now = {"title": "May & June", "note": "Why.", "seen": seen[1]}
+        previewed = [html.unescape(each) for each in re.findall('name="previewed" value="(.*?)"', source)]
+        frozen_now = {"title": " May & June ", "note": "Why.", "seen": seen[1], "previewed": previewed}
+        for changed in ({"title": "June"}, {"note": "Because."}, {"previewed": []}):
+            unseen = as_maintainer.post("/board/small/snapshots/freeze/", {**frozen_now, **changed})
+            assert (unseen.status_code, Snapshot.objects.exists()) == (422, False)
+            assert "This text differs from the last preview." in words_of(unseen)
+        assert "Preview: Snapshot 1: May & June" in words_of(unseen)
         cited = words_of(as_maintainer.post("/board/small/snapshots/freeze/", frozen_now, follow=True))
         archive = Snapshot.objects.get().archive
         assert f"Frozen 4 May 2026. http://testserver{PAGE} (suite version 1, SHA-256 {archive})" in cited
