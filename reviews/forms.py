@@ -81,10 +81,12 @@ class ProfileForm(forms.Form):
         help_text="Otherwise closed cases show your pseudonym. You can change this at any time, also for old labels.",
     )
     affiliation = forms.CharField(
+        required=False,  # but reported by the domain function, together with what else is missing
         max_length=160,
         label="Affiliation",
         help_text=f"Where you work or study, as a board would write it; “{NO_AFFILIATION}” if nowhere. "
         "You will not get answers of systems from there. Add other names of the same place as conflicts.",
+        widget=forms.TextInput(attrs={"required": True}),
         validators=[refuse_hidden_characters],
     )
     expertise = forms.CharField(
@@ -105,10 +107,12 @@ class ProfileForm(forms.Form):
         label="The list of conflicts on this page is complete",
     )
 
-    def __init__(self, reviewer: Reviewer, data: QueryDict | None = None) -> None:
-        """Fill the form with the stored values, or with ``data``."""
+    def __init__(
+        self, reviewer: Reviewer, data: QueryDict | None = None, *, typed: dict[str, str] | None = None
+    ) -> None:
+        """Fill the form with the stored values, with ``data`` to validate, or with text ``typed`` but not sent yet."""
         known = {name: getattr(reviewer, name, None) for name in self.base_fields}
-        super().__init__(data, initial=known)
+        super().__init__(data, initial=known if typed is None else typed)
         if reviewer.conflicts_confirmed:
             again = "You have confirmed it. Do so again when conflicts or affiliation change."
             self.fields["confirmed"].help_text = again

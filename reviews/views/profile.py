@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from django.contrib import messages
+from django.db import transaction
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     from reviews.models import Reviewer
 
-_RETURNED = " The item that you held is of a system or organisation in conflict: it was handed back."
+_TYPED: Final = "review_profile_typed"
+_RETURNED: Final = " The item that you held is of a system or organisation in conflict: it was handed back."
 
 
 def _address(**_arguments: int) -> str:
@@ -32,16 +34,25 @@ def _address(**_arguments: int) -> str:
 @reviewers_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def profile(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
-    """Show profile and conflicts; a POST stores the profile."""
+    """Show profile and conflicts; a POST stores the profile, with a conflict that is typed but not added yet."""
     if request.method != "POST":
-        return _page(request, reviewer)
-    form = ProfileForm(reviewer, request.POST)
+        return _page(request, reviewer, form=ProfileForm(reviewer, typed=request.session.pop(_TYPED, None)))
+    form, conflict_form = ProfileForm(reviewer, request.POST), ConflictForm(reviewer, request.POST)
+    declares = conflict_form.has_changed()
+
+    def again() -> HttpResponse:
+        shown = conflict_form if declares else ConflictForm(reviewer)
+        return _page(request, reviewer, form=form, conflict_form=shown, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
     def store() -> str:
-        returned = reviewers.update_profile(reviewer=reviewer, **form.cleaned_data)
+        with transaction.atomic():
+            returned = conflicts.add_conflict(reviewer=reviewer, **conflict_form.cleaned_data) if declares else 0
+            returned += reviewers.update_profile(reviewer=reviewer, **form.cleaned_data)
         return "Your profile is saved." + _RETURNED * bool(returned)
 
-    return perform(request, store, back="reviews", form=form, again=lambda: _page(request, reviewer, form=form))
+    if declares and not conflict_form.is_valid():
+        return again()
+    return perform(request, store, back="reviews", form=form, again=again)
 
 
 @action(_address)
@@ -52,10 +63,14 @@ def conflict_add(request: HttpRequest, reviewer: Reviewer) -> HttpResponse:
 
     def add() -> str:
         returned = conflicts.add_conflict(reviewer=reviewer, **form.cleaned_data)
+        request.session[_TYPED] = _typed(request)
         return "The conflict is recorded: you will not get such answers." + _RETURNED * bool(returned)
 
-    back = f"{_address()}#conflicts"
-    return perform(request, add, back=back, form=form, again=lambda: _page(request, reviewer, conflict_form=form))
+    def again() -> HttpResponse:
+        kept = ProfileForm(reviewer, typed=_typed(request))
+        return _page(request, reviewer, form=kept, conflict_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+    return perform(request, add, back=f"{_address()}#conflicts", form=form, again=again)
 
 
 @action(_address)
@@ -64,18 +79,28 @@ def conflict_remove(request: HttpRequest, reviewer: Reviewer, pk: int) -> HttpRe
     """Remove a conflict."""
     conflict = get_object_or_404(reviewer.conflicts.select_related("system"), pk=pk)
     conflicts.remove_conflict(reviewer=reviewer, conflict=conflict)
+    request.session[_TYPED] = _typed(request)
     messages.success(request, f"The conflict with {conflict} is removed.")
     return redirect(f"{_address()}#conflicts")
 
 
-def _page(request: HttpRequest, reviewer: Reviewer, **refused: Any) -> HttpResponse:
-    """Render the page. ``refused`` is the form with errors: ``form`` or ``conflict_form``."""
+def _typed(request: HttpRequest) -> dict[str, str]:
+    """Return the text of the profile that came with a conflict, to show it again."""
+    return {name: request.POST.get(name, "") for name in ProfileForm.base_fields}
+
+
+def _page(
+    request: HttpRequest,
+    reviewer: Reviewer,
+    *,
+    form: ProfileForm,
+    conflict_form: ConflictForm | None = None,
+    status: int = HTTPStatus.OK,
+) -> HttpResponse:
     context = {
         "reviewer": reviewer,
-        "form": ProfileForm(reviewer),
+        "form": form,
         "conflicts": reviewer.conflicts.select_related("system"),
-        "conflict_form": ConflictForm(reviewer),
-        **refused,
+        "conflict_form": conflict_form or ConflictForm(reviewer),
     }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK
     return render(request, "reviews/profile.html", context, status=status)

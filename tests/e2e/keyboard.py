@@ -59,7 +59,7 @@ class Person:
         self.write("[name=affiliation]", "none")
         self.reach("[name=confirmed]")
         self.press("Space")
-        self.follow("form[action*='/reviews/profile/#about'] button")
+        self.follow("form[action*='/reviews/profile/#about'] .actions button:not([formaction])")
         self.page.goto("/reviews/guidelines/")
         self.follow("form.have-read button")
         self.page.goto("/reviews/")

@@ -259,7 +259,7 @@ def test_saving_it(as_dana: Client, dana: Reviewer) -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "message"),
     [
-        ({"affiliation": ""}, "affiliation", "required"),
+        ({"affiliation": ""}, "affiliation", "Enter where you work"),
         ({"confirmed": ""}, "confirmed", "Check the conflicts"),
         ({"name": "", "shows_name": "on"}, "name", "Enter the name to show"),
         ({"name": "a\u202eb"}, "name", "direction character"),
@@ -313,6 +313,43 @@ def test_conflicts_are_added_and_removed(as_dana: Client, dana: Reviewer) -> Non
     ):
         response = as_dana.post(CONFLICTS, typed)
         assert (response.status_code, message in response.content.decode()) == (422, True)
+
+
+def test_all_errors_are_shown_at_once(as_dana: Client) -> None:
+    response = as_dana.post(PROFILE, {"shows_name": "on", "system": "999"})
+    assert sorted(response.context["conflict_form"].errors) == ["system"]
+    response = as_dana.post(PROFILE, {"shows_name": "on"})
+    assert sorted(response.context["form"].errors) == ["affiliation", "confirmed", "name"]
+    assert not response.context["conflict_form"].errors
+
+
+def test_the_profile_s_text_is_kept_when_conflicts_change(as_dana: Client, dana: Reviewer) -> None:
+    refused = as_dana.post(CONFLICTS, {**TYPED, "keys_off": "on"})
+    added = as_dana.post(CONFLICTS, {**TYPED, "keys_off": "on", "organisation": "Gamma"}, follow=True)
+    removal = reverse("review_conflict_remove", args=[dana.conflicts.get().pk])
+    removed = as_dana.post(removal, {**TYPED, "keys_off": "on"}, follow=True)
+    for response, status in ((refused, 422), (added, 200), (removed, 200)):
+        page = response.content.decode()
+        assert response.status_code == status
+        assert re.search('name="affiliation" value="Alpha Lab"', page)
+        assert "Decoding.</textarea>" in page
+        ticked = [
+            name for name in ("shows_name", "keys_off", "confirmed") if re.search(f'name="{name}"[^>]* checked', page)
+        ]
+        assert ticked == ["keys_off", "confirmed"]
+    dana.refresh_from_db()
+    assert dana.affiliation == ""
+    assert 'value="Alpha Lab"' not in as_dana.get(PROFILE).content.decode()
+
+
+def test_a_conflict_that_is_not_added_yet_is_stored_with_the_profile(as_dana: Client, dana: Reviewer) -> None:
+    incomplete = as_dana.post(PROFILE, {**TYPED, "affiliation": "", "organisation": "Gamma"})
+    assert (incomplete.status_code, 'value="Gamma"' in incomplete.content.decode()) == (422, True)
+    assert not dana.conflicts.exists()
+    assert as_dana.post(PROFILE, {**TYPED, "organisation": "Gamma"})["Location"] == "/reviews/"
+    dana.refresh_from_db()
+    assert [str(each) for each in dana.conflicts.all()] == ["Gamma"]
+    assert (dana.affiliation, dana.conflicts_confirmed) == ("Alpha Lab", True)
 
 
 def test_only_public_systems_are_offered_and_accepted(as_dana: Client, dana: Reviewer) -> None:
