@@ -115,11 +115,11 @@ class NamedLabel(NamedTuple):
     shown: ShownLabel
 
 
-def case_page(case: Case, *, sees_code: bool) -> dict[str, Any]:
+def case_page(case: Case, *, sees_code: bool, folds: bool = True) -> dict[str, Any]:
     """Return everything on the page of a public case. The number of queries is constant.
 
     ``judges`` has the verdict of the board's judge, else of the newest active judge of the answer. Without
-    ``sees_code`` notes, findings and code are left out.
+    ``sees_code`` notes, findings and code are left out. With ``folds``, docstrings are folded.
     """
     answer = case.implementation
     rounds = {each.round: each for each in public_cases().filter(implementation=answer)}
@@ -130,7 +130,7 @@ def case_page(case: Case, *, sees_code: bool) -> dict[str, Any]:
     run = newest(TestRun.objects.current().filter(implementation=answer).order_by("pk").defer("log"))
     return {
         "sees_code": sees_code,
-        "code": shown_code(answer, findings) if sees_code else None,
+        "code": shown_code(answer, findings, folds=folds) if sees_code else None,
         "other_changes": shown_other_changes(answer) if sees_code else "",
         "tests": shown_run(run, badge_of(run)),
         "judges": judges,

@@ -28,7 +28,7 @@ from leaderboard.models import ReportedResult
 from leaderboard.models.enums import Provenance
 from leaderboard.web.closed_pages import closes
 from leaderboard.web.forms import AppealForm
-from leaderboard.web.views.submissions import answer_page
+from leaderboard.web.views.submissions import answer_page, docstring_folding
 from reviews.cases.appeals import appeal as appeal_against
 from submissions.permissions import user_of
 from submissions.views.acting import action, perform
@@ -81,8 +81,12 @@ def case(request: HttpRequest, pk: int) -> HttpResponse:
     shown = get_object_or_404(found, pk=pk)
     submission = shown.implementation.submission
     require_open(request, submission=submission)
+    folds, docstrings_query = docstring_folding(request)
+    sees_code = may_see_code(request.user, submission)
     context = {
-        "page": case_page(shown, sees_code=may_see_code(request.user, submission)),
+        "page": case_page(shown, sees_code=sees_code, folds=folds),
+        "folds_docstrings": folds,
+        "docstrings_query": docstrings_query,
         "case": shown,
         "answer": shown.implementation,
         "submission": submission,

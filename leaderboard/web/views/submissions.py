@@ -124,7 +124,7 @@ def answer_page(
     """Render an answer's page; ``appeal`` is the appeal form with errors."""
     runs = list(shown_runs(answer))
     run = wanted_run(request, runs)
-    folds = request.GET.get("docstrings") != "shown"
+    folds, docstrings_query = docstring_folding(request)
     evidence = shown_answer(request.user, answer, run, folds=folds)
     sees_code = evidence["sees_code"]
     previous, following = _neighbours(shown, answer)
@@ -134,7 +134,7 @@ def answer_page(
         "receipt": receipt,
         "repeatable": can_be_repeated(receipt),
         "folds_docstrings": folds,
-        "docstrings_query": query_with(request.GET, docstrings="shown" if folds else None),
+        "docstrings_query": docstrings_query,
         "tested": run is not None and run.outcome not in WITHOUT_TEST,
         "environment": short_digest(run.environment_digest) if run else "",
         "attempts": list(run.attempts.all()) if run else [],
@@ -149,6 +149,12 @@ def answer_page(
         "appeal": appeal or (AppealForm() if may_appeal(request.user, answer) else None),
     }
     return render(request, "leaderboard/implementation.html", context, status=status)
+
+
+def docstring_folding(request: HttpRequest) -> tuple[bool, str]:
+    """Return whether docstrings are folded (``?docstrings=shown`` unfolds them), and the query of the other choice."""
+    folds = request.GET.get("docstrings") != "shown"
+    return folds, query_with(request.GET, docstrings="shown" if folds else None)
 
 
 def _difference(answer: Implementation, *, folds: bool) -> list[dict[str, Any]]:

@@ -109,6 +109,14 @@ def address(result: ReportedResult) -> str:
 
 
 class TestPage:
+    def test_docstrings_are_folded_with_a_link_that_shows_them(self, client: Client) -> None:
+        source = 'def double(x):\n    """Return twice x."""\n    return 2 * x\n'
+        case = final(answers(answer={"goal_source": source})[0])
+        for query, shown, link in (("", False, "?docstrings=shown"), ("?docstrings=shown", True, "?")):
+            response: Any = client.get(case.get_absolute_url() + query)
+            linked = f'href="{link}#code"' in response.content.decode()
+            assert ("Return twice x" in text_of(response), linked) == (shown, True)
+
     def test_a_closed_case_shows_all_raters_and_the_decision(self, client: Client) -> None:
         case = final()
         answer = case.implementation
