@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 METHOD: Final = 2
 """Increase it when a computation changes: the sweep then has every report recomputed."""
-_CLOSED: Final = "this counts every published answer, so it is hidden until you submit your label"
+_CLOSED: Final = "this counts every published answer, so it is hidden until you lock your label"
 
 
 class CategoryTasks(NamedTuple):

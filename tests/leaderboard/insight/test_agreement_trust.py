@@ -155,7 +155,7 @@ def test_a_submission_does_not_count_for_its_annotators(client: Client, version:
     assert "n = 9 answers" in words_of(client.get(SMALL))
     held = assigned(case_of(answers[0], round=2), annotator)
     text = words_of(client.get(SMALL))
-    assert "Hidden until you submit your label" in text
+    assert "Hidden until you lock your label" in text
     # All of these answers are of one submission.
     assert ("n = 9 answers" in text, "No two raters labelled the same answer" in text) == (False, True)
     pair = {"first": "annotators", "second": "judge:strict", "cell": "LC,LI"}

@@ -99,7 +99,7 @@ def test_annotators_cannot_download_the_file_while_they_hold_an_item(
     client.force_login(bob)
     refused = client.get(ADDRESS)
     assert refused.status_code == 403
-    assert "Hidden until you submit your label" in refused.content.decode()
+    assert "Hidden until you lock your label" in refused.content.decode()
     assignment.state = AssignmentState.SKIPPED
     assignment.save()
     response = client.get(ADDRESS)

@@ -177,7 +177,7 @@ class TestBlindness:
         page = client.get(PAGE).content.decode()
         assert "tests passed, judge CC" not in page
         assert "Other marks on" not in page
-        assert "Hidden until you submit your label" in page
+        assert "Hidden until you lock your label" in page
         refused = client.get(f"{PAGE}archive.zip")
         assert refused.status_code == 403
         assert "so that it stays blind" in words_of(refused)

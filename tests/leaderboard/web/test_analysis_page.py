@@ -285,7 +285,7 @@ def test_an_annotator_sees_no_data_of_the_held_answer(client: Client, version: S
     assigned(case_of(answers[0], state=CaseState.LEASED, round=2), reviewer)
     assert [table(client, figure) for figure in figures] == [[]] * 6
     for figure in ("tests-confusion", "difficulty", "errors", "actions", "outcomes"):
-        assert "so it is hidden until you submit your label" in section(client, figure)
+        assert "so it is hidden until you lock your label" in section(client, figure)
 
 
 def test_a_missing_report_is_announced(client: Client, version: SuiteVersion) -> None:

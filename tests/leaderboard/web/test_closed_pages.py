@@ -272,7 +272,7 @@ def test_an_annotator_cannot_show_another_judge(client: Client, suite_world: Wor
     suite = suite_world.answer.submission.suite_version.suite
     page = suite_world.pages["judge_differences"].address.partition("?")[0]
     response = client.post(page.replace("differences", "show"), {"suite": suite.slug})
-    assert (response.status_code, "Hidden until you submit" in response.content.decode()) == (FORBIDDEN, True)
+    assert (response.status_code, "Hidden until you lock" in response.content.decode()) == (FORBIDDEN, True)
 
 
 def test_the_whole_submission_is_closed_and_all_others_are_open(
@@ -314,7 +314,7 @@ def test_a_closed_page_gives_the_reason_and_links_back(client: Client, suite_wor
     client.force_login(annotator.user)  # type: ignore[arg-type]
     response = client.get(suite_world.pages["implementation"].address)
     text = response.content.decode()
-    assert "Hidden until you submit your label, so that it stays blind." in text
+    assert "Hidden until you lock your label, so that it stays blind." in text
     assert text.count('href="/reviews/label/') == 1
     assert f'href="/reviews/label/{held.pk}/"' in text
     assert "no-store" in response["Cache-Control"]

@@ -285,7 +285,7 @@ def test_an_appeal_is_hidden_from_a_maintainer_who_labels_an_answer_of_its_submi
     events = words_of(as_maintainer.get(EVENTS))
     assert f"Evidence about {labelled.pk}." not in events
     assert f"Evidence about {other.pk}." in events
-    assert "hidden until you submit your label" in events
+    assert "hidden until you lock your label" in events
 
 
 @pytest.mark.parametrize("page", [ADDRESS, SUBMISSIONS, ACCOUNTS, "/maintain/suites/", EVENTS])

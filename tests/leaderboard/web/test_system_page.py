@@ -224,4 +224,4 @@ class TestFinding:
         assert annotator.user is not None
         client.force_login(annotator.user)
         page = words_of(client.get("/systems/solver/"))
-        assert ("Hidden until you submit your label" in page, "tasks pass" in page) == (True, False)
+        assert ("Hidden until you lock your label" in page, "tasks pass" in page) == (True, False)
