@@ -243,7 +243,7 @@ class TestPage:
         held = case_of(one, round=2)
         assigned(held, mine)
         text = page(client, maintainer)
-        assert "Until you lock your label, the cases of that answer’s submission are neither shown nor exported." in text
+        assert "the cases of that answer’s submission are neither shown nor exported." in text
         assert [f"Case {case.pk}<" in text for case in (earlier, held, elsewhere)] == [False, False, True]
         for suite in ("", one.submission.suite_version.suite.slug):
             response: Any = client.get(f"{EXPORT}?format=jsonl&suite={suite}")

@@ -192,7 +192,8 @@ class TestForm:
         assert seen
         previewed = [html.unescape(each) for each in re.findall('name="previewed" value="(.*?)"', source)]
         frozen_now = {"title": " May & June ", "note": "Why.", "seen": seen[1], "previewed": previewed}
-        for changed in ({"title": "June"}, {"note": "Because."}, {"previewed": []}):
+        changes: tuple[dict[str, Any], ...] = ({"title": "June"}, {"note": "Because."}, {"previewed": []})
+        for changed in changes:
             unseen = as_maintainer.post("/board/small/snapshots/freeze/", {**frozen_now, **changed})
             assert (unseen.status_code, Snapshot.objects.exists()) == (422, False)
             assert "This text differs from the last preview." in words_of(unseen)
