@@ -129,7 +129,9 @@ def save(
     """
 
     def refused(status: int, **more: Any) -> HttpResponse:
-        return saved(request, assignment, form, status, **more) if request.htmx else page(more, status)
+        if request.htmx:
+            return saved(request, assignment, form, status, **more)
+        return page({**more, "saving": True}, status)
 
     if not form.is_valid():
         return refused(HTTPStatus.UNPROCESSABLE_ENTITY)

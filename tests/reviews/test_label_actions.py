@@ -135,8 +135,9 @@ class TestSaving:
         assert "A note." in page_of(client, held)
         assert not Review.objects.filter(reviewer=held.reviewer).exists()
 
-    def test_a_refused_save_is_reported_beside_the_buttons(self, client: Client, held: Assignment) -> None:
-        response = send(client, held, htmx=True, act="save", confidence="4")
+    @both_ways
+    def test_a_refused_save_is_reported_beside_the_buttons(self, client: Client, held: Assignment, htmx: bool) -> None:
+        response = send(client, held, htmx=htmx, act="save", confidence="4")
         assert response.status_code == 422
         assert re.search(r'id="save-state"[^>]*>\s*<span>Not saved</span', response.content.decode())
 
