@@ -459,6 +459,22 @@ def headings(params: QueryDict, columns: Iterable[Column]) -> list[Heading]:
     ]
 
 
+def orders(columns: Iterable[Column], sort: str) -> list[tuple[str, str]]:
+    """Return the values of ``?sort=`` with titles: by ``columns`` both ways, and by the column of ``sort``.
+
+    The default is empty: its address needs no parameter.
+    """
+    keys = {column.key for column in columns} | {sort.removeprefix("-").partition("-")[0]}
+    ways = (("", "↑"), ("-", "↓"))
+    return [
+        ("" if f"{sign}{key}" == DEFAULT_SORT else f"{sign}{key}", " ".join(filter(None, (column.title, label, arrow))))
+        for column in COLUMNS
+        if column.key in keys
+        for key, label in zip(column.sort_keys, column.labels or ("",), strict=False)
+        for sign, arrow in (ways if column.ascends else reversed(ways))
+    ]
+
+
 def file_row(row: BoardRow, site: str) -> list[Any]:
     """Return a row's values for :data:`FILE_COLUMNS`; ``site`` is put before its address."""
     return [f"{site}{row.address}" if field.name == "address" else field.value(row) for field in FILE_FIELDS]

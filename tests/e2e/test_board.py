@@ -211,6 +211,29 @@ def test_a_phone_shows_cards_and_keeps_the_filters_in_a_drawer(board: Page) -> N
         assert (name["y"], name["x"]) == min(shown)
 
 
+def test_cards_are_sorted_by_a_list_and_no_key_leads_out_of_sight(board: Page) -> None:
+    board.set_viewport_size({"width": 820, "height": 1180})
+    board.goto("/")
+    board.get_by_label("Sort by").select_option("System ↑")
+    expect(board).to_have_url(re.compile(r"/\?sort=system$"))
+    expect(board.locator("#board .system-name").first).to_have_text("GPT-4.1")
+    assert systems(board) == sorted(systems(board), key=str.lower)
+    board.get_by_label("Search").fill("gpt")
+    expect(board.locator("#board .system-name")).to_have_count(4)
+    assert systems(board) == sorted(systems(board), key=str.lower)
+    matrix = board.locator("form.facets").get_by_role("link", name="Matrix")
+    expect(matrix).to_have_attribute("href", re.compile(r"/matrix/\?q=gpt&sort=system$"))
+    board.reload()
+    expect(board.get_by_label("Sort by")).to_have_value("system")
+    board.locator(".legend").get_by_role("link", name="Glossary").focus()
+    board.keyboard.press("Tab")
+    expect(board.locator("#board .scroll")).to_be_focused()
+    board.keyboard.press("Tab")
+    expect(board.get_by_label("Compare GPT-4.1", exact=True)).to_be_focused()
+    label = board.locator("table.board .column-rater .triple-label").first
+    assert label.evaluate("label => getComputedStyle(label).clipPath") == "none"
+
+
 def test_the_menu_holds_every_link_on_a_phone(board: Page) -> None:
     links = board.locator("#site-menu a").all_inner_texts()
     board.set_viewport_size({"width": 390, "height": 844})

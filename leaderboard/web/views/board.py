@@ -17,7 +17,16 @@ from django_htmx.middleware import HtmxDetails
 from benchmark_tasks.facts.categories import CATEGORIES
 from benchmark_tasks.models import Suite
 from leaderboard.board.caching import WRITTEN, keep, key_of
-from leaderboard.board.columns import COLUMNS, FILE_COLUMNS, file_row, headings, requested_columns, unused_columns
+from leaderboard.board.columns import (
+    COLUMNS,
+    DEFAULT_SORT,
+    FILE_COLUMNS,
+    file_row,
+    headings,
+    orders,
+    requested_columns,
+    unused_columns,
+)
 from leaderboard.board.folding import may_fold
 from leaderboard.board.matrix import FILE_COLUMNS as MATRIX_COLUMNS
 from leaderboard.board.matrix import TASK_ORDERS, cells, file_rows
@@ -197,10 +206,12 @@ def _controls(request: HttpRequest, listing: Listing, columns: list[Column]) -> 
             "request": request,
             "suite": suite,
             "filter": listing.found,
-            "kept": [(name, request.GET.get(name, "")) for name in ("sort", "version", "tasks", "rows", "fold")],
+            "kept": [(name, request.GET.get(name, "")) for name in ("version", "tasks", "rows", "fold")],
             "all_columns": COLUMNS,
             "columns": {column.key for column in columns},
             "headings": headings(request.GET, columns),
+            "orders": orders(columns, listing.sort),
+            "sort": "" if listing.sort == DEFAULT_SORT else listing.sort,
         }
         names = {"filters": "board_filters", "head": "board_head", "sources": "legend_sources"}
         parts = {

@@ -142,6 +142,29 @@ class TestRows:
         # The default order, most unit tests first, needs no parameter.
         assert {key.removeprefix("-") for key in re.findall(r"&amp;sort=([a-z-]+)", page)} == {*SORT_KEYS} - {"tests"}
 
+    def test_a_list_sorts_by_every_column_both_ways(self, client: Client) -> None:
+        reported(version_with_tasks())
+        chosen = "columns=system&columns=judge"
+        for sort, selected, more in (
+            ("", "", [("", "Unit tests ↓"), ("tests", "Unit tests ↑")]),
+            ("-system", "-system", []),
+            ("cost", "cost", [("cost", "Cost ↑"), ("-cost", "Cost ↓")]),
+        ):
+            page = client.get(f"/?{chosen}&sort={sort}").content.decode()
+            (orders,) = re.findall(r'<select name="sort".*?</select>', page, re.DOTALL)
+            options = re.findall(r'<option value="([^"]*)"( selected)?>([^<]+)<', orders)
+            assert [value for value, mark, _ in options if mark] == [selected]
+            expected = [
+                *(("system", "System ↑"), ("-system", "System ↓")),
+                *(more if not sort else []),
+                *(("-judge", "LLM judge CC ↓"), ("judge", "LLM judge CC ↑")),
+                *(("-judge-lc", "LLM judge LC ↓"), ("judge-lc", "LLM judge LC ↑")),
+                *(("-judge-li", "LLM judge LI ↓"), ("judge-li", "LLM judge LI ↑")),
+                *(more if sort else []),
+            ]
+            assert [(value, title) for value, _, title in options] == expected
+            assert '<input type="hidden" name="sort"' not in page
+
     def test_remarks_are_assigned_to_their_rater(self) -> None:
         entry = reported(remarks=["Judge: a.", "Unit tests: b.", "Humans: c.", "Setup: d."])
         (row,) = rows_of(entry.suite_version)
