@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
 from evaluator.enums import Variant
+from evaluator.models import TestRun
 from leaderboard.board.states import note_change
 from leaderboard.board.upstream_results import NEVER_RAN_NOTE
 from leaderboard.evidence import answer_code
@@ -167,9 +168,18 @@ def test_each_trial_is_shown(client: Client, version: SuiteVersion) -> None:
     second = ImplementationFactory(submission=entry.submission, revision=first.revision, trial=2)
     TestRunFactory(implementation=second, done="passed")
     at = address(entry)
-    assert "Trial 1 of 2: 1 raised an error , 2 passed" in words_of(client.get(at))
+    assert "Trial 1 of 2: 1 raised an error · 2 passed" in words_of(client.get(at))
     assert "The answer passes its unit tests." in words_of(client.get(f"{at}?trial=2"))
     assert [client.get(f"{at}?trial={number}").status_code for number in ("3", "0", "x", "")] == [404] * 4
+
+
+def test_cost_and_time_are_shown_where_either_is_known(client: Client, version: SuiteVersion) -> None:
+    entry, answer = answered(version)
+    assert "Cost and time Cost US $ 0.5000" in words_of(client.get(address(entry)))
+    Implementation.objects.filter(pk=answer.pk).update(usage={})
+    TestRun.objects.filter(implementation=answer).update(seconds=0.0)
+    note_change(entry.suite_version_id)
+    assert "Cost and time" not in words_of(client.get(address(entry)))
 
 
 def test_a_test_that_never_ran_is_not_called_a_failed_one(client: Client, version: SuiteVersion) -> None:
@@ -204,6 +214,7 @@ def test_a_reported_answer_shows_what_the_authors_published_and_what_not(client:
         "LI wrong by annotator 2",
         "The judge's <b>own</b> words.",
         "A comment.",
+        "Facts and sources",
     ):
         assert expected in shown, expected
     assert f"/cases/reported/theirs/{tasks(version)[0]}/" in client.get(address(entry)).content.decode()
