@@ -157,3 +157,13 @@ def test_a_phone_never_scrolls_sideways(page: Page, complaints: list[str]) -> No
     expect(page.locator("figure.narrow-chart svg")).to_be_visible()
     expect(page.locator("figure.wide-chart svg")).to_be_hidden()
     assert complaints == []
+
+
+def test_paper_has_figures_without_closed_data_and_links(page: Page, instance: Instance) -> None:
+    page.goto(ANALYSIS)
+    data = page.locator(".analysis-figure .data")
+    expect(data.first).to_be_visible()
+    page.emulate_media(media="print")
+    expect(data.filter(visible=True)).to_have_count(0)
+    expect(page.get_by_role("link", name="How each figure is computed")).to_be_hidden()
+    expect(page.locator(".analysis-figure .chart").first).to_be_visible()

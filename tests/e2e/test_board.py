@@ -232,6 +232,9 @@ def test_cards_are_sorted_by_a_list_and_no_key_leads_out_of_sight(board: Page) -
     expect(board.get_by_label("Compare GPT-4.1", exact=True)).to_be_focused()
     label = board.locator("table.board .column-rater .triple-label").first
     assert label.evaluate("label => getComputedStyle(label).clipPath") == "none"
+    board.goto("/systems/reported-openhands-gpt-4o/")
+    expect(board.get_by_text("total only").filter(visible=True)).to_have_count(2)
+    expect(board.get_by_text("totals only").filter(visible=True)).to_have_count(0)
 
 
 def test_the_menu_holds_every_link_on_a_phone(board: Page) -> None:

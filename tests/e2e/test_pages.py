@@ -110,6 +110,18 @@ def test_phones_never_scroll_sideways(visits: Page, paths: tuple[str, ...], sche
     assert too_wide == {}
 
 
+def test_the_copy_button_covers_no_code(page: Page) -> None:
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto("/docs/api/")
+        frame = page.locator(".copied").first
+        button = frame.get_by_role("button", name="Copy").bounding_box()
+        code = frame.locator("code").bounding_box()
+        assert button is not None
+        assert code is not None
+        assert code["x"] + code["width"] <= button["x"]
+
+
 def test_a_submission_is_readable_and_manageable_without_javascript(
     browser: Browser, browser_context_args: dict[str, Any], signed_up: Any, submission: str
 ) -> None:
