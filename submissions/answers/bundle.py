@@ -64,6 +64,11 @@ _ONE_DIFF = (
     "This is a diff, which does not name the task it answers; put it at answers/<paper>/<index>/answer.diff beside a "
     "submission.json, and pack both as zip or tar.gz."
 )
+_OF_KIT = f"example-bundle/{MANIFEST_FILE}"
+_KIT = (
+    "This is the whole task kit; submit its folder example-bundle alone, with your answers in it. On the command line, "
+    "give that folder; in the form, a zip or tar.gz of it."
+)
 _EMPTY = "The file is empty; send a zip, tar.gz, JSONL or JSON file."
 _NOT_TEXT = "Left out of the trajectory: only JSON and text files are kept."
 
@@ -103,8 +108,10 @@ def read_bundle(
         names = _names(data, of_tree)
         if not any(map(is_bundle_name, names)):
             reading = _from_tree(data, names, defaults, tasks or {}, of_tree, problems)
-            if reading is not None:
+            if reading is not None and (reading.answers or not _is_kit(names)):
                 return reading
+        if _is_kit(names):
+            raise BundleError([refuse(_KIT)])
     if len(data) > limits.upload:
         raise BundleError([refuse(f"The file is larger than {readable(limits.upload)}; send fewer trajectories.")])
     if is_packed(data):
@@ -136,6 +143,12 @@ def _names(data: bytes, limits: ArchiveLimits) -> list[str]:
     with suppress(BundleError):
         names.extend(entry.name.removeprefix("./") for entry in entries(data, limits) if not entry.kind)
     return names
+
+
+def _is_kit(names: Iterable[str]) -> bool:
+    """Return whether these are the files of a task kit, with or without a folder around it."""
+    found = set(names)
+    return any(name.removesuffix(_OF_KIT) + "tasks.json" in found for name in found if name.endswith(_OF_KIT))
 
 
 def _from_tree(

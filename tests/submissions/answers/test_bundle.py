@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from submissions.answers.bundle import read_bundle
-from submissions.answers.contents import AnswerKind, BundleReading, Manifest, RawAnswer, Severity
+from submissions.answers.contents import AnswerKind, BundleError, BundleReading, Manifest, RawAnswer, Severity
 from tests.submissions.answers.archive_makers import GOOD_FILES, make_tar, make_zip
 
 ANSWER = b"def f(x):\n    return x\n"
@@ -15,6 +15,10 @@ LAYOUT = "the paths of answers are answers/<paper>/<index>[/trial-N]/answer.diff
 UNKNOWN_FILE = "Unknown file 'helper.py'; known: answer.diff, answer.patch, answer.py, usage.json"
 ALSO = "(also in answers/01-DPO/1/trial-1/answer.py); keep one."
 NO_DEFAULTS = "Predictions have no submission.json: give at least the suite in the form or on the command line."
+WHOLE_KIT = (
+    "This is the whole task kit; submit its folder example-bundle alone, with your answers in it. On the command line, "
+    "give that folder; in the form, a zip or tar.gz of it."
+)
 DEFAULTS = Manifest("lmr-mini", None, "", "", "none", "full", "", (), "")
 
 
@@ -61,6 +65,23 @@ def test_answers_are_read_with_usage_and_trajectory() -> None:
         RawAnswer("dpo/1", 1, AnswerKind.SOURCE, ANSWER, "answers/01-DPO/1/trial-1/answer.py"),
         RawAnswer("dpo/1", 2, AnswerKind.DIFF, DIFF, f"{trial}/answer.diff", usage, *trajectory),
     )
+
+
+@pytest.mark.parametrize("around", ["", "lmr-mini-v1-kit/"])
+def test_a_whole_task_kit_has_one_error_that_names_the_folder_to_submit(around: str) -> None:
+    files = {
+        "README.md": b"# LMR-Mini",
+        "tasks.json": b"{}",
+        "repositories/dpo/objective.py": ANSWER,
+        "papers/dpo.pdf": b"%PDF",
+        "example-bundle/submission.json": GOOD_FILES["submission.json"],
+        "example-bundle/answers/dpo/1/answer.py": ANSWER,
+    }
+    with pytest.raises(BundleError) as refused:
+        read(make_zip({around + name: content for name, content in files.items()}))
+    assert [problem.message for problem in refused.value.problems] == [WHOLE_KIT]
+    bundle_alone = {name: content for name, content in files.items() if name.startswith("example-bundle/")}
+    assert [answer.task for answer in read(make_zip(bundle_alone)).answers] == ["dpo/1"]
 
 
 @pytest.mark.parametrize("name", ["run.traj", "run.traj.json", "RUN.TRAJ"])

@@ -69,6 +69,14 @@ def test_changes_are_found_wherever_the_papers_are(root: str, make: type, tasks:
     assert answer.files == {"src/new.py": b"N = 1\n", "src/scores.py": CHANGED}
 
 
+def test_a_task_kit_in_a_folder_is_an_output_tree_if_its_repositories_are_changed(tasks: dict[str, TaskFiles]) -> None:
+    kit = {"kit/tasks.json": b"{}", "kit/example-bundle/submission.json": GOOD_FILES["submission.json"]}
+    kit |= {f"kit/repositories/alpha/{path}": content for path, content in ALPHA.items()}
+    assert answer_of(read(kit | {"kit/repositories/alpha/src/scores.py": CHANGED}, tasks)).task == "alpha/1"
+    ((_, message),) = refusals(kit, tasks)
+    assert message.startswith("This is the whole task kit; submit its folder example-bundle alone")
+
+
 @pytest.mark.parametrize(
     "place", ["1-Alpha/alpha-repo/", "001-ALPHA/ALPHA-REPO/", "alpha/other-name/", "alpha/", "alpha-repo/"]
 )
