@@ -44,7 +44,7 @@ class Token(HttpBearer):
             self._refuse("This token is unknown or has expired.", 'error="invalid_token"')
         if token is None:
             if not self.optional:
-                self._refuse("Send a token: Authorization: Bearer lmr_….", f'scope="{self.scope}"')
+                self._refuse("The header Authorization has no bearer token.", f'scope="{self.scope}"')
             return request.user
         if self.scope not in token.scopes:
             headers = {"WWW-Authenticate": f'{_REALM}, error="insufficient_scope", scope="{self.scope}"'}

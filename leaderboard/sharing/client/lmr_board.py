@@ -309,6 +309,8 @@ def failure(error: urllib.error.HTTPError) -> Failure:
         lines = [f"{problem['title']}: {problem['detail']}"]
         if len(problem["errors"]) > 1:
             lines += [f"  {each['field'] or 'all'}: {each['message']}" for each in problem["errors"]]
+        if error.code == 401:
+            lines.append("Put it into the variable LMR_BOARD_TOKEN, or into the file ~/.config/lmr-board/token.")
         return Failure("\n".join(lines), code)
     except (*UNREADABLE, OSError):
         moved = error.headers.get("Location", "")
@@ -361,7 +363,7 @@ def clear() -> None:
 
 def kit(site: Site, options: argparse.Namespace) -> int:
     """Download a suite's task kit."""
-    with site.open("GET", f"/suites/{quote(options.suite, safe='')}/kit") as response:
+    with open_kit(site, options.suite) as response:
         disposition = Message()
         disposition["Content-Disposition"] = response.headers.get("Content-Disposition", "")
         named = plain_name(disposition.get_filename() or "") or plain_name(f"{options.suite}-kit.zip")
@@ -386,6 +388,18 @@ def kit(site: Site, options: argparse.Namespace) -> int:
     clear()
     show(str(target))
     return 0
+
+
+def open_kit(site: Site, suite: str) -> Any:
+    """Return the response with a suite's kit. Raises Failure that lists the site's suites if this is none of them."""
+    try:
+        return site.open("GET", f"/suites/{quote(suite, safe='')}/kit")
+    except Failure as missing:
+        known = [each["suite"] for each in all_items(site, "/suites")] if missing.code == NOT_THERE else [suite]
+        if suite in known:
+            raise
+        listed = f"the site has {', '.join(known)}" if known else "the site has none yet"
+        raise Failure(f"there is no suite {suite!r}; {listed}", NOT_THERE) from None
 
 
 def plain_name(suggested: str) -> str:

@@ -282,7 +282,14 @@ def no_file(installed: Installed) -> dict[str, str]:
     ("setting", "expected"),
     [
         (wrong_mode, "others can read"),
-        (no_token, "Send a token"),
+        (
+            no_token,
+            (
+                "lmr_board: A valid token is needed: The header Authorization has no bearer token. "
+                "Create one under Tokens on your account page (/accounts/tokens/).\n"
+                "Put it into the variable LMR_BOARD_TOKEN, or into the file ~/.config/lmr-board/token.\n"
+            ),
+        ),
         (unknown_token, "This token is unknown or has expired."),
         (no_file, "there is no file /nowhere/token"),
     ],
@@ -308,8 +315,9 @@ def test_wrong_commands_addresses_and_numbers(installed: Installed) -> None:
     assert "is not a file or a folder" in installed.stderr_of("submit", "none.zip", code=2)
     assert "is not encrypted" in installed.stderr_of("--site", "http://board.example.org", "kit", "small", code=2)
     assert "give the board's address" in installed.stderr_of("--site", "board.example.org", "kit", "small", code=2)
-    assert "Not found" in installed.stderr_of("kit", "none", code=4)
-    assert "Not found" in installed.stderr_of("kit", "../x", code=4)
+    for unknown in ("none", "../x"):
+        message = f"lmr_board: there is no suite '{unknown}'; the site has small\n"
+        assert installed.stderr_of("kit", unknown, code=4) == message
     assert "Not found" in installed.stderr_of("status", 99, code=4)
     assert installed.run("dance").returncode == 2
 
