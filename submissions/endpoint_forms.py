@@ -254,9 +254,9 @@ class EndpointForm(forms.Form):
             self.add_error("key", _KEY_NEEDED_AGAIN)
         return data
 
-    def refuse(self, message: str) -> None:
+    def refuse(self, message: str, *, field: str | None = None) -> None:
         """Add the reason why a valid form was refused; an entered key must be entered again."""
-        self.add_error(None, message)
+        self.add_error(field, message)
         if self.data.get("key"):
             self.add_error("key", _KEY_NEEDED_AGAIN)
 

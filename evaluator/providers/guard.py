@@ -42,7 +42,7 @@ DENIED: Final[tuple[Network, ...]] = tuple(
 )
 GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
 _UNKNOWN: Final = "The host name has no IP address. Check its spelling."
-_NOT_PUBLIC: Final = "This is not a public address, and the operator has not allowed it ({})."
+_NOT_PUBLIC: Final = "This address is not allowed: it is not public. The operator of this site can allow it."
 _OTHER_WAY: Final = "Use https:// and port 443 or 8443; other ways are open to the operator's own networks only."
 
 
@@ -87,10 +87,19 @@ def resolve(origin: Origin, policy: Policy) -> tuple[str, ...]:
     unlisted = [each for each in addresses if not policy.allows(each) and (must_be_listed or not is_public(each))]
     if unlisted:
         networks = tuple(f"{each}/{each.max_prefixlen}" for each in unlisted)
-        setting = f"ENDPOINT_NETWORKS={networks[0]}" if literal is not None else "ENDPOINT_NETWORKS"
-        message = _OTHER_WAY if all(map(is_public, unlisted)) else _NOT_PUBLIC.format(setting)
-        raise ForbiddenAddressError(message, networks)
+        raise ForbiddenAddressError(_OTHER_WAY if all(map(is_public, unlisted)) else _NOT_PUBLIC, networks)
     return tuple(str(address) for address in addresses)
+
+
+def problem_of_literal(origin: Origin, policy: Policy) -> str:
+    """Return why an IP address may not be called, or an empty text. Names are not looked up: each call does that."""
+    if _literal(origin.host) is None:
+        return ""
+    try:
+        resolve(origin, policy)
+    except ForbiddenAddressError as error:
+        return str(error)
+    return ""
 
 
 def is_public(address: Address) -> bool:
@@ -112,7 +121,7 @@ def _look_up(origin: Origin) -> list[Address]:
     try:
         return [ipaddress.ip_address(answer[4][0]) for answer in answers]
     except ValueError as error:
-        raise ForbiddenAddressError(_NOT_PUBLIC.format("ENDPOINT_NETWORKS")) from error
+        raise ForbiddenAddressError(_NOT_PUBLIC) from error
 
 
 def _literal(host: str) -> Address | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -27,7 +26,7 @@ class ClientUnavailableError(Exception):
 
 def policy() -> Policy:
     """Return which addresses may be called: public ones, and the operator's own networks."""
-    return Policy(networks=tuple(ip_network(network.strip()) for network in settings.ENVIRONMENT.endpoint_networks))
+    return Policy.of(settings.ENVIRONMENT.endpoint_networks)
 
 
 def endpoint_client(endpoint: Endpoint, *, most_seconds: float = math.inf) -> ModelClient:

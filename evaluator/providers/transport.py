@@ -218,7 +218,7 @@ def _resolved(origin: Origin, policy: Policy, deadline: float, seconds: float) -
     except UnknownHostError as error:
         raise unreachable(str(error)) from None
     except ForbiddenAddressError as error:
-        raise forbidden(str(error)) from None
+        raise forbidden(f"Nothing was sent. {error}") from None
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Count
@@ -21,9 +22,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 from evaluator.generation.limits import duration
 from evaluator.models import Generation
 from evaluator.providers.checking_endpoints import request_check
+from evaluator.providers.guard import Policy, problem_of_literal
 from leaderboard.evidence.generations import money, own_endpoint
 from submissions.domain import endpoints as domain
 from submissions.endpoint_forms import PRESETS, EndpointForm, preset
+from submissions.endpoints.addresses import origin
 from submissions.enums import EndpointCheck
 from submissions.exceptions import SubmissionError
 from submissions.models import Endpoint
@@ -58,7 +61,9 @@ def endpoint_form(request: HttpRequest, pk: int | None = None) -> HttpResponse:
         form = EndpointForm(request.POST, has_key=shown is not None and shown.has_key)
     else:
         form = EndpointForm.of(shown) if shown else EndpointForm(initial=chosen.initial if chosen else None)
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and form.is_valid() and (wrong := _forbidden(form.cleaned_data["base_url"])):
+        form.refuse(wrong, field="base_url")
+    elif request.method == "POST" and form.is_valid():
         described, key = form.described(), form.cleaned_data["key"]
         try:
             if shown is None:
@@ -79,6 +84,11 @@ def endpoint_form(request: HttpRequest, pk: int | None = None) -> HttpResponse:
     context = {"form": form, "endpoint": shown, "presets": () if shown else PRESETS, "chosen": chosen}
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
     return render(request, "leaderboard/endpoint_form.html", context, status=status)
+
+
+def _forbidden(base_url: str) -> str:
+    """Return why this site will never call the IP address in ``base_url``; empty for a name or an allowed address."""
+    return problem_of_literal(origin(base_url), Policy.of(settings.ENVIRONMENT.endpoint_networks))
 
 
 @never_cache

@@ -64,7 +64,8 @@ def test_a_wait_for_the_provider_ends_when_it_answers(provider: ProviderServer, 
 
 def test_an_internal_address_is_not_called(provider: ProviderServer, settings: Any) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, endpoint_networks=[])
-    assert run_check(endpoint(provider, "prose"))[0] == EndpointCheck.FAILED
+    refused = "Nothing was sent. This address is not allowed: it is not public. The operator of this site can allow it."
+    assert run_check(endpoint(provider, "prose")) == (EndpointCheck.FAILED, refused)
     assert provider.log == []
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tests.provider_server import ProviderServer
 
 
-NOT_PUBLIC = "This is not a public address, and the operator has not allowed it (ENDPOINT_NETWORKS)."
+NOT_PUBLIC = "Nothing was sent. This address is not allowed: it is not public. The operator of this site can allow it."
 
 COMPRESSED = "a compressed body, although plain text was requested"
 each_sdk = pytest.mark.parametrize("api", ["chat", "messages"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -173,6 +174,11 @@ def test_the_provider_s_message_is_escaped(as_alice: Client, endpoint: Endpoint)
     [
         ({"output_limit": "max_words"}, "output_limit", "max_words is not one of the available choices"),
         ({"base_url": "https://me:pw@api.example.net"}, "base_url", "Leave user name and password out"),
+        (
+            {"base_url": "http://169.254.169.254/v1"},
+            "base_url",
+            "This address is not allowed: it is not public. The operator of this site can allow it.",
+        ),
         ({"key": "sk with blank"}, "key", "A key has no spaces"),
         ({"run_dollars": "5", "price_input": "", "price_output": ""}, "run_dollars", "give both below"),
         ({"name": "a\u202eb"}, "name", "direction character"),
@@ -182,6 +188,13 @@ def test_errors_are_shown_at_their_field(as_alice: Client, changes: dict[str, st
     response = as_alice.post(reverse("endpoint_new"), {**TYPED, **changes})
     assert (response.status_code, Endpoint.objects.exists()) == (422, False)
     assert message in " ".join(response.context["form"].errors[field])
+
+
+def test_an_ip_address_that_the_operator_allows_is_accepted(as_alice: Client, settings: Settings) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, endpoint_networks=["10.1.2.3/32"])
+    for address, accepted in (("http://10.1.2.3:8000/v1", True), ("http://10.1.2.4:8000/v1", False)):
+        as_alice.post(reverse("endpoint_new"), {**TYPED, "name": address, "base_url": address})
+        assert Endpoint.objects.filter(base_url=address).exists() is accepted
 
 
 def test_a_connection_test_is_queued_and_polled(as_alice: Client, endpoint: Endpoint) -> None:
