@@ -1,7 +1,8 @@
-"""Find public systems, tasks and cases by words, with the same results on SQLite and PostgreSQL."""
+"""Find public systems, tasks and cases by the beginnings of words, with the same results on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db.models import Case as Choose
@@ -10,7 +11,7 @@ from django.urls import reverse
 
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.labels import Label
-from leaderboard.board.filters import CaseFilter, has_word
+from leaderboard.board.filters import CaseFilter
 from leaderboard.board.rows import visible_entries
 from leaderboard.evidence.cases import disagreements, public_cases
 from reviews.models import Case
@@ -58,8 +59,17 @@ class Hits(NamedTuple):
         return cls(listed[:MOST_HITS], len(listed) > MOST_HITS)
 
 
+def word_start(word: str) -> str:
+    """Return a regular expression, for Python and both databases, of text in which a word begins with ``word``.
+
+    The parts of a name such as ``pair_loss`` are words.
+    """
+    escaped = re.escape(word)
+    return rf"(?:(?<!\w)|(?<=_)){escaped}" if word[0].isalnum() else escaped
+
+
 def search(words: Sequence[str], *, hidden: Collection[int]) -> dict[str, Hits]:
-    """Return kind -> the systems, tasks and cases in which every word occurs, in any case. Four queries.
+    """Return kind -> systems, tasks and cases with words that begin like each of ``words``, in any case. Four queries.
 
     Hits whose name has all the words come first. ``hidden`` are the submissions whose results are hidden from the
     viewer (``leaderboard.board.visibility``): their cases are not found.
@@ -124,7 +134,11 @@ def _best(
     """
     in_names, anywhere = Q(), Q()
     for word in words:
-        in_names &= has_word(word, *names)
-        anywhere &= has_word(word, *names, *others)
+        in_names &= _in_one_of(word, names)
+        anywhere &= _in_one_of(word, (*names, *others))
     place = Choose(When(in_names, then=Value(0)), default=Value(1), output_field=IntegerField())
     return found.filter(anywhere).order_by(place, "-pk" if newest_first else "pk")[: MOST_HITS + 1]
+
+
+def _in_one_of(word: str, fields: Iterable[str]) -> Q:
+    return Q.create([(f"{field}__iregex", word_start(word)) for field in fields], connector=Q.OR)

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from django.urls import reverse
 from django.utils.html import strip_tags
 
+from leaderboard.evidence.search import word_start
 from leaderboard.settings.environment import PROJECT_ROOT
 from submissions import markdown as markdown_rules
 
@@ -134,26 +135,26 @@ def _image_address(source: str) -> str:
 
 
 def search(words: Sequence[str]) -> list[Section]:
-    """Return the sections in which every word occurs, in any case: first those with all words in their heading,
-    then those with all in the headings of section and page, then the others, each in the order of the pages.
+    """Return the sections with words that begin like each of ``words``, in any case: first those with all in their
+    heading, then those with all in the headings of section and page, then the others, each in the order of the pages.
     """
-    folded = [word.casefold() for word in words]
+    patterns = [re.compile(word_start(word.casefold())) for word in words]
     found = [
         (place, section)
         for group in groups()
         for page in group.pages
         for section in _sections(page)
-        if (place := _place(section, folded)) is not None
+        if (place := _place(section, patterns)) is not None
     ]
     return [section for _, section in sorted(found, key=lambda each: each[0])]
 
 
-def _place(section: Section, folded: Sequence[str]) -> int | None:
+def _place(section: Section, patterns: Sequence[re.Pattern[str]]) -> int | None:
     """Return where all words occur: 0 heading, 1 heading and title, 2 section with its title; None if not."""
     within = ""
     for place, text in enumerate((section.heading, section.page, section.text)):
         within += f" {text.casefold()}"
-        if all(word in within for word in folded):
+        if all(pattern.search(within) for pattern in patterns):
             return place
     return None
 

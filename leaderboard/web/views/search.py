@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from leaderboard.board.filters import LONGEST_SEARCH
 from leaderboard.board.visibility import closed_submissions
-from leaderboard.evidence.search import MOST_HITS
+from leaderboard.evidence.search import MOST_HITS, word_start
 from leaderboard.evidence.search import search as search_rows
 from leaderboard.web import documentation
 from leaderboard.web.documentation import Section
@@ -47,7 +47,7 @@ class DocHit(NamedTuple):
 @never_cache
 @require_safe
 def search(request: HttpRequest) -> HttpResponse:
-    """Show the pages in which every word of ``?q=`` occurs. What is hidden from the viewer is not found."""
+    """Show the pages with words that begin like each of ``?q=``. What is hidden from the viewer is not found."""
     form = SearchForm(request.GET)
     words = list(dict.fromkeys(form.cleaned_data["q"].split())) if form.is_valid() else []
     sections = documentation.search(words) if words else []
@@ -65,7 +65,7 @@ def search(request: HttpRequest) -> HttpResponse:
 
 def excerpt(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
     """Cut ``text`` around the first of ``words``, and split it into parts that are such a word and others."""
-    pattern = re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))), re.IGNORECASE)
+    pattern = re.compile("|".join(map(word_start, sorted(words, key=len, reverse=True))), re.IGNORECASE)
     first = pattern.search(text)
     place = first.start() if first else 0
     # Begin with a whole word.

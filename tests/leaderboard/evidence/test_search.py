@@ -60,7 +60,7 @@ def test_a_system_is_found_by_name_model_agent_or_organisation_in_any_case() -> 
     )
     measured(system=system)
     found = ("öKOSYSTEM", "gpt-4.1 openhands", "ÇANKAYA", "universitÄt", "7_B", "ökosystem gpt-4.1")
-    missed = ("ökosystem gpt-5", "gpt.4", "7%b", "o.enhands", "öko.")
+    missed = ("ökosystem gpt-5", "gpt.4", "7%b", "o.enhands", "öko.", "system", "hands", "ankaya")
     assert {text: titles("Systems", *text.split()) for text in (*found, *missed)} == {
         **{text: ["Ökosystem 7_b"] for text in found},
         **{text: [] for text in missed},
@@ -92,9 +92,13 @@ def test_hits_with_all_words_in_their_name_come_first() -> None:
 
 
 @pytest.mark.both_databases
-@pytest.mark.parametrize("words", ["dpo", "preference OPTIMISATION", "pairloss forward", "loss twice"])
+@pytest.mark.parametrize("words", ["dpo", "preference OPTIMISATION", "pairloss forward", "loss twice", "pass (the"])
 def test_a_task_is_found_by_paper_function_category_or_instruction(words: str) -> None:
-    facts = {"goal_function": "forward", "class_name": "PairLoss", "instruction": "Return the loss. Twice."}
+    facts = {
+        "goal_function": "forward_pass",
+        "class_name": "PairLoss",
+        "instruction": "Return the loss. Twice (the sum).",
+    }
     category = CategoryFactory()
     revision = revision_of("Direct Preference Optimisation", category=category, **facts)
     revision_of("Another paper", slug="other/1")
@@ -102,7 +106,7 @@ def test_a_task_is_found_by_paper_function_category_or_instruction(words: str) -
     assert [(hit.title, hit.address) for hit in found] == [
         ("dpo/1: Direct Preference Optimisation", revision.task.get_absolute_url())
     ]
-    assert found[0].about == f"PairLoss.forward, {category.title}, {revision.task.suite.title}"
+    assert found[0].about == f"PairLoss.forward_pass, {category.title}, {revision.task.suite.title}"
 
 
 def test_only_tasks_of_a_suite_s_newest_version_are_found_once() -> None:

@@ -62,6 +62,7 @@ def test_sections_are_found_by_heading_first_then_by_title_then_by_text() -> Non
         ("Lions", "/docs/guide/#lions"),
     ]
     assert documentation.search(["zebra", "elephant"]) == []
+    assert documentation.search(["ripes"]) == []
     texts = {each.heading: each.text for each in documentation.search(["guide"])}
     assert texts == {
         "The guide": "Zebras first.",
@@ -86,6 +87,7 @@ def test_an_excerpt_begins_and_ends_with_whole_words() -> None:
     assert excerpt("No such word.", ["zebra"]) == [("No such word.", False)]
     assert excerpt("a zebra", ["ZEBRA"]) == [("a ", False), ("zebra", True)]
     assert excerpt("", ["zebra"]) == []
+    assert excerpt("no_dpo endpoint", ["dpo"]) == [("no_", False), ("dpo", True), (" endpoint", False)]
 
 
 def test_systems_link_to_their_pages(client: Client) -> None:
