@@ -323,6 +323,9 @@ def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
     hidden = closed(request, submission=shown)
     measured = task_rows(shown)
     rows, progress = measured, progress_of(measured)
+    if shown.state == SubmissionState.QUEUED and progress.running:
+        # A worker claimed its first run after the submission was read.
+        shown.state = SubmissionState.RUNNING
     if hidden:
         rows, progress = without_outcomes(rows, progress)
     again = [] if hidden else reevaluations.of_submission(shown)

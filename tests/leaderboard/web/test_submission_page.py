@@ -192,6 +192,25 @@ def test_the_bundle_is_a_download(client: Client, alice: User, maintainer: User,
         assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("application/octet-stream", "nosniff")
 
 
+@pytest.mark.parametrize("outcomes", [("wrong_output", "bad_patch"), ("passed", "raised")])
+def test_publishing_a_submission_without_a_passing_answer_has_a_warning(
+    client: Client, alice: User, outcomes: tuple[str, str]
+) -> None:
+    words = words_of(get(client, scored(alice, *outcomes), alice))
+    warning = "No answer passes. Published, the system is on the board with 0 %. Look at the reasons in the table"
+    assert (warning in words) is ("passed" not in outcomes)
+    assert "Every answer, its log and its code become public." in words
+
+
+def test_a_submission_whose_first_run_was_just_claimed_is_running(client: Client, alice: User) -> None:
+    """The worker claims it between the queries of the submission and of its runs."""
+    submission = scored(alice, "passed", state=SubmissionState.QUEUED)
+    TestRunFactory(implementation=with_answers(submission, 1)[0], running=True)
+    page = get(client, submission, alice)
+    assert page.context["submission"].get_state_display() == "running"  # type: ignore[attr-defined]
+    assert "1 of 2 answers decided, 1 running" in words_of(page)
+
+
 def test_the_owner_publishes_corrects_and_withdraws(client: Client, alice: User) -> None:
     submission = scored(alice, "passed")
     client.force_login(alice)
