@@ -34,8 +34,8 @@ def total(first: int | None, second: int | None) -> int | None:
 def counted_with() -> str:
     """Describe what :func:`count` counts with, for pages."""
     if _counter() is None:
-        return "one token for three bytes; tokenizers differ"
-    return "o200k_base; other models' tokenizers differ"
+        return "an estimate of one token for three bytes"
+    return "o200k_base"
 
 
 @cache

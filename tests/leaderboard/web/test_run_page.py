@@ -98,6 +98,14 @@ def start(client: Client, endpoint: Endpoint, estimate: str, **changes: Any) -> 
     return client.post(page(endpoint), {**TYPED, "estimate": estimate, "start": "1", **changes})
 
 
+@pytest.mark.parametrize(("state", "words"), [("none", "not tested"), ("failed", "does not answer")])
+def test_a_connection_that_is_not_known_to_work_has_a_warning(
+    as_alice: Client, endpoint: Endpoint, small: SuiteVersion, state: str, words: str
+) -> None:
+    Endpoint.objects.update(check_state=state)
+    assert f"Connection: {words}. Test it first: a run that" in words_of(as_alice.get(page(endpoint)))
+
+
 def test_the_estimate_creates_no_submission(
     as_alice: Client, endpoint: Endpoint, small: SuiteVersion, orders: list[Any]
 ) -> None:
@@ -106,7 +114,8 @@ def test_the_estimate_creates_no_submission(
     assert "about US $ 0.09 12,345 tokens in, about 8,192 out" in text
     assert "alpha/1 12,345 8,192 0.0902 No paper: it is not available here. 2 parts left out: longer than" in text
     assert "Its file does not fit." in text
-    assert "The agent’s first prompts, counted with a test's counter, times a usual number of steps" in text
+    assert "The agent’s first prompts, times a usual number of steps of a usual length." in text
+    assert "Prompts are counted with a test's counter; the model’s own tokenizer may differ." in text
     assert not Submission.objects.exists()
     [order] = orders
     described = (order.version, order.inputs, order.scaffold, order.trials, tuple(order.tasks))
