@@ -127,21 +127,26 @@ class TestPublishedAnswers:
     def test_every_disagreement_is_listed_with_its_reason(self, client: Client) -> None:
         page = read(client, f"{BENCH}published/")
         text = words(page)
-        assert "LMR-Board’s tests agree with 46 of 61 published verdicts Of the other 15, our verdict is right" in text
+        assert (
+            "LMR-Board’s tests agree with 46 of 61 published verdicts Of the other 15, LMR-Board’s test is right"
+            in text
+        )
         assert "sessions of two runs of OpenHands (GPT-4o) and OpenHands (GPT-4.1), and does not state" in text
-        assert "In 5 of the 15, our test gives the second run’s answer the published verdict" in text
+        assert "In 5 of the 15, LMR-Board’s test gives the second run’s answer the published verdict" in text
         assert "erred on at least 9 of 61 answers: they passed 5 wrong ones and failed 4 right ones" in text
         assert (
             "passed 4 tasks without an answer in the sessions, which are not counted: hits/1 of OpenHands (GPT-4o), "
             "steplength/1 of OpenHands (GPT-4o), decbound/1 of OpenHands (GPT-4.1) and hits/1 of OpenHands (o4-mini)."
             in text
         )
-        assert "our test passes steplength/1 of OpenHands (GPT-4o) and decbound/1 of OpenHands (GPT-4.1)." in text
+        assert (
+            "LMR-Board’s test passes steplength/1 of OpenHands (GPT-4o) and decbound/1 of OpenHands (GPT-4.1)." in text
+        )
         assert page.count('<tr role="row">') == 1 + 15
         row = page.split('tasks/simclr/1/">simclr/1</a>')[1].split("</tr>")[0]
         assert '<a href="/reported/openhands-gpt-4o/">OpenHands (GPT-4o)</a>' in row
         assert words(row).endswith(
-            "OpenHands (GPT-4o) passed wrong output passed as published LMR-Board’s test The answer takes each image's "
+            "OpenHands (GPT-4o) passed wrong output passed as published LMR-Board The answer takes each image's "
             "similarity with itself for its positive pair, so the loss ignores the other view."
         )
 
