@@ -423,6 +423,14 @@ def test_why_a_task_has_no_test_is_for_maintainers(client: Client) -> None:
     assert "/srv/x.pt" in words_of(client.get(ADDRESS))
 
 
+def test_a_task_that_only_reported_rows_count_is_marked_so(client: Client) -> None:
+    version = one_task(not_runnable_reasons=["it needs the file /srv/x.pt"])
+    assert "Counted no (no test to run here)" in words_of(client.get(ADDRESS))
+    run = reported(version).reported_run
+    ReportedResultFactory(run=run, task=version.revisions.get().task, tests_passed=True)
+    assert "Counted in reported rows only (no test to run here)" in words_of(client.get(ADDRESS))
+
+
 def test_a_copy_of_the_method_that_stays_in_the_repository_is_named(client: Client) -> None:
     suite = SuiteFactory(slug="lmr-bench")
     for slug in ("dola", "dpo"):
