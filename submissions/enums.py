@@ -120,7 +120,7 @@ class Visibility(TextChoices):
 class Scope(TextChoices):
     """What a token lets a program do for its owner."""
 
-    READ = "read", "read what you may read"
+    READ = "read", "see what you see on the site, private submissions too"
     SUBMIT = "submit", "upload, submit, cancel, publish and withdraw"
     ENDPOINTS = "endpoints", "start and steer runs on your endpoints"
     LABEL = "label", "take, draft and lock labels as an annotator"
