@@ -103,7 +103,7 @@ def test_a_connection_that_is_not_known_to_work_has_a_warning(
     as_alice: Client, endpoint: Endpoint, small: SuiteVersion, state: str, words: str
 ) -> None:
     Endpoint.objects.update(check_state=state)
-    assert f"Connection: {words}. Test it first: a run that" in words_of(as_alice.get(page(endpoint)))
+    assert f"Connection: {words}. Test it first :" in words_of(as_alice.get(page(endpoint)))
 
 
 def test_the_estimate_creates_no_submission(
