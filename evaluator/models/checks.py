@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from evaluator.enums import SelfCheckKind
+from evaluator.enums import AttackGroup, SelfCheckKind
 
 
 class SelfCheck(models.Model):
@@ -33,8 +33,18 @@ class SelfCheck(models.Model):
 
     @property
     def repelled(self) -> int:
-        """How many attacks ended as expected."""
+        """How many attacks and controls ended as expected."""
         return sum(bool(result["repelled"]) for result in self.results)
+
+    @property
+    def attacks(self) -> dict[str, tuple[int, int]]:
+        """Protocol -> (number repelled, number run) of the attacks, without the controls."""
+        counted: dict[str, tuple[int, int]] = {}
+        for result in self.results:
+            if result["group"] != AttackGroup.CONTROL:
+                repelled, fired = counted.get(result["protocol"], (0, 0))
+                counted[result["protocol"]] = repelled + bool(result["repelled"]), fired + 1
+        return counted
 
     @property
     def ok(self) -> bool:

@@ -162,7 +162,7 @@ def answer_address(row: BoardRow) -> Callable[[MatrixTask], str]:
     if not row.reported:
         return lambda task: f"{row.address}answers/{task.paper}/{task.index}/1/"
     if row.remeasures:
-        return lambda task: f"{row.address}#{task.paper}-{task.index}"
+        return lambda task: row.address + ("" if results_on(row, task)[0] is None else f"#{task.paper}-{task.index}")
     before = f"{reverse('cases')}reported/{row.key.removeprefix('r-')}/"
     absent = {each["task"] for each in row.not_reported}
     return lambda task: task.address if task.slug in absent else f"{before}{task.paper}/{task.index}/"

@@ -135,12 +135,11 @@ class LabelsCell(_Data):
         """Whether fewer than half of the tasks are labelled, so that percentages of all tasks would mislead."""
         return 2 * self.labelled < self.tasks
 
-    @property
-    def counts(self) -> str:
-        """The labels that were given, as numbers: ``3 CC, 1 LI``."""
+    def counts(self, trials: int) -> str:
+        """Return the labels that were given to the answers of all ``trials``, as numbers: ``3 CC, 1 LI``."""
         numbers = (("CC", self.cc), ("LC", self.lc), ("LI", self.li))
-        counted = ((label, round(share * self.tasks / 100, 1)) for label, share in numbers)
-        return ", ".join(f"{number:g} {label}" for label, number in counted if number)
+        counted = ((label, round(share * self.tasks * trials / 100)) for label, share in numbers)
+        return ", ".join(f"{number} {label}" for label, number in counted if number)
 
     @property
     def by_annotators(self) -> bool:

@@ -12,7 +12,7 @@ from django.db.models import Max, OuterRef, Subquery
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
-from evaluator.enums import AttackGroup, SelfCheckKind
+from evaluator.enums import SelfCheckKind
 from evaluator.models import EnvironmentBuild, SelfCheck
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.task_environments import short_digest
@@ -58,13 +58,7 @@ class Round:
     @property
     def protocols(self) -> list[tuple[str, int, int]]:
         """(Protocol, number repelled, number run) of the attacks, without the controls."""
-        counted: dict[str, list[int]] = {}
-        for row in self.check.results if self.check else []:
-            if row["group"] != AttackGroup.CONTROL:
-                tally = counted.setdefault(row["protocol"], [0, 0])
-                tally[0] += bool(row["repelled"])
-                tally[1] += 1
-        return [(way, repelled, fired) for way, (repelled, fired) in counted.items()]
+        return [(way, *counts) for way, counts in self.check.attacks.items()] if self.check else []
 
 
 @dataclass(frozen=True, slots=True)

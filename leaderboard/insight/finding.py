@@ -53,8 +53,9 @@ def finding_of(
     if not best.passed:
         return Finding(f"No system solves any of the {best.tasks} tasks{scope}.", "", lines)
     ties = [row for row in lines if row.tests == best]
+    averaged = any(row.trials > 1 for row in ties)
     return Finding(
-        _leads([row.title_with_inputs for row in ties], best, scope, selected=selected),
+        _leads([row.title_with_inputs for row in ties], best, scope, selected=selected, averaged=averaged),
         _certainty(ties, ranked=ranked, among_shown=among_shown),
         lines,
     )
@@ -65,8 +66,9 @@ def in_words(number: int) -> str:
     return _NUMBERS[number] if number < len(_NUMBERS) else f"{number:,}"
 
 
-def _leads(names: Sequence[str], best: TestsCell, scope: str, *, selected: bool) -> str:
+def _leads(names: Sequence[str], best: TestsCell, scope: str, *, selected: bool, averaged: bool) -> str:
     solved = f"{_count(best.passed)} of {best.tasks} task{'' if best.tasks == 1 else 's'}{scope}"
+    solved += " on average over trials" if averaged else ""
     among = "Of the systems shown, " if selected else ""
     if len(names) == 1:
         return f"{among}{names[0]} solves {'most: ' if selected else ''}{solved}."

@@ -46,8 +46,16 @@ def site_numbers() -> SiteNumbers:
         labels=reviews.count() + reported.exclude(human_label="").count(),
         votes=JudgeVote.objects.filter(judgement__implementation__in=answers).count()
         + reported.exclude(judge_label="").count(),
-        attacks=(check.repelled, len(check.results), check.finished) if check and check.results else None,
+        attacks=_attacks(check) if check else None,
     )
+
+
+def _attacks(check: SelfCheck) -> tuple[int, int, datetime] | None:
+    """Return how many attacks were repelled, tried and when; None if there were only controls."""
+    repelled, fired = (
+        (sum(numbers) for numbers in zip(*check.attacks.values(), strict=True)) if check.attacks else (0, 0)
+    )
+    return (repelled, fired, check.finished) if fired else None
 
 
 class NewRow(NamedTuple):

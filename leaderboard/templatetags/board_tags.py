@@ -118,6 +118,12 @@ def interval_bar(cell: TestsCell) -> SafeString:
 
 
 @register.simple_tag
+def label_counts(cell: LabelsCell, trials: int) -> str:
+    """Return the labels that the answers of all trials were given, as numbers."""
+    return cell.counts(trials)
+
+
+@register.simple_tag
 def label_bar(cell: LabelsCell) -> SafeString:
     """Draw the shares of CC, LC and LI as one bar. Pages show the numbers beside it as text."""
     return format_html(

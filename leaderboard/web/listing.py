@@ -107,10 +107,11 @@ class Listing:
     @cached_property
     def rows(self) -> list[BoardRow]:
         """The rows of the page."""
-        rows = self._page_rows
-        if not self.ranks_shown:
-            return rows
-        ranked = {row.key: row for row in self.best}
+        return self._with_ranks(self._page_rows)
+
+    def _with_ranks(self, rows: list[BoardRow]) -> list[BoardRow]:
+        """Return ``rows`` with their ranks among the rows shown, if these are compared with each other."""
+        ranked = {row.key: row for row in self.best} if self.ranks_shown else {}
         return [ranked.get(row.key, row) for row in rows]
 
     @cached_property
@@ -168,5 +169,7 @@ class Listing:
         return self._read(calibration, "samples", self.sort)
 
     def file_rows(self) -> list[BoardRow]:
-        """Return the rows of a file: all, in the requested order."""
-        return self._read(self._ordered(self.sort, by_system=False)[:MOST_FILE_ROWS], "file", self.sort)
+        """Return the rows of a file: all, in the requested order, with the ranks that the page shows."""
+        return self._with_ranks(
+            self._read(self._ordered(self.sort, by_system=False)[:MOST_FILE_ROWS], "file", self.sort)
+        )

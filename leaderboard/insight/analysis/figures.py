@@ -33,8 +33,8 @@ SECTIONS: Final = (
         "Scores with intervals",
         "Table 2",
         "Share of tasks whose unit tests pass, with 95 % Wilson intervals; full inputs.",
-        "Each point is a run, each bar its interval. If two intervals overlap, the order of the points means "
-        "little. The table also has the labels as shares of all tasks.",
+        "Each point is a run, each bar its interval. Intervals of two runs may overlap although a comparison task by "
+        "task separates them, as in the board's ranks. The table has the labels as shares of all tasks, too.",
         tables.scores,
     ),
     Section(

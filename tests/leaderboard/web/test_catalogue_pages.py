@@ -102,7 +102,9 @@ def test_the_table_shows_the_pass_rates_of_measured_and_of_reported_rows(client:
         entry.marks = {"tests": [0.0, second]}
         entry.save()
     text = words_of(client.get("/suites/small/"))
-    assert re.search(r"a/1 double .*? 0 of 1 tested here 0 of 1 reported passed b/1 double .*? 0 of 1 reported passed", text)
+    assert re.search(
+        r"a/1 double .*? 0 of 1 tested here 0 of 1 reported passed b/1 double .*? 0 of 1 reported passed", text
+    )
 
 
 def test_the_table_s_links_to_an_earlier_version_stay_on_it(client: Client) -> None:

@@ -233,13 +233,16 @@ class TestBelowTheBoard:
         SelfCheck.objects.create(
             kind=SelfCheckKind.SHORT,
             evaluator_version="6",
-            results=[{"repelled": True}, {"repelled": True}],
+            results=[
+                {"group": group, "protocol": "sealed", "repelled": repelled}
+                for group, repelled in (("control", True), ("filesystem", True), ("network", False))
+            ],
             started=timezone.now(),
             finished=datetime(2026, 11, 27, 12, tzinfo=UTC),
         )
         assert (
             "On the whole site: 2 answers · 1 annotators’ label · 1 judges’ label · "
-            "2 of 2 attacks on the evaluator ended as expected on 27 November 2026"
+            "1 of 2 attacks on the evaluator repelled on 27 November 2026"
         ) in words_of(client.get("/board/small/"))
 
     def test_offers_the_suite_with_the_fewest_tasks_that_takes_answers(
