@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
+from evaluator.enums import WorkState
 from evaluator.judging import configs
 from evaluator.judging.judgements import suites_to_judge
 from evaluator.judging.prompt import PROMPT, PROMPT_HASH, SCHEMA, SCHEMA_HASH
@@ -54,6 +55,7 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
         "schema": json.dumps(SCHEMA, indent=2) if config.schema_hash == SCHEMA_HASH else "",
         "compared": list(Suite.objects.all()) if maintains else [],
         "plan": SuiteForm(suites=waiting) if waiting else None,
+        "held": config.judgements.filter(state=WorkState.HELD).count() if maintains else 0,
     }
     return render(request, "leaderboard/judge.html", context)
 
@@ -119,7 +121,7 @@ def judge_add(request: HttpRequest) -> HttpResponse:
         except SubmissionError as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, f"{added.name} can judge now. Let it judge a suite, and check its health.")
+            messages.success(request, f"{added.name} is added. Check its health, then let it judge a suite.")
             return redirect(added)
     return _form_page(request, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 

@@ -14,6 +14,7 @@ from django.utils.html import escape
 
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
+from evaluator.enums import WorkState
 from evaluator.judging.health import summarise
 from evaluator.judging.prompt import CUT_PAPER, NO_PAPER, RUBRIC, WHOLE_PAPER
 from evaluator.models import JudgeConfig, JudgeHealth, Judgement, ShownJudge
@@ -203,6 +204,17 @@ class TestActing:
         ):
             assert text in client.post(address, {"suite": given}, follow=True).content.decode()
         assert Judgement.objects.get().implementation == answer
+
+    def test_held_answers_are_shown_to_maintainers_with_the_command(self, client: Client, maintainer: User) -> None:
+        config = JudgeFactory(name="New", slug="newest")
+        Judgement.objects.create(config=config, implementation=published_answer(), state=WorkState.HELD)
+        expected = (
+            "1 answer is held after an error. Correct its cause, then restart it: "
+            "manage.py judge --pending --config newest --retry-held"
+        )
+        assert expected not in text_of(client.get(config.get_absolute_url()))  # type: ignore[arg-type]
+        client.force_login(maintainer)
+        assert expected in text_of(client.get(config.get_absolute_url()))  # type: ignore[arg-type]
 
     def test_a_judge_can_be_retired_once(self, client: Client, maintainer: User) -> None:
         config = JudgeFactory(name="Old")
