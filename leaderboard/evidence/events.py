@@ -80,10 +80,23 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 """Kinds of subjects that have a page for maintainers. Endpoints, tokens and uploads are their owners' alone."""
 
 
+_WORDS: Final = {
+    "apitoken": "token",
+    "guidelinerevision": "guidelines",
+    "implementation": "answer",
+    "judgeconfig": "judge",
+    "reevaluation": "re-evaluation",
+    "reviewer": "annotator",
+    "user": "account",
+}
+"""What pages call the kinds whose names in the code differ."""
+
+
 class EventRow(NamedTuple):
-    """An event with its subject's address; empty if there is no page. ``closed``: its reason is hidden."""
+    """An event with its subject's kind in words and address (empty without one). ``closed``: its reason is hidden."""
 
     event: AuditEvent
+    kind: str
     address: str
     closed: bool
     title: str = ""
@@ -106,7 +119,9 @@ def event_rows(events: Iterable[AuditEvent], *, hidden: Collection[int]) -> list
 
 def _row(event: AuditEvent, found: Mapping[str, Mapping[int, Any]], hidden: Collection[int]) -> EventRow:
     kind = _KINDS.get(event.subject_kind)
+    word = _WORDS.get(event.subject_kind, event.subject_kind)
     subject = found[event.subject_kind].get(int(event.subject_id)) if kind else None
     if kind is None or subject is None:
-        return EventRow(event, "", closed=False)
-    return EventRow(event, kind.address(subject), closed=kind.submission(subject) in hidden, title=kind.title(subject))
+        return EventRow(event, word, "", closed=False)
+    closed = kind.submission(subject) in hidden
+    return EventRow(event, word, kind.address(subject), closed=closed, title=kind.title(subject))

@@ -10,6 +10,7 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion
 from leaderboard.board.rows import visible_entries
 from leaderboard.models import Snapshot
+from submissions.enums import Kind
 from submissions.models import Submission
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SuiteRow(NamedTuple):
-    """A suite with its newest version, whose tasks are counted, and all its submissions, rows and snapshots."""
+    """A suite with its newest version, whose tasks are counted, and all its submissions, ranked rows and snapshots."""
 
     suite: Suite
     version: SuiteVersion | None
@@ -39,7 +40,7 @@ def suite_rows(suites: Iterable[Suite]) -> list[SuiteRow]:
     versions = SuiteVersion.objects.filter(suite__in=listed).annotate(tasks=Count("revisions"), audited=audited)
     newest = {version.suite_id: version for version in versions.order_by("number")}
     submissions = _counts(Submission.objects.filter(suite_version__suite__in=listed), "suite_version__suite")
-    rows = _counts(visible_entries().filter(suite_version__suite__in=listed), "suite_version__suite")
+    rows = _counts(visible_entries().filter(kind=Kind.RANKED, suite_version__suite__in=listed), "suite_version__suite")
     snapshots = _counts(Snapshot.objects.filter(suite__in=listed), "suite")
     return [
         SuiteRow(

@@ -208,7 +208,7 @@ class TestRoles:
         assert (held.state, Case.objects.get().state) == (AssignmentState.RETURNED, CaseState.QUEUED)
         assert "Amber Wren 10: the roles are changed; the held item went back" in text_of(page)
         history = as_maintainer.get(address).content.decode()
-        assert "changed the reviewer, not annotator, now adjudicator: long &lt;b&gt;service" in history
+        assert "changed the annotator, not annotator, now adjudicator: long &lt;b&gt;service" in history
 
     def test_the_history_shows_what_the_reviewer_changed(self, as_maintainer: Client, maintainer: User) -> None:
         reviewer = accept(user=UserFactory(), secret=invite(actor=maintainer, annotator=True, adjudicator=True)[1])
@@ -217,7 +217,7 @@ class TestRoles:
         facts: Any = {"name": "Dana", "shows_name": True, "affiliation": "Alpha", "expertise": "", "confirmed": True}
         update_profile(reviewer=reviewer, **facts)
         page = as_maintainer.get(reverse("review_person", args=[reviewer.pk])).content.decode()
-        assert re.findall(r"(?:changed the reviewer|joined the reviewers), ([^<]+?)\s*</li>", page) == [
+        assert re.findall(r"(?:changed the annotator|joined the annotators), ([^<]+?)\s*</li>", page) == [
             "profile: affiliation, conflicts confirmed, name, shows name",
             "ended conflict with Gamma &lt;b&gt;",
             "new conflict with Gamma &lt;b&gt;",

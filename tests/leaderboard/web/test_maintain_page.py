@@ -268,7 +268,7 @@ def test_events_link_to_their_subjects(as_maintainer: Client, maintainer: User) 
     record(verb=Verb.ROLE, subject=maintainer, actor=None, data={"before": None, "after": "maintainer"})
     text = words_of(as_maintainer.get(EVENTS))
     assert f"{task.suite.title}, version 1" in text
-    assert f"changed the role of user {maintainer.pk} {maintainer.username} to maintainer" in text
+    assert f"changed the role of account {maintainer.pk} {maintainer.username} to maintainer" in text
 
 
 def test_an_appeal_is_hidden_from_a_maintainer_who_labels_an_answer_of_its_submission(
