@@ -101,7 +101,7 @@ class QuotaForm(forms.Form):
         min_value=0,
         max_value=LARGEST_QUOTA,
         label="Submissions a day",
-        help_text="Empty: the limit of this instance.",
+        help_text="Empty: the usual limit.",
     )
     reason = forms.CharField(label="Reason", max_length=LONGEST_REASON)
 

@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from submissions.models import User
 
 
+def account_named(username: str) -> User:
+    """Return an account. Raises CommandError, which names the maintainers, if there is none."""
+    users = get_user_model().objects
+    user = users.filter(username=username).first()
+    if user is None:
+        maintainers = ", ".join(users.filter(is_staff=True).order_by("username").values_list("username", flat=True))
+        msg = f"There is no account named {username!r}. Maintainers: {maintainers or 'none; make setup creates one'}."
+        raise CommandError(msg)
+    return user
+
+
 class Command(BaseCommand):
     """Set a new password, typed or generated."""
 
@@ -29,25 +40,13 @@ class Command(BaseCommand):
         parser.add_argument("--generate", action="store_true", help="generate a password and print it")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        user = self._user(options["username"])
+        user = account_named(options["username"])
         password = generated_password() if options["generate"] else self._typed_password(user)
         set_password(user=user, password=password)
         if options["generate"]:
             self.stdout.write(f"The new password of {user.username}:\n\n    {password}\n")
         else:
             self.stdout.write(f"{user.username} has a new password.")
-
-    @staticmethod
-    def _user(username: str) -> User:
-        users = get_user_model().objects
-        user = users.filter(username=username).first()
-        if user is None:
-            maintainers = ", ".join(users.filter(is_staff=True).order_by("username").values_list("username", flat=True))
-            msg = (
-                f"There is no account named {username!r}. Maintainers: {maintainers or 'none; make setup creates one'}."
-            )
-            raise CommandError(msg)
-        return user
 
     @staticmethod
     def _typed_password(user: User) -> str:

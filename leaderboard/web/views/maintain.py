@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from django.conf import settings
 from django.core.paginator import Paginator
 from django.db.models import Count
 from django.shortcuts import render
@@ -199,6 +200,7 @@ def _accounts(request: HttpRequest, failed: forms.Form | None = None, *, status:
         "filter": found,
         "page": page,
         "rows": rows,
+        "usual": settings.ENVIRONMENT.daily_submissions,
         "failed": failed if failed and not any(row.opened for row in rows) else None,
     }
     return _listed(request, "account", context, status=status)

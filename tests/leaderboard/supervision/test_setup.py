@@ -1,4 +1,4 @@
-"""The commands setup and password: steps, the first account, and what happens when a step fails."""
+"""The commands setup, password and maintainer: steps, the first account, and what happens when a step fails."""
 
 from __future__ import annotations
 
@@ -241,3 +241,33 @@ def test_the_error_about_an_unknown_account_lists_the_maintainers(maintainer: Us
     with pytest.raises(CommandError) as refused:
         call_command("password", "root", "--generate")
     assert str(refused.value) == "There is no account named 'root'. Maintainers: maintainer."
+
+
+def test_an_account_becomes_a_maintainer_s_and_an_ordinary_one_again(maintainer: User) -> None:
+    other = User.objects.create_user(username="ada", password="another one")
+    for options, words, after in (
+        ([], "ada is now a maintainer.\n", {"before": None, "after": "maintainer"}),
+        (["--end"], "ada is no longer a maintainer.\n", {"before": "maintainer", "after": None}),
+    ):
+        output = StringIO()
+        call_command("maintainer", "ada", *options, stdout=output)
+        other.refresh_from_db()
+        event = history(other).first()
+        assert (output.getvalue(), other.is_staff) == (words, not options)
+        assert (event.verb, event.actor, event.data) == (Verb.ROLE, None, after)
+
+
+def test_the_last_maintainer_who_can_sign_in_stays(maintainer: User) -> None:
+    local_operator()
+    User.objects.create_user(username="ada", password="another one")
+    for arguments, message in (
+        (["maintainer", "--end"], "maintainer is the only maintainer. First make another account one."),
+        (["maintainer"], "maintainer is already a maintainer."),
+        (["ada", "--end"], "ada is not a maintainer."),
+        (["nobody"], "There is no account named 'nobody'. Maintainers: maintainer, operator."),
+    ):
+        with pytest.raises(CommandError) as refused:
+            call_command("maintainer", *arguments)
+        assert str(refused.value) == message
+    maintainer.refresh_from_db()
+    assert maintainer.is_staff
