@@ -120,6 +120,10 @@ def test_a_paused_run_resumes_with_higher_limits(as_alice: Client, alice: User) 
     text = words_of(part(as_alice, run))
     assert run.state == GenerationState.PAUSED
     assert "Paused. The answers so far are stored. Resume the run to send the remaining tasks." in text
+    states = re.findall(
+        r'<span class="state [^>]*>(\w+)<', as_alice.get(run.submission.get_absolute_url()).content.decode()
+    )
+    assert states == ["paused"], "Result names no second state"
     post(as_alice, "generation_resume", run, run_tokens="9000", run_seconds="7200")
     run.refresh_from_db()
     assert (run.state, run.run_tokens, run.run_seconds) == (GenerationState.RUNNING, 9000, 7200)
