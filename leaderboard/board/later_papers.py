@@ -33,7 +33,7 @@ def month_choices(tasks: Sequence[MatrixTask]) -> list[tuple[str, str]]:
 def later(tasks: Sequence[MatrixTask], month: str) -> list[MatrixTask]:
     """Return the ``tasks`` whose paper was first public after ``month``, or after the year if it is one.
 
-    A paper of which only the year is known needs a later year.
+    A paper whose month is unknown needs a later year.
     """
     return [task for task in tasks if task.first_public[: len(month)] > month]
 

@@ -47,7 +47,7 @@ def _able() -> QuerySet[User]:
 def set_maintainer(*, user: User, maintains: bool) -> None:
     """Make ``user`` a maintainer, or end that, as the machine's operator.
 
-    Raises ``WrongStateError`` if nothing would change, or nobody would be left.
+    Raises ``WrongStateError`` if nothing would change, or no maintainer would be left who can sign in.
     """
     with transaction.atomic():
         able = set(_able().select_for_update().order_by("pk").values_list("pk", flat=True))
