@@ -79,6 +79,7 @@ def test_filters_apply_at_once_to_rows_and_finding_and_are_in_the_address(board:
     assert systems(board) == shown
     expect(board.get_by_label("Search")).to_have_value("gpt-4.1")
     board.get_by_role("link", name="Show all").click()
+    expect(board.locator("#board .system-name")).to_have_count(len(everything))
     assert systems(board) == everything
     expect(board.locator("h1")).to_have_text(LEADER)
 

@@ -293,7 +293,15 @@ def test_without_a_contact_there_is_no_security_txt(client: Client, settings: Se
 def test_the_style_guide_shows_rows_in_every_state_while_debug_is_on(client: Client, settings: Settings) -> None:
     settings.DEBUG = True
     page = client.get("/styleguide/").content.decode()
-    states = ("mean of 3", "1/2", "totals only", "hidden while you label", "in doubt", "2 unpublished", "aria-busy")
+    states = (
+        "Mean over 3 trials",
+        "1/2",
+        "totals only",
+        "hidden while you label",
+        "in doubt",
+        "2 unpublished",
+        "aria-busy",
+    )
     assert [state for state in states if state not in page] == []
 
 

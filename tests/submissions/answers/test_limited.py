@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -100,10 +101,11 @@ def request_of_one(tmp_path: Path) -> BundleRequest:
     )
 
 
-def hostile(answers: int) -> bytes:
-    """Return a bundle whose answers take seconds each."""
+def hostile(trials: int, *, tasks: int = 1) -> bytes:
+    """Return a bundle whose answers take a tenth of a second each, and more on a busy machine."""
     source = b"".join(b"def a%d(): pass\n" % number for number in range(1_900)) + b"def f(x): return x\n"
-    files = {f"answers/dpo/1/trial-{n}/answer.py": source for n in range(1, answers + 1)}
+    places = product(range(1, tasks + 1), range(1, trials + 1))
+    files = {f"answers/dpo/{task}/trial-{trial}/answer.py": source for task, trial in places}
     return make_zip({"submission.json": GOOD_FILES["submission.json"], **files})
 
 
@@ -119,13 +121,15 @@ def hostile(answers: int) -> bytes:
 def test_one_deadline_applies_to_all_answers_and_names_the_place(
     upload: Path, request_of_one: BundleRequest, tmp_path: Path, child: ChildLimits, limit: str
 ) -> None:
-    upload.write_bytes(hostile(60))
+    (task,) = request_of_one.tasks["lmr-mini"].values()
+    request = replace(request_of_one, tasks={"lmr-mini": {f"dpo/{n}": task for n in range(1, 5)}})
+    upload.write_bytes(hostile(20, tasks=4))
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with pytest.raises(BundleError) as caught:
-        unpack(check_packed(upload, request_of_one, child=child, scratch=scratch))
+        unpack(check_packed(upload, request, child=child, scratch=scratch))
     (problem,) = caught.value.problems
-    message = rf"Checking the file took more than {re.escape(limit)} \(it was at answers/dpo/1/trial-\d+/answer.py\); "
+    message = rf"Checking the file took more than {re.escape(limit)} \(it was at answers/dpo/\d/trial-\d+/answer.py\); "
     assert re.match(message, problem.message), problem.message
     assert list(scratch.iterdir()) == []
 
