@@ -133,3 +133,14 @@ def test_a_submission_is_readable_and_manageable_without_javascript(
     page.locator("#publish button").click()
     expect(page.locator("#publish")).to_contain_text("Publishing needs your consent to show the code.")
     context.close()
+
+
+def test_paper_has_the_line_of_each_case_but_no_other_closed_details(page: Page, instance: Instance) -> None:
+    page.goto("/docs/")
+    page.locator("main").evaluate(
+        """main => main.innerHTML = '<ul class="case-list"><li><details><summary>Case 1</summary></details></li></ul>'
+          + '<details><summary>Others</summary></details>'"""
+    )
+    page.emulate_media(media="print")
+    expect(page.get_by_text("Case 1")).to_be_visible()
+    expect(page.get_by_text("Others")).to_be_hidden()
