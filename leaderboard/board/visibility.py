@@ -49,7 +49,7 @@ def closed(
     """
     known: list[Assignment] | None = getattr(request, _ATTRIBUTE, None)
     if known is None:
-        known = list(unlocked_assignments(request.user)) if request.user.is_authenticated else []
+        known = list(unlocked_assignments(request.user))
         setattr(request, _ATTRIBUTE, known)
     return [
         each

@@ -52,9 +52,8 @@ def site_numbers() -> SiteNumbers:
 
 def _attacks(check: SelfCheck) -> tuple[int, int, datetime] | None:
     """Return how many attacks were repelled, tried and when; None if there were only controls."""
-    repelled, fired = (
-        (sum(numbers) for numbers in zip(*check.attacks.values(), strict=True)) if check.attacks else (0, 0)
-    )
+    numbers = check.attacks.values()
+    repelled, fired = sum(each for each, _ in numbers), sum(each for _, each in numbers)
     return (repelled, fired, check.finished) if fired else None
 
 

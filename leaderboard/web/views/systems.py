@@ -45,7 +45,7 @@ _SHOWN: Final = {
 
 
 class SuiteRuns(NamedTuple):
-    """A system's rows on one suite version, newest first, and the board's rows adjacent to the best of them.
+    """A system's rows on one suite version, newest first, and the board's rows adjacent to the leading one.
 
     ``runs`` hold, for each row: the row, its marks, and its numbers by category. ``leading`` is the row
     that the board shows for the system; None for samples.
