@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 import redis
+import time_machine
 from _pytest.nodeid import coerce_node_id
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.management import create_contenttypes
 from django.core.cache import cache
 from django.db.models.signals import post_migrate
+from django.utils import timezone
 
 from leaderboard.supervision import SupervisionError, embedded_redis
 
@@ -128,6 +130,13 @@ def _user(name: str, **facts: bool) -> User:
     # Not the factory: programs without Django import this module as well.
     made: User = get_user_model().objects.create(username=name, email=f"{name}@mail.example", **facts)
     return made
+
+
+@pytest.fixture
+def half_past_noon() -> Iterator[None]:
+    """Start 30 seconds after 12:30 UTC: limits per minute, hour and day of the clock are not renewed in the test."""
+    with time_machine.travel(timezone.now().replace(hour=12, minute=30, second=30)):
+        yield
 
 
 @pytest.fixture

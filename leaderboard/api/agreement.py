@@ -6,11 +6,11 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 from django.http import Http404, HttpRequest
-from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
 
 from benchmark_tasks.models import Suite
 from evaluator.outcomes import Outcome
+from leaderboard.api.catalogue import known_suite
 from leaderboard.api.schemas import filled
 from leaderboard.board.visibility import closed_submissions
 from leaderboard.insight.agreement.raters import JUDGE_PREFIX, Selection, UnknownChoiceError
@@ -182,7 +182,7 @@ class PublishedAnswersOut(Schema):
 @router.get("/suites/{slug:suite}/agreement", response=AgreementOut)
 def get_agreement(request: HttpRequest, suite: str, query: Query[AgreementQuery]) -> dict[str, Any]:
     """Get the agreement of a suite's raters on its published answers."""
-    shown = get_object_or_404(Suite, slug=suite)
+    shown = known_suite(suite)
     report = _report(request, shown, query)
     annotators, judges = all_raters(report, selection=query)
     return {
@@ -198,7 +198,7 @@ def get_agreement(request: HttpRequest, suite: str, query: Query[AgreementQuery]
 @router.get("/suites/{slug:suite}/agreement/cell", response=CellOut)
 def get_agreement_cell(request: HttpRequest, suite: str, query: Query[CellQuery]) -> dict[str, Any]:
     """Get the answers in one cell of two raters' table."""
-    shown = get_object_or_404(Suite, slug=suite)
+    shown = known_suite(suite)
     pairs, hidden = _report(request, shown, query).pairs, closed_submissions(request)
     try:
         found = cell_of(pairs, query.cell, suite=shown, selection=query, hidden=hidden)
@@ -220,7 +220,7 @@ def get_agreement_cell(request: HttpRequest, suite: str, query: Query[CellQuery]
 @router.get("/suites/{slug:suite}/published-answers", response=PublishedAnswersOut)
 def get_published_answers(request: HttpRequest, suite: str) -> dict[str, Any]:
     """Get where published verdicts differ from those of our sealed tests on the same answers, and which is right."""
-    shown = get_object_or_404(Suite, slug=suite)
+    shown = known_suite(suite)
     found = published_answers(shown.slug)
     disagreements = [
         filled(DisagreementOut, each, published="passed" if each.published_passed else "failed")

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from django.http import Http404, HttpRequest
-from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
 
-from benchmark_tasks.models import Suite
-from leaderboard.api.catalogue import Versioned
+from leaderboard.api.catalogue import Versioned, known_suite
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import valid
 from leaderboard.board.columns import DEFAULT_SORT, SORT_KEYS, sorted_metrics
@@ -120,7 +118,7 @@ def _found(
     """Return version, category, all tasks and the sorted rows of a request; None if the suite has no version."""
     version = requested_version(request, suite)
     if version is None:
-        get_object_or_404(Suite, slug=suite)  # only a known suite has an empty board
+        known_suite(suite)  # only a known suite has an empty board
         return None
     state = state_of(version)
     around = board_context(version, state)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 
 from benchmark_tasks.domain.left_out import LeftOut, tasks_left_out
@@ -15,6 +14,7 @@ from benchmark_tasks.domain.queries import newest_versions, revisions_of, why_cl
 from benchmark_tasks.models import Suite
 from evaluator.auditing.audit_result import judged_rightly
 from leaderboard.api.paging import Page, Paging, paged
+from leaderboard.api.problems import Kind, ProblemError
 from leaderboard.api.schemas import filled
 from leaderboard.board.query_strings import requested_version
 from leaderboard.evidence.task_state import why_outdated
@@ -198,6 +198,15 @@ def _suite(suite: Suite, version: SuiteVersion | None, revisions: list[TaskRevis
     )
 
 
+def known_suite(slug: str) -> Suite:
+    """Return a suite. Raises :class:`ProblemError` that lists the site's suites if this is none of them."""
+    shown = {suite.slug: suite for suite in Suite.objects.all()}
+    if slug not in shown:
+        msg = f"There is no suite {slug!r}. This site has {', '.join(shown) or 'none yet'}."
+        raise ProblemError(Kind.NOT_FOUND, msg)
+    return shown[slug]
+
+
 @router.get("/suites", response=Page[SuiteOut])
 def list_suites(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
     """List every suite, in the order of the pages."""
@@ -207,7 +216,7 @@ def list_suites(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
 @router.get("/suites/{slug:suite}", response=SuiteDetail)
 def get_suite(request: HttpRequest, suite: str, query: Query[Versioned]) -> dict[str, Any]:
     """Get one suite, in its newest version unless ``version`` selects another."""
-    shown = get_object_or_404(Suite, slug=suite)
+    shown = known_suite(suite)
     version = requested_version(request, shown)
     revisions = list(revisions_of(version)) if version else []
     return {
@@ -222,7 +231,7 @@ def get_suite(request: HttpRequest, suite: str, query: Query[Versioned]) -> dict
 @router.get("/suites/{slug:suite}/kit", openapi_extra=file_of("application/zip"))
 def get_kit(request: HttpRequest, suite: str, query: Query[Versioned]) -> HttpResponseBase:
     """Download the task kit, everything a system receives, as a zip file."""
-    return kit_response(request, suite)
+    return kit_response(request, known_suite(suite).slug)
 
 
 def _task(revision: TaskRevision) -> dict[str, Any]:
@@ -261,7 +270,7 @@ def list_tasks(
     request: HttpRequest, suite: str, query: Query[Versioned], paging: Query[Paging], category: str = ""
 ) -> dict[str, Any]:
     """List the tasks of a suite, or of one ``category``, in the benchmark's order."""
-    version = requested_version(request, get_object_or_404(Suite, slug=suite))
+    version = requested_version(request, known_suite(suite))
     revisions = list(revisions_of(version).defer("masked_source", "instruction")) if version else []
     if category:
         revisions = [each for each in revisions if each.category and each.category.slug == category]

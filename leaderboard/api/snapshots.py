@@ -6,11 +6,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
 
-from benchmark_tasks.models import Suite
-from leaderboard.api.catalogue import Versioned, file_of
+from leaderboard.api.catalogue import Versioned, file_of, known_suite
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError
 from leaderboard.api.schemas import filled
@@ -125,7 +123,7 @@ def compare_rows(request: HttpRequest, suite: str, query: Query[RowsQuery]) -> d
     # Imported here: resampling needs numpy.
     from leaderboard.insight.comparing import FEWEST, compared
 
-    version = requested_version(request, get_object_or_404(Suite, slug=suite))
+    version = requested_version(request, known_suite(suite))
     if version is None:
         raise Http404
     rows = without_numbers(rows_named(version, query.row), closed_submissions(request))
@@ -145,7 +143,7 @@ def _pair(each: Compared) -> dict[str, Any]:
 @router.get("/suites/{slug:suite}/snapshots", response=Page[SnapshotOut])
 def list_snapshots(request: HttpRequest, suite: str, paging: Query[Paging]) -> dict[str, Any]:
     """List the snapshots of a suite's board, newest first."""
-    shown = get_object_or_404(Suite, slug=suite)
+    shown = known_suite(suite)
     listed = shown.snapshots.defer("document").select_related("suite", "suite_version", "superseded_by")
     # A digest may reveal numbers that are hidden from the viewer.
     hidden = {"archive_sha256": ""} if closed(request, suite=shown) else {}

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from benchmark_tasks.models import SuiteVersion
     from submissions.models import User
 
+pytestmark = pytest.mark.usefixtures("half_past_noon")
+
 
 @pytest.mark.parametrize(
     ("state", "used"),

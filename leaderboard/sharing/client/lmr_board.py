@@ -363,7 +363,7 @@ def clear() -> None:
 
 def kit(site: Site, options: argparse.Namespace) -> int:
     """Download a suite's task kit."""
-    with open_kit(site, options.suite) as response:
+    with site.open("GET", f"/suites/{quote(options.suite, safe='')}/kit") as response:
         disposition = Message()
         disposition["Content-Disposition"] = response.headers.get("Content-Disposition", "")
         named = plain_name(disposition.get_filename() or "") or plain_name(f"{options.suite}-kit.zip")
@@ -388,18 +388,6 @@ def kit(site: Site, options: argparse.Namespace) -> int:
     clear()
     show(str(target))
     return 0
-
-
-def open_kit(site: Site, suite: str) -> Any:
-    """Return the response with a suite's kit. Raises Failure that lists the site's suites if this is none of them."""
-    try:
-        return site.open("GET", f"/suites/{quote(suite, safe='')}/kit")
-    except Failure as missing:
-        known = [each["suite"] for each in all_items(site, "/suites")] if missing.code == NOT_THERE else [suite]
-        if suite in known:
-            raise
-        listed = f"the site has {', '.join(known)}" if known else "the site has none yet"
-        raise Failure(f"there is no suite {suite!r}; {listed}", NOT_THERE) from None
 
 
 def plain_name(suggested: str) -> str:

@@ -98,6 +98,7 @@ def test_a_test_is_queued_for_a_worker(
     assert jobs == [("evaluator.jobs.check_endpoint", [made.pk])]
 
 
+@pytest.mark.usefixtures("half_past_noon")
 def test_the_tests_of_an_account_are_limited_per_hour(provider: ProviderServer) -> None:
     made = endpoint(provider, "prose")
     other = endpoint(provider, "prose")

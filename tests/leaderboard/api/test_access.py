@@ -116,6 +116,7 @@ class TestLimits:
         time_machine.move_to("2026-11-01T12:01:00Z", tick=False)
         assert anonymous.send("GET", "/suites").status_code == 200
 
+    @pytest.mark.usefixtures("half_past_noon")
     def test_addresses_and_tokens_are_counted_separately(self, settings: Settings, alice: User, bob: User) -> None:
         limited(settings, anonymous=1, token=2)
         of_alice, of_bob, anonymous = Program(alice), Program(bob), Program()
@@ -124,6 +125,7 @@ class TestLimits:
         assert of_bob.send("GET", "/suites").status_code == 200
         assert anonymous.send("GET", "/suites", REMOTE_ADDR="192.0.2.7").status_code == 200
 
+    @pytest.mark.usefixtures("half_past_noon")
     def test_wrong_tokens_count_for_their_address(self, settings: Settings) -> None:
         limited(settings, anonymous=2)
         guesses = [
@@ -132,6 +134,7 @@ class TestLimits:
         ]
         assert guesses == [401, 401, 429]
 
+    @pytest.mark.usefixtures("half_past_noon")
     def test_addresses_of_one_ipv6_network_share_a_limit(self, settings: Settings) -> None:
         limited(settings, anonymous=1)
         anonymous = Program()

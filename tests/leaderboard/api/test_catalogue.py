@@ -153,4 +153,5 @@ def test_the_kit_and_the_paper_are_files(small: SuiteVersion) -> None:
     paper = Program().send("GET", "/suites/small/tasks/alpha/1/paper")
     assert (paper.status_code, paper.headers["X-Content-Type-Options"]) == (200, "nosniff")
     assert b"".join(paper.streaming_content)
-    assert Program().problem("GET", "/suites/none/kit")["status"] == 404
+    for path in ("/suites/none", "/suites/none/kit"):
+        assert Program().problem("GET", path)["detail"] == "There is no suite 'none'. This site has small."

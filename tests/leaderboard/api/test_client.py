@@ -315,9 +315,9 @@ def test_wrong_commands_addresses_and_numbers(installed: Installed) -> None:
     assert "is not a file or a folder" in installed.stderr_of("submit", "none.zip", code=2)
     assert "is not encrypted" in installed.stderr_of("--site", "http://board.example.org", "kit", "small", code=2)
     assert "give the board's address" in installed.stderr_of("--site", "board.example.org", "kit", "small", code=2)
-    for unknown in ("none", "../x"):
-        message = f"lmr_board: there is no suite '{unknown}'; the site has small\n"
-        assert installed.stderr_of("kit", unknown, code=4) == message
+    unknown = "lmr_board: Not found: There is no suite 'none'. This site has small.\n"
+    assert installed.stderr_of("kit", "none", code=4) == unknown
+    assert "is not an address of this API" in installed.stderr_of("kit", "../x", code=4)
     assert "Not found" in installed.stderr_of("status", 99, code=4)
     assert installed.run("dance").returncode == 2
 

@@ -143,6 +143,7 @@ def test_quotas_are_those_of_the_pages(small: SuiteVersion, alice: User) -> None
     assert program.get("/me")["submissions_left"] == 0
 
 
+@pytest.mark.usefixtures("half_past_noon")
 def test_checks_are_counted(small: SuiteVersion, alice: User) -> None:
     program, file = Program(alice), SimpleUploadedFile("a.zip", bundle())
     for _ in range(CHECKS_AN_HOUR):

@@ -234,6 +234,7 @@ def test_the_key_and_the_endpoint_can_be_deleted(as_alice: Client, endpoint: End
     assert (Endpoint.objects.exists(), "Alpha is deleted" in text, "No endpoint yet." in text) == (False, True, True)
 
 
+@pytest.mark.usefixtures("half_past_noon")
 def test_too_many_checks_are_refused(as_alice: Client, endpoint: Endpoint) -> None:
     for _ in range(CHECKS_AN_HOUR):
         as_alice.post(address("endpoint_check", endpoint))
