@@ -39,6 +39,13 @@ def slots(host: BubblewrapSandbox) -> list[Slot]:
     return [slot for slot in possible_slots(host) if slot.folder.exists()]
 
 
+def wait_for_end(server: Slot) -> None:
+    deadline = time.monotonic() + 10
+    while server.is_alive():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
 def stop(sandbox: BubblewrapSandbox) -> None:
     ours = possible_slots(sandbox)
     sandbox.fork_servers.sweep(lambda slot: slot in ours)
