@@ -231,7 +231,7 @@ def get_suite(request: HttpRequest, suite: str, query: Query[Versioned]) -> dict
 @router.get("/suites/{slug:suite}/kit", openapi_extra=file_of("application/zip"))
 def get_kit(request: HttpRequest, suite: str, query: Query[Versioned]) -> HttpResponseBase:
     """Download the task kit, everything a system receives, as a zip file."""
-    return kit_response(request, known_suite(suite).slug)
+    return kit_response(request, known_suite(suite))
 
 
 def _task(revision: TaskRevision) -> dict[str, Any]:

@@ -78,9 +78,9 @@ def _with_pages(flags: QuerySet[TaskFlag]) -> list[tuple[TaskFlag, bool]]:
     return [(flag, flag.decision.case_id in public) for flag in listed]
 
 
-def kit_response(request: HttpRequest, suite: str) -> HttpResponseBase:
+def kit_response(request: HttpRequest, suite: Suite) -> HttpResponseBase:
     """Return the task kit of the requested version as a zip file. Raises Http404 if there is none."""
-    version = requested_version(request, get_object_or_404(Suite, slug=suite))
+    version = requested_version(request, suite)
     if version is None or not has_code(version):
         raise Http404("This suite version has no task that can be run, so there is no kit.")
     archive = build_kit(version)

@@ -105,7 +105,7 @@ def _tasks(request: HttpRequest, version: SuiteVersion, revisions: list[TaskRevi
 @require_safe
 def kit(request: HttpRequest, suite: str) -> HttpResponseBase:
     """Download a version's task kit as a zip file."""
-    return kit_response(request, suite)
+    return kit_response(request, get_object_or_404(Suite, slug=suite))
 
 
 @require_safe
