@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import structlog
 from django.utils import timezone
 
+from benchmark_tasks.domain import content, garbage
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from evaluator.auditing.auditing import push_audit, waiting
 from evaluator.enums import GenerationState, RunState
 from evaluator.generation.generating import finish_generation, unfinished_generations
@@ -24,7 +26,7 @@ from evaluator.testing.finalising import finalise, ready_to_finalise
 from evaluator.testing.golden import sweep_golden
 from evaluator.testing.planning import plan
 from evaluator.testing.results import expire_runs
-from submissions.domain import checking, media, uploads
+from submissions.domain import checking, scratch_folders, uploads
 from submissions.domain.similarities import compare_older_answers
 from submissions.enums import EndpointCheck, SubmissionState
 from submissions.models import Endpoint, Submission
@@ -45,7 +47,7 @@ class Sweep:
 def reconcile() -> Sweep:
     """Expire leases, plan unplanned runs, push waiting ones, finalise submissions, remove boxes of dead processes.
 
-    It also discards uploads without a submission, scratch files of killed workers and unused reference outputs, and
+    It also discards uploads without a submission, unused files and reference outputs, and
     reads some trajectories again where the reader has changed.
     """
     expired = expire_leases()
@@ -71,14 +73,24 @@ def reconcile() -> Sweep:
     checking.sweep()
     top_up(checking.waiting(), UPLOADS)
     uploads.sweep()
-    media.sweep_when_due()
-    compare_older_answers()
-    read_again()
+    scratch_folders.sweep()
+    content.tidy()
+    _read_files()
     sweep_scratch()
     sweep_golden(golden_folder())
     # An error in a higher room (Django logs it) must not keep a worker from its runs.
     reconciled.send_robust(sender=Sweep)
     return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=_reap())
+
+
+def _read_files() -> None:
+    """Do the part that needs the content store: without it, all other work must go on."""
+    try:
+        garbage.sweep_when_due()
+        compare_older_answers()
+        read_again()
+    except StorageUnavailableError as error:
+        log.warning("sweep_without_storage", error=str(error))
 
 
 def expire_leases() -> int:

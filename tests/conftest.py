@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import time
 from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +30,8 @@ from django.utils import timezone
 from leaderboard.supervision import SupervisionError, embedded_redis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from django.test import Client
 
@@ -65,6 +68,7 @@ hypothesis.settings.load_profile("any machine")
 # runs those with the mark ``both_databases``.
 BOTH_DATABASES = (
     *("tests/benchmark_tasks/test_importing.py", "tests/security/test_every_address.py"),
+    "tests/benchmark_tasks/test_garbage.py",
     *(
         "tests/submissions/test_submitting.py",
         "tests/submissions/test_checking.py",
@@ -205,6 +209,41 @@ def redis_url(redis_server: str) -> str:
     with redis.Redis.from_url(redis_server) as client:
         client.flushall()
     return redis_server
+
+
+@pytest.fixture(scope="session")
+def s3_place() -> Iterator[str]:
+    """The ``host:port`` of a real S3 server."""
+    from tests.bucket import s3_server
+
+    with s3_server() as place:
+        yield place
+
+
+@pytest.fixture
+def storage_url(s3_place: str, settings: Any, tmp_path: Path) -> str:
+    """The address of an empty bucket, which the settings name, with an empty cache."""
+    from tests.bucket import made_bucket
+
+    url = made_bucket(s3_place)
+    settings.DATA_DIR = tmp_path / "host"
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, storage_url=url)
+    return url
+
+
+@pytest.fixture
+def storage_away(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManager[None]]:
+    """A context in which no bucket answers, and nothing is in a cache."""
+    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.001)
+
+    @contextmanager
+    def away() -> Iterator[None]:
+        before = settings.ENVIRONMENT
+        settings.ENVIRONMENT = replace(before, storage_url="s3+http://k:s@127.0.0.1:1/b")
+        yield
+        settings.ENVIRONMENT = before
+
+    return away
 
 
 @pytest.fixture(scope="session")

@@ -30,16 +30,13 @@ os.environ["SANDBOX_IDLE_MINUTES"] = "0"
 (_data_dir / "sandbox").symlink_to(_boxes)
 
 from leaderboard.settings import *  # noqa: E402, F403 - all of them, and after the environment is set
-from leaderboard.settings import DATA_DIR, DATABASES  # noqa: E402
+from leaderboard.settings import DATA_DIR, DATABASES, STORAGES  # noqa: E402
 
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, as on a real instance: SQLite in memory has neither WAL nor waiting for locks.
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
 
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-}
+STORAGES = STORAGES | {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 # WhiteNoise warns about a folder that is missing, and warnings are errors.
 (DATA_DIR / "static").mkdir()
 # Argon2 is slow on purpose.

@@ -1,35 +1,57 @@
-"""Store immutable files and folders (trees) below ``DATA_DIR/content``, each under the hash of its content.
+"""Store immutable files and folders (trees), each under the hash of its content.
 
-Nothing in the store is changed in place: content is written to a temporary name beside it, made read-only and renamed.
+Without ``STORAGE_URL`` the store is the folder ``DATA_DIR/content``. With it, the store is a bucket, and a folder below
+``DATA_DIR/cache`` holds what this host used lately: everything in it is in the bucket, too, and may be lost.
+
+Nothing in a store is changed in place: content is written to a temporary name beside it, made read-only and renamed.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import re
 import secrets
 import shutil
+import tarfile
+import tempfile
+import time
+import zlib
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from django.conf import settings
 
+from benchmark_tasks.domain.bucket import DamagedError, NoObjectError, bucket
 from benchmark_tasks.domain.folders import PathLeavesFolderError, clean_relative_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from benchmark_tasks.domain.bucket import Bucket
 
 Content: TypeAlias = bytes | Path
 """A file's bytes, or the path of a regular file: whole repositories are never held in memory."""
 
+Kind: TypeAlias = Literal["files", "trees"]
+
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _PIECE: Final = 1024 * 1024
 _CHANGED: Final = "it changed while it was read"
+_NO_ARCHIVE: Final = (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError, PathLeavesFolderError)
+"""What reading bytes that are no archive of a tree raises."""
+GRACE: Final = timedelta(days=1)
+"""How long content stays that no row names: it is stored before its row."""
+_BETWEEN_TIDIES: Final = 600.0
+_IN_USE_SECONDS: Final = 24 * 3600.0
+"""Content used this lately is never removed from the cache: a box may have it mounted."""
 
 
-class ContentMissingError(Exception):
-    """Raised when the store has no content with this hash; importing the suite again restores it."""
+class ContentMissingError(FileNotFoundError):
+    """Raised when the store has no content with this hash; importing the suite again restores a task's."""
 
 
 def tree_hash(files: Mapping[str, Content]) -> str:
@@ -55,72 +77,286 @@ def put_tree(files: Mapping[str, Content]) -> str:
     """Store a folder (clean relative path -> content) and return its hash. Storing it again costs only the hashing.
 
     Files that are already in the store are linked, not copied. Raises ValueError for a path that is not clean, or that
-    is both a file and a folder; OSError if a file cannot be read or the disk is full.
+    is both a file and a folder; OSError if a file cannot be read or the disk is full; StorageUnavailableError.
     """
     _refuse_unclean(files)
     found = tree_hash(files)
-    place = _place("trees", found)
-    if not place.exists():
+    if not _is_stored("trees", found):
+        place = place_of("trees", found)
         draft = _draft(place)
         try:
             draft.mkdir(parents=True)
             _write_tree(draft, files)
             if tree_hash({name: draft / name for name in files}) != found:
                 raise OSError(0, _CHANGED)
-            _move_into_place(draft, place)
+            _keep("trees", draft, place)
         finally:
-            _delete_draft(draft)
+            _delete(draft)
     return found
 
 
 def tree_path(tree: str) -> Path:
-    """Return the read-only folder of a stored tree. Raises ContentMissingError."""
-    return _existing(_place("trees", tree))
+    """Return the read-only folder of a stored tree. Raises ContentMissingError, StorageUnavailableError."""
+    return _here("trees", tree)
 
 
 def tree_files(tree: str) -> dict[str, Path]:
-    """Return the files of a stored tree by name, in the order of names. Raises ContentMissingError."""
-    root = tree_path(tree)
-    found = (Path(place) / name for place, _, names in os.walk(root) for name in names)
-    return {path.relative_to(root).as_posix(): path for path in sorted(found)}
+    """Return the files of a stored tree by name, in the order of names. Raises as :func:`tree_path` does."""
+    return _files_below(tree_path(tree))
 
 
 def put_file(content: Content) -> str:
-    """Store one file and return the SHA-256 of its bytes. Raises OSError as :func:`put_tree` does."""
+    """Store one file and return the SHA-256 of its bytes. Raises OSError, StorageUnavailableError."""
     found = file_hash(content)
-    place = _place("files", found)
-    if not place.exists():
-        draft = _draft(place)
-        try:
-            draft.parent.mkdir(parents=True, exist_ok=True)
-            _write(draft, content)
-            if file_hash(draft) != found:
-                raise OSError(0, _CHANGED)
-            draft.rename(place)
-        finally:
-            draft.unlink(missing_ok=True)
-    return found
+    return found if _is_stored("files", found) else put_pieces(_pieces(content))
+
+
+def put_pieces(pieces: Iterable[bytes]) -> str:
+    """Store one file that is never in memory as a whole, and return its SHA-256. Raises as :func:`put_file` does."""
+    digest = hashlib.sha256()
+    draft = _draft(root() / "files" / "new")
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with draft.open("wb") as file:
+            for piece in pieces:
+                digest.update(piece)
+                file.write(piece)
+        draft.chmod(0o444)
+        _keep("files", draft, place_of("files", digest.hexdigest()))
+    finally:
+        draft.unlink(missing_ok=True)
+    return digest.hexdigest()
 
 
 def file_path(file: str) -> Path:
-    """Return the path of a stored file, which is read-only. Raises ContentMissingError."""
-    return _existing(_place("files", file))
+    """Return the path of a stored file, which is read-only. Raises ContentMissingError, StorageUnavailableError."""
+    return _here("files", file)
 
 
-def _store() -> Path:
+def root() -> Path:
+    """Return the folder of the store, or of the cache of its bucket."""
+    shared = bucket()
+    return Path(settings.DATA_DIR) / f"cache/{shared.identity}" if shared else local_root()
+
+
+def local_root() -> Path:
+    """Return the folder of a store without a bucket."""
     return Path(settings.DATA_DIR) / "content"
 
 
-def _place(kind: str, found: str) -> Path:
+def place_of(kind: Kind, found: str, folder: Path | None = None) -> Path:
+    """Return where content is, if it exists, in ``folder`` or :func:`root`. Raises ContentMissingError for no hash."""
     if not _HASH.fullmatch(found):
         raise ContentMissingError(f"{found!r} is no content hash")
-    return _store() / kind / found[:2] / found
+    return (folder or root()) / kind / found[:2] / found
 
 
-def _existing(place: Path) -> Path:
-    if not place.exists():
-        raise ContentMissingError(f"The content store has no {place.parent.parent.name[:-1]} {place.name}.")
+def key_of(kind: Kind, found: str) -> str:
+    """Return the key of content in a bucket."""
+    return f"{kind}/{found}"
+
+
+def written(kind: Kind, found: str) -> datetime | None:
+    """Return when content was last stored; None if the store lacks it. Raises StorageUnavailableError."""
+    shared = bucket()
+    if shared is not None:
+        return shared.written(key_of(kind, found))
+    with suppress(FileNotFoundError):
+        return datetime.fromtimestamp(place_of(kind, found).stat().st_mtime, UTC)
+    return None
+
+
+def remove(kind: Kind, found: str) -> None:
+    """Remove content; readers find all of it or nothing. Raises StorageUnavailableError, OSError."""
+    shared = bucket()
+    if shared is not None:
+        shared.delete([key_of(kind, found)])
+    _remove(place_of(kind, found))
+
+
+def is_whole(kind: Kind, found: str) -> bool:
+    """Return whether stored content has its digest, without looking into a cache.
+
+    Raises ContentMissingError, StorageUnavailableError, OSError.
+    """
+    shared = bucket()
+    if shared is None:
+        return _digest(kind, _here(kind, found)) == found
+    root().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=root(), prefix=".check-") as folder:
+        try:
+            _fetch(shared, kind, place_of(kind, found, Path(folder)))
+        except DamagedError:
+            return False
+    return True
+
+
+def copy_to(target: Bucket | None, kind: Kind, found: str) -> None:
+    """Copy content to another bucket, or from the bucket to the data folder (None).
+
+    Raises ContentMissingError, StorageUnavailableError, OSError.
+    """
+    shared = bucket()
+    if target is None:
+        assert shared is not None  # noqa: S101 - otherwise the data folder is where it comes from
+        _fetch(shared, kind, place_of(kind, found, local_root()))
+        return
+    place = _here(kind, found)
+    if _digest(kind, place) != found:
+        raise DamagedError(f"The content at {place} is damaged.")
+    with _as_file(kind, place) as file:
+        target.send(key_of(kind, found), file)
+
+
+def _digest(kind: Kind, place: Path) -> str:
+    return file_hash(place) if kind == "files" else tree_hash(_files_below(place))
+
+
+def _is_stored(kind: Kind, found: str) -> bool:
+    """Return whether content need not be written now: it exists, and stays long enough for a row to name it."""
+    stored = written(kind, found)
+    if stored is None:
+        return False
+    if bucket() is None:
+        os.utime(place_of(kind, found))  # the grace period starts again
+        return True
+    return datetime.now(UTC) - stored < GRACE / 2
+
+
+def _here(kind: Kind, found: str) -> Path:
+    place, shared = place_of(kind, found), bucket()
+    if shared is not None:
+        with suppress(FileNotFoundError):
+            os.utime(place)  # the time of last use
+            return place
+        _fetch(shared, kind, place)
+        tidy()
+    elif not place.exists():
+        raise _missing(kind, found)
     return place
+
+
+def _missing(kind: Kind, found: str) -> ContentMissingError:
+    return ContentMissingError(f"The content store has no {kind[:-1]} {found}.")
+
+
+def _keep(kind: Kind, draft: Path, place: Path) -> None:
+    """Move finished content into its place; what is in a cache was sent to the bucket before."""
+    shared = bucket()
+    if shared is not None:
+        with _as_file(kind, draft) as file:
+            shared.send(key_of(kind, place.name), file)
+    _move_into_place(draft, place)
+
+
+def _move_into_place(draft: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        draft.rename(place)
+    except OSError:
+        # Another process stored the same tree first; anything else is an error of the disk.
+        if not place.exists():
+            raise
+
+
+@contextmanager
+def _as_file(kind: Kind, place: Path) -> Iterator[Path]:
+    """Yield one file with the content: a file itself, or a tree as an archive."""
+    if kind == "files":
+        yield place
+        return
+    with tempfile.NamedTemporaryFile(dir=place.parent, prefix=".packed-") as packed:
+        with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as archive:
+            for name, path in _files_below(place).items():
+                archive.add(path, name, recursive=False)
+        packed.flush()
+        yield Path(packed.name)
+
+
+def _fetch(shared: Bucket, kind: Kind, place: Path) -> None:
+    """Copy content from the bucket to ``place``. Raises ContentMissingError, StorageUnavailableError, OSError."""
+    draft = _draft(place)
+    packed = _draft(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        shared.fetch(key_of(kind, place.name), packed)
+        if kind == "files":
+            packed.chmod(0o444)
+            packed.rename(draft)
+        else:
+            _unpack(packed, draft)
+        if _digest(kind, draft) != place.name:
+            raise _wrong_bytes(shared, kind, place.name)
+        _move_into_place(draft, place)
+    except NoObjectError:
+        raise _missing(kind, place.name) from None
+    except _NO_ARCHIVE as error:
+        raise _wrong_bytes(shared, kind, place.name) from error
+    finally:
+        packed.unlink(missing_ok=True)
+        _delete(draft)
+
+
+def _wrong_bytes(shared: Bucket, kind: Kind, found: str) -> DamagedError:
+    return DamagedError(f"The storage at {shared.address} holds wrong bytes as {key_of(kind, found)}.")
+
+
+def _unpack(packed: Path, folder: Path) -> None:
+    folder.mkdir()
+    with tarfile.open(packed, mode="r:gz") as archive:
+        for each in archive:
+            source = archive.extractfile(each)
+            if source is None:
+                continue
+            path = folder / clean_relative_path(each.name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as target:
+                shutil.copyfileobj(source, target, _PIECE)
+            path.chmod(0o444)
+    _make_read_only(folder)
+
+
+def tidy() -> None:
+    """Remove what killed processes left unfinished; shrink a cache to ``STORAGE_CACHE_MB``, least recently used first.
+
+    Does nothing within ten minutes of the last time.
+    """
+    mark, now = root() / ".tidied", time.time()
+    if now - _modified(mark) < _BETWEEN_TIDIES:
+        return
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    for draft in [*root().glob("*/.*"), *root().glob("*/*/.*")]:
+        if now - _modified(draft) > _IN_USE_SECONDS:
+            _delete(draft)
+    if bucket() is not None:
+        with suppress(FileNotFoundError):  # another process removes content, too
+            _trim(now - _IN_USE_SECONDS)
+
+
+def _trim(used_after: float) -> None:
+    kept = sorted((_modified(path), path) for path in root().glob("*/*/[!.]*"))
+    sizes = {path: size_of(path) for _, path in kept}
+    left = sum(sizes.values()) - settings.ENVIRONMENT.storage_cache_mb * 1024 * 1024
+    for used, path in kept:
+        if left <= 0 or used > used_after:
+            break
+        _remove(path)
+        left -= sizes[path]
+
+
+def _modified(path: Path) -> float:
+    """Return when ``path`` was last changed; 0 if it does not exist."""
+    with suppress(FileNotFoundError):
+        return path.stat().st_mtime
+    return 0.0
+
+
+def _remove(place: Path) -> None:
+    gone = _draft(place)
+    with suppress(FileNotFoundError):
+        place.rename(gone)
+        _delete(gone)
 
 
 def _draft(place: Path) -> Path:
@@ -134,13 +370,17 @@ def _write_tree(draft: Path, files: Mapping[str, Content]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not _link(path, content):
             _write(path, content)
-    for place, _, _ in os.walk(draft, topdown=False):
+    _make_read_only(draft)
+
+
+def _make_read_only(folder: Path) -> None:
+    for place, _, _ in os.walk(folder, topdown=False):
         Path(place).chmod(0o555)
 
 
 def _link(path: Path, content: Content) -> bool:
     """Hard-link a file of the store, which never changes; return false if it has to be copied."""
-    if isinstance(content, bytes) or not content.is_relative_to(_store()):
+    if isinstance(content, bytes) or not content.is_relative_to(root()):
         return False
     try:
         path.hardlink_to(content)
@@ -156,8 +396,19 @@ def _write(path: Path, content: Content) -> None:
     path.chmod(0o444)
 
 
+def _files_below(folder: Path) -> dict[str, Path]:
+    found = (Path(place) / name for place, _, names in os.walk(folder) for name in names)
+    return {path.relative_to(folder).as_posix(): path for path in sorted(found)}
+
+
 def _size(content: Content) -> int:
     return content.stat().st_size if isinstance(content, Path) else len(content)
+
+
+def size_of(place: Path) -> int:
+    """Return the bytes of a file, or of all files of a tree."""
+    paths = _files_below(place).values() if place.is_dir() else [place]
+    return sum(path.stat().st_size for path in paths)
 
 
 def _pieces(content: Content) -> Iterator[bytes]:
@@ -169,20 +420,13 @@ def _pieces(content: Content) -> Iterator[bytes]:
             yield piece
 
 
-def _move_into_place(draft: Path, place: Path) -> None:
-    try:
-        draft.rename(place)
-    except OSError:
-        # Another process stored the same content first; anything else is an error of the disk.
-        if not place.exists():
-            raise
-
-
-def _delete_draft(draft: Path) -> None:
-    if draft.exists():
+def _delete(draft: Path) -> None:
+    if draft.is_dir():
         for place, _, _ in os.walk(draft):
             Path(place).chmod(0o755)
         shutil.rmtree(draft)
+    else:
+        draft.unlink(missing_ok=True)
 
 
 def _refuse_unclean(files: Mapping[str, Content]) -> None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import shutil
 import zipfile
 from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
-from django.conf import settings
-
 from benchmark_tasks.domain.content import file_path, tree_files
+from benchmark_tasks.domain.derived import derived
 from benchmark_tasks.domain.paper_folder import is_pdf
 from benchmark_tasks.domain.placeholders import KIT_PLACEHOLDERS
 from benchmark_tasks.domain.queries import revisions_of
@@ -91,16 +89,8 @@ def build_kit(suite_version: SuiteVersion) -> Path:
     members = sorted(_members(suite_version, revisions), key=lambda member: member[0])
     digest = hashlib.sha256(json.dumps([member[:2] for member in members]).encode()).hexdigest()[:12]
     suite = suite_version.suite
-    place = Path(settings.DATA_DIR) / "kits" / f"{suite.slug}-v{suite_version.number}-{digest}.zip"
-    if not place.exists():
-        draft = place.with_name(f".{secrets.token_hex(8)}")
-        try:
-            draft.parent.mkdir(parents=True, exist_ok=True)
-            _write(draft, members)
-            draft.rename(place)
-        finally:
-            draft.unlink(missing_ok=True)
-    return place
+    name = f"{suite.slug}-v{suite_version.number}-{digest}.zip"
+    return derived("kits", name, lambda place: _write(place, members))
 
 
 def is_code(name: str, size: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import Final
+from typing import ClassVar, Final
 
 from django.db import models
 from django.urls import reverse
@@ -135,6 +135,14 @@ class TaskRevision(models.Model):
     ``repository_metrics`` is the repository's :class:`~benchmark_tasks.domain.repository_metrics.RepositoryMetrics`,
     empty without a repository.
     """
+
+    content_fields: ClassVar = {
+        "repository_hash": "trees",
+        "grading_hash": "trees",
+        "paper_hash": "files",
+        "dockerfile_hash": "files",
+    }
+    """Fields with hashes of the content store, and what each is there."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="revisions")
     number = models.PositiveIntegerField()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-from django.conf import settings
+from typing import TYPE_CHECKING, Final
 
 from benchmark_tasks.domain.content import file_path, tree_path
+from benchmark_tasks.domain.derived import derived, find_derived
 from evaluator.generation.papers import Paper, PaperError, read_paper_limited
 from evaluator.generation.prompting import PromptTask
 
@@ -58,16 +56,17 @@ def stored_paper(paper_hash: str, file: Path | None = None) -> Paper:
 
     Raises PaperError, and ContentMissingError or OSError where there is no file.
     """
-    kept = _kept_at(paper_hash)
-    data = _kept(kept)
-    if data is None:
+
+    def read(place: Path) -> None:
         try:
-            data = read_paper_limited(file or file_path(paper_hash)).as_data()
+            found = read_paper_limited(file or file_path(paper_hash)).as_data()
         except PaperError as error:
             if error.late:  # the machine may be busy; that does not make the paper unreadable
                 raise
-            data = {_UNREADABLE: str(error)}
-        _keep(kept, data)
+            found = {_UNREADABLE: str(error)}
+        place.write_text(json.dumps(found), encoding="utf-8")
+
+    data = json.loads(derived(*_kept_as(paper_hash), read).read_text(encoding="utf-8"))
     if _UNREADABLE in data:
         raise PaperError(data[_UNREADABLE])
     return Paper.from_data(data)
@@ -75,27 +74,12 @@ def stored_paper(paper_hash: str, file: Path | None = None) -> Paper:
 
 def why_unreadable(revision: TaskRevision) -> str:
     """Return why models and judges do not get the revision's paper, as found when it was read; empty if they do."""
-    data = _kept(_kept_at(revision.paper_hash)) or {}
-    return str(data.get(_UNREADABLE, ""))
+    kept = find_derived(*_kept_as(revision.paper_hash))
+    return str(json.loads(kept.read_text(encoding="utf-8")).get(_UNREADABLE, "")) if kept else ""
 
 
-def _kept_at(paper_hash: str) -> Path:
-    return Path(settings.DATA_DIR) / "papers" / f"{paper_hash}-{PAPER_FORM}.json"
-
-
-def _kept(file: Path) -> dict[str, Any] | None:
-    try:
-        data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return data
-
-
-def _keep(file: Path, data: dict[str, Any]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(f".{secrets.token_hex(4)}")
-    draft.write_text(json.dumps(data), encoding="utf-8")
-    draft.replace(file)
+def _kept_as(paper_hash: str) -> tuple[str, str]:
+    return "papers", f"{paper_hash}-{PAPER_FORM}.json"
 
 
 def _context(tree: Path, path: str) -> tuple[str, str]:

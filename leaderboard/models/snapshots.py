@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 from django.conf import settings
 from django.db import models
@@ -71,6 +71,8 @@ class Snapshot(AppendOnly):
     ``document`` is all frozen data, ``archive`` the SHA-256 of its archive in the content store. The ``note`` of a
     snapshot that ``supersedes`` another gives the reason.
     """
+
+    content_fields: ClassVar = {"archive": "files"}
 
     suite = models.ForeignKey(Suite, on_delete=models.PROTECT, related_name="snapshots")
     number = models.PositiveIntegerField()

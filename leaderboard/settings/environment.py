@@ -12,6 +12,7 @@ import difflib
 import hashlib
 import ipaddress
 import os
+import re
 import secrets
 from dataclasses import dataclass, fields
 from functools import cache
@@ -119,6 +120,26 @@ def _address(what: str, example: str, *schemes: str) -> Callable[[str], bool]:
     return check
 
 
+_HOST_NAME = re.compile(r"((?!-)[a-z\d-]{1,63}(?<!-)\.)*(?!-)[a-z\d-]{1,63}(?<!-)")
+"""The host names that the S3 library accepts."""
+
+
+def valid_storage_url(value: str) -> bool:
+    """Return true for an empty value or a bucket's address. Raises ValidationError."""
+    if not value.strip():
+        return True
+    try:
+        parts = urlsplit(value.strip())
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        parts, host, port = urlsplit(""), "", None
+    known = parts.scheme in {"s3", "s3+http"} and parts.path.strip("/") and port != 0
+    if not known or not (_HOST_NAME.fullmatch(host) or ":" in host):
+        msg = "not a bucket's address such as s3://key:secret@s3.example.org/bucket"
+        raise ValidationError(msg)
+    return True
+
+
 _source_code = _address("a web address", "https://code.example.org/lmr-board", "http", "https")
 _redis_url = _address("a Redis address", "redis://host:6379/0", "redis", "rediss", "unix")
 _email_url = _address("an e-mail server", "smtp+tls://user:password@host:587", "smtp", "smtps", "smtp+tls", "console")
@@ -154,6 +175,8 @@ class Environment:
     allow_no_proxy: bool = _variable("bool", False)
     database_url: str = _variable("str", "", validate=_database_url, then=_stripped)
     redis_url: str = _variable("str", "", validate=_redis_url, then=_stripped)
+    storage_url: str = _variable("str", "", validate=valid_storage_url, then=_stripped)
+    storage_cache_mb: int = _variable("int", 10_000, validate=_range(min=1))
     email_url: str = _variable("str", "", validate=_email_url, then=_stripped)
     site_address: str = _variable("str", "", validate=_origin, then=_stripped)
     default_from_email: str = _variable("str", "LMR-Board <noreply@localhost>")
@@ -226,6 +249,21 @@ class Environment:
     def queue_url(self) -> str:
         """The URL of the queue's Redis: the configured server, else the embedded one's Unix socket."""
         return self.redis_url or f"unix://{self.embedded_redis_socket}?db=0"
+
+    @property
+    def keys_problem(self) -> str:
+        """Why the web server and model workers may not start without keys; empty if they may.
+
+        Keys that are made on first use lie in one host's data folder, so they serve one host only.
+        """
+        absent = [name for name in ("SECRET_KEY", "ENDPOINT_KEYS") if not getattr(self, name.lower())]
+        if not absent or not self.redis_url or not urlsplit(self.database_url).scheme.startswith("postgres"):
+            return ""
+        return (
+            f"DATABASE_URL and REDIS_URL name servers, which several hosts may share, but {' and '.join(absent)} "
+            f"{'are' if absent[1:] else 'is'} not set, so that each host would make its own.\n"
+            "Print those of this data folder with manage.py keys, and set them on every host."
+        )
 
     @property
     def rq_queues(self) -> dict[str, dict[str, Any]]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
-from django.core.files.base import ContentFile
 from django.db.models import F, Max, Q
 from django.utils import timezone
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError
+from benchmark_tasks.domain.content import put_file
 from submissions.answers.contents import BundleError, refuse
 from submissions.domain.uploads import CheckedBundle, checked_bundle, described_by_upload, run_check
 from submissions.models import Upload
@@ -33,6 +33,10 @@ def check_next() -> bool:
         return False
     try:
         _check(upload)
+    except StorageUnavailableError as error:
+        # No try is used: the check waits until the storage answers, and the sweep queues it again.
+        _of_claim(upload).update(checking_since=None, tries=upload.tries - 1)
+        log.warning("upload_check_waits", upload=upload.pk, error=str(error))
     except Exception:
         # The sweep queues it again until its tries are used up.
         _of_claim(upload).update(checking_since=None)
@@ -89,10 +93,5 @@ def _check(upload: Upload) -> None:
         checked = checked_bundle(kept)
     except BundleError as error:
         checked, kept = CheckedBundle(problems=tuple(error.problems)), b""
-    except FileNotFoundError:
-        return  # it was discarded meanwhile
-    if kept:
-        upload.result.save(f"{upload.digest}.checked", ContentFile(kept), save=False)
-    if not _of_claim(upload).update(report=checked.report(), result=upload.result.name, checked=True):
-        with suppress(FileNotFoundError):
-            upload.result.delete(save=False)
+    # Changes nothing if it was discarded meanwhile.
+    _of_claim(upload).update(report=checked.report(), result=put_file(kept) if kept else "", checked=True)

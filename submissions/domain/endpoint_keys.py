@@ -58,6 +58,11 @@ def rotate() -> Rotated:
     return Rotated(resealed, current, tuple(lost))
 
 
+def present() -> list[str]:
+    """Return the secrets that seal and open keys here, the sealing one first; one is made if there is none."""
+    return _secrets(make=True)
+
+
 def _context(endpoint: Endpoint) -> bytes:
     try:
         return f"{endpoint.pk} {origin(endpoint.base_url)}".encode()

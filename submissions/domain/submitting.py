@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from django.core.files.base import ContentFile, File
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
+from benchmark_tasks.domain.content import put_file
 from submissions.answers.contents import Problem, Severity
 from submissions.answers.diff_text import as_utf8
 from submissions.domain import quotas
@@ -33,8 +32,6 @@ from submissions.signals import submission_cancelled, submission_created
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from django.db.models.fields.files import FieldFile
 
     from submissions.answers.contents import Manifest, RawAnswer
 
@@ -81,10 +78,12 @@ def submit_upload(*, upload: Upload, publish_licence: str = "") -> Submitted:
         if upload.report.get("infrastructure_error"):
             raise WrongStateError(problems[0].message)
         raise BundleRefusedError(CheckedBundle(problems=problems))
-    path = Path(upload.file.path)
+    if not Upload.objects.filter(pk=upload.pk).exists():
+        msg = "This file was submitted or discarded in another window. My submissions lists it if it was submitted."
+        raise WrongStateError(msg)
     try:
         checked = checked_bundle(Path(upload.result.path).read_bytes())
-        submitted = _submit(upload.owner, path, checked, publish_licence)
+        submitted = _submit(upload.owner, Path(upload.file.path), checked, publish_licence)
     except StaleCheckError:
         recheck(upload=upload)
         raise
@@ -92,11 +91,6 @@ def submit_upload(*, upload: Upload, publish_licence: str = "") -> Submitted:
         # What the suite accepts may have changed since the check: update the report.
         Upload.objects.filter(pk=upload.pk).update(report=error.checked.report())
         raise
-    except FileNotFoundError:
-        if path.exists() and Path(upload.result.path).exists():
-            raise
-        msg = "This file was submitted or discarded in another window. My submissions lists it if it was submitted."
-        raise WrongStateError(msg) from None
     discard(upload=upload)
     return submitted
 
@@ -128,34 +122,25 @@ def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: st
         code_licence=publish_licence,
         publish_when_scored=bool(publish_licence),
     )
-    # Copying is slow, so it happens before the transaction; a later failure removes the files.
-    with ExitStack() as stored:
-        with path.open("rb") as stream:
-            _save(submission.bundle, f"{digest}.bundle", File(stream), stored)
-        implementations = _implementations(submission, reading.answers, stored)
-        try:
-            with transaction.atomic():
-                quotas.require(owner)
-                submission.system = system_of(owner, manifest)
-                submission.save()
-                Implementation.objects.bulk_create(implementations, batch_size=_ROWS_AT_ONCE)
-                record(verb=Verb.SUBMITTED, subject=submission, actor=owner, data={"digest": submission.bundle_digest})
-                submission_created.send(sender=Submission, submission=submission)
-        except IntegrityError:
-            # Two identical uploads at the same time: the database accepted one.
-            existing = _existing(owner, digest, suite_version=version)
-            if existing is None:
-                raise
-            return Submitted(existing, created=False)
-        stored.pop_all()
+    # Storing files is slow, so it happens before the transaction.
+    submission.bundle = put_file(path)
+    implementations = _implementations(submission, reading.answers)
+    try:
+        with transaction.atomic():
+            quotas.require(owner)
+            submission.system = system_of(owner, manifest)
+            submission.save()
+            Implementation.objects.bulk_create(implementations, batch_size=_ROWS_AT_ONCE)
+            record(verb=Verb.SUBMITTED, subject=submission, actor=owner, data={"digest": submission.bundle_digest})
+            submission_created.send(sender=Submission, submission=submission)
+    except IntegrityError:
+        # Two identical uploads at the same time: the database accepted one.
+        existing = _existing(owner, digest, suite_version=version)
+        if existing is None:
+            raise
+        return Submitted(existing, created=False)
     remarks = tuple(problem for problem in checked.problems if problem.severity is Severity.REMARK)
     return Submitted(submission, created=True, remarks=remarks)
-
-
-def _save(place: FieldFile, name: str, content: File[bytes], stored: ExitStack) -> None:
-    """Store a file; ``stored`` removes it unless it is emptied before it closes."""
-    place.save(name, content, save=False)
-    stored.callback(place.delete, save=False)
 
 
 def cancel(*, submission: Submission, actor: User) -> None:
@@ -194,7 +179,7 @@ def _existing(owner: User, digest: str, **version: object) -> Submission | None:
     return same.exclude(state=SubmissionState.CANCELLED).first()
 
 
-def _implementations(submission: Submission, answers: Sequence[RawAnswer], stored: ExitStack) -> list[Implementation]:
+def _implementations(submission: Submission, answers: Sequence[RawAnswer]) -> list[Implementation]:
     """Build an unsaved implementation for every task and trial, including those without an answer."""
     by_place = {(answer.task, answer.trial): answer for answer in answers}
     implementations = []
@@ -205,9 +190,7 @@ def _implementations(submission: Submission, answers: Sequence[RawAnswer], store
             if answer is not None:
                 _fill(implementation, answer)
                 if answer.trajectory is not None:
-                    # The site chooses the name on disk; the submitted name is only shown.
-                    name = f"{submission.bundle_digest[:16]}-{revision.pk}-{trial}.trajectory"
-                    _save(implementation.trajectory, name, ContentFile(answer.trajectory), stored)
+                    implementation.trajectory = put_file(answer.trajectory)
             implementations.append(implementation)
     return implementations
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.utils import timezone
 
-from benchmark_tasks.domain.content import ContentMissingError, tree_path
+from benchmark_tasks.domain.content import ContentMissingError, put_pieces, tree_path
 from benchmark_tasks.domain.queries import current_version, goal_of, golden_file, has_code, why_closed
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
 from submissions.answers.contents import (
@@ -28,7 +28,7 @@ from submissions.answers.contents import (
 )
 from submissions.answers.limited import BundleRequest, check_packed, unpack
 from submissions.domain.audit import record
-from submissions.domain.media import scratch_place
+from submissions.domain.scratch_folders import scratch_place
 from submissions.enums import Verb
 from submissions.exceptions import SubmissionError
 from submissions.models import Upload, User
@@ -257,29 +257,22 @@ def _find_version(manifest: Manifest, *, file: str) -> tuple[SuiteVersion | None
 
 def receive(*, owner: User, file: UploadedFile[Any], described: Manifest | None, fields: dict[str, Any]) -> Upload:
     """Store an uploaded file for :mod:`submissions.domain.checking`. ``fields`` are the form's, as entered."""
-    digest = hashlib.sha256()
-    for chunk in file.chunks():
-        digest.update(chunk)
+    # The store chooses the name: a submitted name never becomes a path.
+    digest = put_pieces(file.chunks())
     upload = Upload(
         owner=owner,
         name=Path(file.name or "bundle").name.replace("\0", "")[:200],
         size=file.size or 0,
-        digest=digest.hexdigest(),
+        file=digest,
+        digest=digest,
         fields=fields,
         described=_plain(described),
         checked=False,
     )
-    file.seek(0)
-    # The site chooses the name on disk: a submitted name never becomes a path.
-    upload.file.save(f"{upload.digest}.bundle", file, save=False)
-    try:
-        with transaction.atomic():
-            upload.save()
-            record(verb=Verb.UPLOADED, subject=upload, actor=owner, data={"digest": upload.digest, "size": upload.size})
-            upload_waiting.send(sender=Upload, upload=upload)
-    except BaseException:
-        upload.file.delete(save=False)
-        raise
+    with transaction.atomic():
+        upload.save()
+        record(verb=Verb.UPLOADED, subject=upload, actor=owner, data={"digest": upload.digest, "size": upload.size})
+        upload_waiting.send(sender=Upload, upload=upload)
     return upload
 
 
@@ -291,8 +284,7 @@ def check_again(*, upload: Upload, described: Manifest | None, fields: dict[str,
 
 def recheck(*, upload: Upload) -> Upload:
     """Queue another check of a stored upload, unchanged."""
-    upload.checked, upload.checking_since, upload.tries, upload.report = False, None, 0, {}
-    upload.result.delete(save=False)
+    upload.checked, upload.checking_since, upload.tries, upload.report, upload.result = False, None, 0, {}, ""
     with transaction.atomic():
         upload.save(update_fields=["fields", "described", "report", "result", "checked", "checking_since", "tries"])
         upload_waiting.send(sender=Upload, upload=upload)
@@ -318,10 +310,8 @@ def described_by_upload(upload: Upload) -> Manifest | None:
 
 
 def discard(*, upload: Upload) -> None:
-    """Delete an upload that was not submitted, and its files."""
+    """Delete an upload; the content store removes its files when no row names them."""
     upload.delete()
-    upload.file.delete(save=False)
-    upload.result.delete(save=False)
 
 
 def sweep() -> int:

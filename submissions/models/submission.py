@@ -62,7 +62,7 @@ class Upload(models.Model):
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads")
-    file = models.FileField(upload_to="uploads/%Y/%m/", max_length=300)
+    file = models.FileField(max_length=300)
     name = models.CharField(max_length=200)
     size = models.PositiveBigIntegerField()
     digest = models.CharField(max_length=64)
@@ -72,7 +72,7 @@ class Upload(models.Model):
     checked = models.BooleanField(default=True)
     checking_since = models.DateTimeField(null=True, blank=True)
     tries = models.PositiveSmallIntegerField(default=0)
-    result = models.FileField(upload_to="uploads/%Y/%m/", max_length=300, blank=True)
+    result = models.FileField(max_length=300, blank=True)
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -97,7 +97,7 @@ class Submission(models.Model):
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.RANKED)
     trials = models.PositiveSmallIntegerField(default=1)
     notes = models.TextField(blank=True)
-    bundle = models.FileField(upload_to="bundles/%Y/%m/", max_length=300, blank=True)
+    bundle = models.FileField(max_length=300, blank=True)
     bundle_digest = models.CharField(max_length=64)
     state = models.CharField(max_length=10, choices=SubmissionState, default=SubmissionState.QUEUED, db_index=True)
     held_reason = models.TextField(blank=True)
@@ -155,7 +155,7 @@ class Implementation(models.Model):
     similarity = models.JSONField(default=dict, null=True, blank=True)
     set_aside = models.JSONField(default=list, blank=True)
     usage = models.JSONField(default=dict, blank=True)
-    trajectory = models.FileField(upload_to="trajectories/%Y/%m/", max_length=300, blank=True)
+    trajectory = models.FileField(max_length=300, blank=True)
 
     class Meta:
         ordering = ["submission", "revision__task__paper__folder_name", "revision__task__index", "trial"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from django.core.files.base import ContentFile
@@ -17,7 +17,7 @@ from tests.migrating import models_at
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UserFactory
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 
 @pytest.mark.django_db(transaction=True)
@@ -44,8 +44,7 @@ def test_replies_without_usage_have_unknown_token_counts() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_files_that_an_earlier_version_could_not_read_get_a_row_of_reader_0(settings: Any, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
+def test_files_that_an_earlier_version_could_not_read_get_a_row_of_reader_0() -> None:
     scored, queued = (SubmissionFactory(state=state) for state in (SubmissionState.SCORED, SubmissionState.QUEUED))
     read, unread, open_one = (ImplementationFactory(submission=each) for each in (scored, scored, queued))
     ImplementationFactory(submission=scored)  # without a file

@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.utils import timezone
 
+from benchmark_tasks.domain import content
 from evaluator.enums import GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, TestRun
 from evaluator.queue import leases, pushing
@@ -29,6 +30,8 @@ from tests.leaderboard.endpoint_runs import endpoint_run
 from tests.submissions.factories import UploadFactory, UserFactory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pytest_django import Settings
@@ -105,14 +108,25 @@ def test_files_that_wait_for_their_check_are_pushed_again(redis_url: str) -> Non
 
 
 def test_stored_files_without_a_row_are_removed(redis_url: str, settings: Settings, tmp_path: Path) -> None:
-    settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
+    settings.DATA_DIR = tmp_path
     cache.clear()
-    orphan = tmp_path / "media" / "uploads" / "orphan"
-    orphan.parent.mkdir(parents=True)
-    orphan.touch()
+    orphan = content.file_path(content.put_file(b"orphan"))
     os.utime(orphan, (0, 0))
     reconcile()
     assert not orphan.exists()
+
+
+def test_the_sweep_does_the_rest_while_the_storage_does_not_answer(
+    redis_url: str, storage_away: Callable[[], AbstractContextManager[None]], caplog: pytest.LogCaptureFixture
+) -> None:
+    cache.clear()
+    submission = QueuedSubmissionFactory(state=SubmissionState.RUNNING)
+    runs_of(submission, "passed", "raised")
+    with storage_away():
+        assert isinstance(reconcile(), Sweep)
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.SCORED
+    assert cache.add("content-swept", True)  # it is still due
 
 
 def test_a_failing_receiver_does_not_stop_the_sweep(redis_url: str) -> None:

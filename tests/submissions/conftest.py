@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def data_dir(settings: Settings, tmp_path: Path) -> Path:
-    """An empty ``DATA_DIR``, and media below it."""
+    """An empty ``DATA_DIR``."""
     settings.DATA_DIR = tmp_path / "data"
-    settings.MEDIA_ROOT = tmp_path / "data" / "media"
     return tmp_path / "data"
 
 

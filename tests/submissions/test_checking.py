@@ -17,6 +17,9 @@ from submissions.models import Upload
 from tests.submissions.factories import bundle, checked_by_worker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from django.test import Client
     from pytest_django import Settings
 
@@ -71,6 +74,19 @@ def test_the_page_shows_progress_and_viewing_it_changes_nothing(
     response = as_alice.get(progress)
     assert (response.status_code, response.headers.get("HX-Refresh")) == (200, "true")
     assert "Every answer applies." in as_alice.get(page).content.decode()
+
+
+@pytest.mark.both_databases
+def test_a_check_waits_while_the_storage_does_not_answer_and_uses_up_no_try(
+    alice: User, small: SuiteVersion, storage_away: Callable[[], AbstractContextManager[None]]
+) -> None:
+    stored(alice)
+    with storage_away():
+        assert checking.check_next()
+        assert checking.check_next()
+    assert states() == [(False, False, 0)]
+    assert checking.check_next()
+    assert states() == [(True, True, 1)]
 
 
 @pytest.mark.both_databases
@@ -140,14 +156,13 @@ def test_fields_changed_during_a_check_are_kept(
     monkeypatch.setattr(checking, "run_check", changed_meanwhile)
     checking.check_next()
     upload = Upload.objects.get()
-    assert (upload.checked, upload.report, upload.fields) == (False, {}, {"notes": "later"})
-    assert [path for path in Path(upload.file.path).parent.iterdir() if path.suffix == ".checked"] == []
+    assert (upload.checked, upload.report, upload.fields, str(upload.result)) == (False, {}, {"notes": "later"}, "")
 
 
-def test_an_upload_discarded_during_its_check_leaves_no_files(
+def test_an_upload_discarded_during_its_check_leaves_no_row(
     alice: User, small: SuiteVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = Path(stored(alice).file.path).parent
+    stored(alice)
     check = uploads.run_check
 
     def discarded_meanwhile(**given: Any) -> bytes:
@@ -157,4 +172,4 @@ def test_an_upload_discarded_during_its_check_leaves_no_files(
 
     monkeypatch.setattr(checking, "run_check", discarded_meanwhile)
     assert checking.check_next()
-    assert (Upload.objects.count(), list(folder.iterdir())) == (0, [])
+    assert Upload.objects.count() == 0

@@ -10,6 +10,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 
+from benchmark_tasks.domain import content
 from submissions.domain import submitting, uploads
 from submissions.domain.audit import history
 from submissions.domain.uploads import BundleRefusedError
@@ -189,9 +190,8 @@ def test_an_upload_becomes_a_submission(alice: User, small: SuiteVersion) -> Non
     file = SimpleUploadedFile("answers.zip", bundle())
     upload = received(alice, file)
     assert submitting.submitted_before(upload) is None
-    stored = Path(upload.file.path)
     submission = submitting.submit_upload(upload=upload).submission
-    assert not stored.exists()
+    assert submission.bundle.name == upload.file.name
     assert not Upload.objects.exists()
     again = received(alice, SimpleUploadedFile("b.zip", bundle()))
     assert submitting.submitted_before(again) == submission
@@ -269,7 +269,7 @@ def test_other_users_cannot_cancel(alice: User, bob: User, news: list[tuple[str,
 @pytest.mark.both_databases
 def test_an_upload_submitted_or_discarded_in_another_window(alice: User, small: SuiteVersion) -> None:
     upload = received(alice, SimpleUploadedFile("answers.zip", bundle()))
-    Path(upload.file.path).unlink()
+    Upload.objects.all().delete()
     with pytest.raises(WrongStateError, match="in another window"):
         submitting.submit_upload(upload=upload)
 
@@ -279,12 +279,12 @@ def test_files_are_stored_before_the_transaction(
 ) -> None:
     """Copying is slow, and SQLite has a single writer."""
     inside: list[int] = []
-    save = submitting._save
+    put = content.put_file
 
-    def noting(*given: Any) -> None:
+    def noting(stored: Any) -> str:
         inside.append(len(connection.savepoint_ids))
-        save(*given)
+        return put(stored)
 
-    monkeypatch.setattr(submitting, "_save", noting)
+    monkeypatch.setattr(submitting, "put_file", noting)
     submit(alice, tmp_path, zipped({**_files(), "answers/alpha/1/steps.txt": "looked around"}))
     assert inside == [0, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.urls import reverse
 
+from benchmark_tasks.domain import garbage
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from submissions.answers.archives import ArchiveLimits
@@ -276,13 +278,14 @@ def test_others_uploads_are_not_found(as_alice: Client, bob: User, small: SuiteV
     assert Upload.objects.filter(pk=foreign.pk).exists()
 
 
-def test_discarding_deletes_the_file(as_alice: Client, small: SuiteVersion) -> None:
+def test_a_discarded_file_is_gone_a_day_later(as_alice: Client, small: SuiteVersion) -> None:
     upload = sent(as_alice, bundle())
     stored = Path(upload.file.path)
-    assert stored.exists()
     assert as_alice.post(reverse("upload_discard", args=[upload.pk]))["Location"] == "/submit/"
-    assert not stored.exists()
     assert not Upload.objects.exists()
+    os.utime(stored, (0, 0))
+    garbage.sweep()
+    assert not stored.exists()
     back = as_alice.get(reverse("upload_check", args=[upload.pk]), follow=True)
     assert back.redirect_chain == [("/submit/", 302)]
     assert "That file was submitted or discarded." in back.content.decode()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import secrets
 import zipfile
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
-from django.db import transaction
 from django.utils import timezone
 
+from benchmark_tasks.domain.content import put_file
 from benchmark_tasks.domain.queries import categories_of
 from benchmark_tasks.domain.zips import member
 from benchmark_tasks.models import Suite
@@ -25,6 +23,8 @@ from leaderboard.models import AnswersFile
 from leaderboard.sharing.answer_files.dictionary import licence, readme
 from leaderboard.sharing.answer_files.lines import measured_lines, reported_lines
 from submissions.csv_cells import as_cell, csv_line
+from submissions.domain.scratch_folders import scratch_place
+from submissions.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 LEAST_PAUSE: Final = timedelta(minutes=10)
 """Least time between two files, so that not each of many changes causes one."""
 SECONDS: Final = 3600
-FOLDER: Final = "answers"
 _ROWS_AT_ONCE: Final = 500
 _BOARDS: Final = [
     ("suite_version", "the suite's version"),
@@ -66,32 +65,22 @@ def write_answers(suite: Suite) -> AnswersFile:
     """Write the file of ``suite`` and replace the previous one; downloads of that one under way can finish."""
     # Before anything is read: a change in the meantime makes the file stale, not wrong.
     changed, entries = changes_of(suite.slug) or 0, _visible(suite)
-    folder = Path(settings.MEDIA_ROOT) / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{suite.slug}-{changed}-{secrets.token_hex(4)}.zip"
-    try:
+    with scratch_folder(scratch_place()) as folder:
+        path = folder / "answers.zip"
         answers = _write(path, suite, entries)
-        with path.open("rb") as written:
-            digest = hashlib.file_digest(written, "sha256").hexdigest()
-        facts = {
-            "changed": changed,
-            "entries": sorted(entries),
-            "file": f"{FOLDER}/{path.name}",
-            "digest": digest,
-            "size": path.stat().st_size,
-            "answers": answers,
-            "made": timezone.now(),
-        }
-        with transaction.atomic():
-            before = AnswersFile.objects.select_for_update().filter(suite=suite).first()
-            made, first = AnswersFile.objects.update_or_create(suite=suite, defaults=facts)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+        size, digest = path.stat().st_size, put_file(path)
+    facts = {
+        "changed": changed,
+        "entries": sorted(entries),
+        "file": digest,
+        "digest": digest,
+        "size": size,
+        "answers": answers,
+        "made": timezone.now(),
+    }
+    made, first = AnswersFile.objects.update_or_create(suite=suite, defaults=facts)
     if first:
         every_board_changed()  # its board links to the file from now on
-    if before:
-        (folder / Path(str(before.file)).name).unlink(missing_ok=True)
     return made
 
 

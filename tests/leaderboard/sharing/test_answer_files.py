@@ -17,6 +17,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from benchmark_tasks.domain.content import file_hash
 from evaluator.models import Reevaluation
 from evaluator.queue.pushing import opened
 from leaderboard.board.states import note_change
@@ -25,6 +26,7 @@ from leaderboard.models.enums import Provenance
 from leaderboard.sharing.answer_files import archive
 from leaderboard.sharing.answer_files.dictionary import COLUMNS
 from reviews.enums import CaseState, FinalSource
+from submissions.domain.scratch_folders import scratch_place
 from submissions.enums import Kind, Visibility
 from submissions.models import Implementation, Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -44,9 +46,8 @@ SECRET = "S3CRET"
 
 
 @pytest.fixture(autouse=True)
-def media(settings: Any, tmp_path: Path, redis_url: str) -> Path:
-    settings.MEDIA_ROOT = tmp_path
-    return tmp_path
+def _redis(redis_url: str) -> None:
+    """Writing the file is a job."""
 
 
 @pytest.fixture
@@ -307,13 +308,11 @@ class TestReplacing:
         archive.push_stale()
         assert self.jobs() == ["leaderboard.upkeep.jobs.write_answers"]
 
-    def test_the_previous_file_is_removed_unless_writing_fails(
-        self, version: SuiteVersion, media: Path, monkeypatch: pytest.MonkeyPatch
+    def test_the_previous_file_stays_current_if_writing_fails(
+        self, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         answered(version)
-        archive.write_answers(version.suite)
         made = archive.write_answers(version.suite)
-        assert [path.name for path in media.rglob("*.zip")] == [Path(made.file.path).name]
 
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device")
@@ -321,8 +320,8 @@ class TestReplacing:
         monkeypatch.setattr(archive, "_board_lines", full)
         with pytest.raises(OSError, match="No space"):
             archive.write_answers(version.suite)
-        assert [path.name for path in media.rglob("*.zip")] == [Path(made.file.path).name]
-        assert archive.current(version.suite) == made
+        assert (archive.current(version.suite), file_hash(Path(made.file.path))) == (made, made.digest)
+        assert list(scratch_place().iterdir()) == []
 
 
 @pytest.mark.both_databases

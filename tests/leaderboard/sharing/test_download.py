@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmark_tasks.domain.content import remove
 from leaderboard.board.states import note_change
 from leaderboard.models import AnswersFile
 from leaderboard.sharing.answer_files import archive
@@ -21,8 +22,6 @@ from tests.reviews.factories import assigned, case_of, ready
 from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from django.test import Client
 
     from submissions.models import Implementation, User
@@ -32,9 +31,8 @@ ADDRESS = "/board/small/answers.zip"
 
 
 @pytest.fixture
-def answer(settings: Any, tmp_path: Path, redis_url: str) -> Implementation:
+def answer(redis_url: str) -> Implementation:
     """The only public answer."""
-    settings.MEDIA_ROOT = tmp_path
     version = SuiteVersionFactory(suite=SuiteFactory(slug="small", position=1), tasks=1)
     made: Implementation = ImplementationFactory(
         submission=measured(version).submission, revision=version.revisions.get()
@@ -107,10 +105,9 @@ def test_annotators_cannot_download_the_file_while_they_hold_an_item(
     response.close()
 
 
-def test_a_lost_file_is_reported_as_unavailable(client: Client, answer: Implementation, tmp_path: Path) -> None:
-    archive.write_answers(answer.submission.suite_version.suite)
-    (lost,) = tmp_path.rglob("*.zip")
-    lost.unlink()
+def test_a_lost_file_is_reported_as_unavailable(client: Client, answer: Implementation) -> None:
+    made = archive.write_answers(answer.submission.suite_version.suite)
+    remove("files", made.digest)
     assert client.get(ADDRESS).status_code == 503
 
 

@@ -33,10 +33,6 @@ from tests.reviews.factories import assigned, case_of, decided, ready
 from tests.submissions.factories import SystemFactory, UserFactory
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pytest_django import Settings
-
     from reviews.models import Reviewer
     from submissions.models import Implementation, User
 
@@ -71,8 +67,7 @@ class World:
 
 
 @pytest.fixture
-def suite_world(settings: Settings, tmp_path: Path) -> World:
-    settings.MEDIA_ROOT = tmp_path
+def suite_world() -> World:
     submission = scored(UserFactory(), "wrong_output", "passed", published=True)
     answer, other = submission.implementations.order_by("revision_id")
     old, new = JudgeFactory(), JudgeFactory()

@@ -27,16 +27,9 @@ from tests.leaderboard.showing import get, scored, text_of, words_of
 from tests.submissions.factories import UserFactory, with_answers
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pytest_django import Settings
+    pass
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def media(settings: Settings, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
 
 
 def test_a_published_submission_is_public_and_offers_visitors_no_action(client: Client, alice: User, bob: User) -> None:

@@ -8,6 +8,7 @@ import pytest
 from django.core.files.base import ContentFile
 from django.urls import reverse
 
+from benchmark_tasks.domain import content
 from evaluator.models import Trajectory
 from leaderboard.board import actions
 from leaderboard.board.entries import recompute_submission
@@ -107,7 +108,7 @@ def test_viewers_of_the_code_can_download_the_uploaded_file(client: Client) -> N
     assert response["Content-Disposition"] == f'attachment; filename="{name}"'
     assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("application/octet-stream", "nosniff")
     assert response.getvalue() == b"<b>sent</b>"
-    answer.trajectory.storage.delete(answer.trajectory.name or "")
+    content.remove("files", str(answer.trajectory))
     assert client.get(address).status_code == 404
     client.force_login(UserFactory())
     assert client.get(address).status_code == 404

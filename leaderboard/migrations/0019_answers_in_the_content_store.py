@@ -1,0 +1,20 @@
+"""Move the files of all answers into the content store, where their names are their hashes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import migrations
+
+from benchmark_tasks.domain.content_files import adopt_media
+
+
+def move(apps: Any, _: Any) -> None:
+    """Store every file again that has a name from before."""
+    adopt_media(apps.get_model("leaderboard", "AnswersFile"), "file")
+
+
+class Migration(migrations.Migration):
+    dependencies = [("leaderboard", "0018_newest_rows")]
+
+    operations = [migrations.RunPython(move, migrations.RunPython.noop)]
