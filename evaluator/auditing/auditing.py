@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from django.db import transaction
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from benchmark_tasks.domain.known_answers import digest_of, known_answers
 from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.enums import AuditState
@@ -94,13 +95,13 @@ def note_obstacle(why: str, revisions: Iterable[TaskRevision]) -> None:
 def audit_waiting_revision(revision_id: int) -> AuditResult | None:
     """Audit one revision if it still waits and no released audit holds for it, else return None.
 
-    Raises ``SandboxError`` for infrastructure errors.
+    Raises ``SandboxError`` or ``StorageUnavailableError`` for infrastructure errors.
     """
     for revision, epoch in waiting():
         if revision.pk == revision_id and not take_over(revision):
             try:
                 return audit_revision(revision, epoch)
-            except SandboxError as error:
+            except (SandboxError, StorageUnavailableError) as error:
                 note_obstacle(infrastructure_error_of(error).public, [revision])
                 raise
     return None

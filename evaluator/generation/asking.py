@@ -11,6 +11,7 @@ import structlog
 from django.db.models import Min
 from django.utils import timezone
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from benchmark_tasks.domain.content import ContentMissingError
 from evaluator.enums import GenerationState, WorkState
 from evaluator.generation.agent_answers import answer_by_agent
@@ -103,9 +104,13 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
         retry(partial(record_error, reason=str(error), hold=True))
     except CallFailedError as error:
         retry(partial(record_error, reason=str(error)))
-    except (SandboxError, ContentMissingError) as error:
+    except (SandboxError, ContentMissingError, StorageUnavailableError) as error:
         log.warning("asking_failed", request=request.pk, error=str(error))
-        retry(partial(record_error, reason=getattr(error, "public", "the task's files are missing")))
+        retry(
+            partial(leases.record_storage_error, AnswerRequest, request.pk, token, error)
+            if isinstance(error, StorageUnavailableError)
+            else partial(record_error, reason=getattr(error, "public", "the task's files are missing"))
+        )
     except KeyboardInterrupt:
         release(reason="The worker was interrupted.")
         raise

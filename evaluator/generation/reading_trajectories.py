@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from evaluator.enums import TrajectorySource
 from evaluator.models import Trajectory
 from evaluator.signals import trajectory_read_again
@@ -37,6 +38,11 @@ def read_uploaded(submission_id: int) -> int:
             found = _found(implementation)
         except ChildError:
             found = AgentRun(SOURCE, unread="Reading the trajectory took too much time or memory.")
+        except StorageUnavailableError:
+            # A row of reader 0 lets the sweep try it again.
+            later = columns_of(AgentRun(SOURCE, unread="The file storage did not answer. The site will try again."))
+            Trajectory.objects.get_or_create(implementation=implementation, defaults=later | {"reader": 0})
+            continue
         if found is not None and _keep(implementation, found):
             made += 1
     return made
@@ -46,7 +52,7 @@ def read_again() -> int:
     """Read some trajectories again that an older reader has read; return how many were tried.
 
     The stored result is kept where the file is missing, or where reading takes too much time or memory. This reader
-    does not try such a file again.
+    does not try such a file again. Raises StorageUnavailableError, which leaves the rest for later.
     """
     older = Trajectory.objects.filter(reader__lt=READER).exclude(implementation__trajectory="")
     listed = list(older.select_related("implementation__revision__task__paper").order_by("-pk")[:AT_ONCE])

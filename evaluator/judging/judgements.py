@@ -9,6 +9,7 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from benchmark_tasks.domain.queries import UNREADABLE
 from benchmark_tasks.models import Suite
 from evaluator.enums import CallPurpose, CallState, Variant, WorkState
@@ -151,6 +152,8 @@ def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
         retry(release)
     except CallFailedError as error:
         retry(partial(record_error, reason=str(error)))
+    except StorageUnavailableError as error:
+        retry(partial(leases.record_storage_error, Judgement, row.pk, token, error))
     except (CallLostError, CallRejectedError, ClientUnavailableError, SubmissionError, _StaleError) as error:
         retry(partial(record_error, reason=str(error), hold=True))
     except UNREADABLE as error:

@@ -19,6 +19,7 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from benchmark_tasks.domain.bucket import DamagedError
 from evaluator.enums import CallState, WorkState
 from evaluator.models import AnswerRequest, Judgement, ModelCall
 from evaluator.models.leasing import Leased
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
+    from benchmark_tasks.domain.bucket import StorageUnavailableError
+
 log = structlog.get_logger(__name__)
 _Work = TypeVar("_Work", bound=Leased)
 
@@ -39,6 +42,8 @@ LEASE_LOST = "its worker died or stopped renewing the lease"
 INFRA_TRIES = 3
 """After this many infrastructure errors, work is held for its owner or an operator (docs/design/rules.md)."""
 
+STORAGE_PAUSE: Final = timedelta(minutes=1)
+"""How long work waits for a storage that did not answer."""
 _SLACK_SECONDS: Final = 30.0
 LONGEST_BEAT_SECONDS: Final = 2.0
 """A cancellation must reach a box within five seconds, regardless of the lease's length."""
@@ -84,6 +89,14 @@ def record_error(
     held = _held(model, pk, token)
     row = held.only("infra_count").first()
     return _count_error(held, row, reason=reason, hold=hold) if row else None
+
+
+def record_storage_error(model: type[Leased], pk: int, token: uuid.UUID, error: StorageUnavailableError) -> None:
+    """Let work wait for the storage without counting an error, which a damaged file of its own is."""
+    if isinstance(error, DamagedError):
+        record_error(model, pk, token, reason=error.public)
+    else:
+        release(model, pk, token, reason=error.public, not_before=timezone.now() + STORAGE_PAUSE)
 
 
 def finish(model: type[Leased], pk: int, token: uuid.UUID, **fields: Any) -> bool:

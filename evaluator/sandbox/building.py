@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 from django.conf import settings
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from benchmark_tasks.domain.content import ContentMissingError, file_path, tree_path
 from evaluator.enums import BuildState
 from evaluator.models import EnvironmentBuild
@@ -238,3 +239,5 @@ def _paper_source(revision: TaskRevision | None) -> PaperSource:
         )
     except ContentMissingError as error:
         raise SandboxError(f"{error} (import the suite again)") from error
+    except StorageUnavailableError as error:
+        raise SandboxError(str(error), public=error.public) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from benchmark_tasks.domain.bucket import DamagedError, StorageUnavailableError
 from evaluator.queue.database import DATABASE_IS_AWAY
 from evaluator.sandbox.interface import DISK_IS_FULL, HOST_FAILED, SandboxError, SandboxUnavailableError, means_full
 from evaluator.testing.golden import GoldenError
@@ -38,6 +39,8 @@ def infrastructure_error_of(error: Exception) -> InfrastructureError:
         return InfrastructureError(
             f"The database did not answer: {error}", "the database did not answer", everywhere=True
         )
+    if isinstance(error, StorageUnavailableError):
+        return InfrastructureError(str(error), error.public, everywhere=not isinstance(error, DamagedError))
     if isinstance(error, OSError):
         if means_full(error):
             reason = f"The disk of DATA_DIR is full, or its quota is used up: free some space on it. ({error})"

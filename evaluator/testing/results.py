@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LONGEST_WAIT_SECONDS = 300
 """Longest wait between two tries while this machine cannot start any box."""
 
-WAITING = "waiting for the sandbox"
+WAITING = "waiting"
 
 
 def accept(

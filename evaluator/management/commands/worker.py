@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import structlog
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from django_rq import get_worker
@@ -51,6 +52,8 @@ class Command(BaseCommand):
         A model worker needs a box only for agents, and reports a missing sandbox then.
         """
         models: bool = options["models"]
+        if models and settings.ENVIRONMENT.keys_problem:
+            raise CommandError(settings.ENVIRONMENT.keys_problem)
         if not models:
             _require_sandbox()
         try:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from benchmark_tasks.domain.content import ContentMissingError
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.enums import AuditState
@@ -34,6 +35,7 @@ from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from benchmark_tasks.models import SuiteVersion
@@ -386,6 +388,17 @@ def test_an_audit_that_could_not_be_made_waits_for_the_next_sweep(
     assert revision.why_left_out == "not audited: an error of the evaluator"
     auditing.note_obstacle("", [revision])
     assert TaskRevision.objects.get().audit == {}
+
+
+def test_an_audit_waits_while_the_storage_does_not_answer(
+    real_sandbox: Sandbox, tmp_path: Path, storage_away: Callable[[], AbstractContextManager[None]]
+) -> None:
+    import_suite(folder=write_suite(tmp_path / "suite"), slug="small")
+    revision = TaskRevision.objects.order_by("pk")[0]
+    with storage_away(), pytest.raises(StorageUnavailableError):
+        auditing.audit_waiting_revision(revision.pk)
+    revision.refresh_from_db()
+    assert (revision.audit_state, revision.audit["obstacle"]) == ("unaudited", "the file storage did not answer")
 
 
 def test_the_sweep_enqueues_an_audit_whose_job_was_lost(tmp_path: Path, redis_url: str) -> None:

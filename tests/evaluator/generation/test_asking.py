@@ -24,6 +24,9 @@ from submissions.models import Endpoint, Implementation
 from tests.provider_server.types import Answer, Failure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import Generation
     from evaluator.sandbox.interface import Sandbox
@@ -279,6 +282,18 @@ def test_the_agents_prompt_names_a_pdf_only_if_the_paper_is_one(
     prompt = json.dumps(provider.requests[0].body)
     assert "paper/paper.txt" in prompt
     assert ("paper/paper.pdf" in prompt) is (form == "pdf")
+
+
+def test_a_question_waits_while_the_storage_does_not_answer(
+    lmr_mini: SuiteVersion, start_run: StartRun, storage_away: Callable[[], AbstractContextManager[None]]
+) -> None:
+    generation = start_run(lmr_mini, "right", tasks=["dpo/1"])
+    with storage_away():
+        assert ask_next()
+    request, _ = request_and_answer(generation)
+    waits = (WorkState.QUEUED, 0, "the file storage did not answer")
+    assert (request.state, request.infra_count, request.reason) == waits
+    assert ModelCall.objects.count() == 0
 
 
 def test_the_key_is_neither_stored_in_rows_nor_logged(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.core.files.base import ContentFile
 
+from benchmark_tasks.domain import content
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from evaluator.generation import reading_trajectories
 from evaluator.generation.reading_trajectories import AT_ONCE, read_again, read_uploaded
 from evaluator.models import Trajectory
@@ -21,7 +23,8 @@ from submissions.trajectories.reading import READER, read_limited
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from pytest_django import DjangoAssertNumQueries
 
@@ -39,11 +42,6 @@ def run(name: str = "3", command: str = "ls") -> bytes:
     return json.dumps({"instance_id": name, "history": [event], "metrics": METRICS}).encode() + b"\n"
 
 
-@pytest.fixture
-def _media(settings: Any, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
-
-
 def answer(content: bytes | None, **fields: Any) -> Implementation:
     implementation = ImplementationFactory(**fields)
     if content is not None:
@@ -51,7 +49,6 @@ def answer(content: bytes | None, **fields: Any) -> Implementation:
     return implementation
 
 
-@pytest.mark.usefixtures("_media")
 def test_an_openhands_file_becomes_a_trajectory_and_usage() -> None:
     implementation = answer(run(), usage={"cost_usd": 9.0, "seconds": 5.0})
     assert [read_uploaded(implementation.submission_id) for _ in range(2)] == [1, 0]
@@ -69,7 +66,6 @@ def test_an_openhands_file_becomes_a_trajectory_and_usage() -> None:
     }
 
 
-@pytest.mark.usefixtures("_media")
 def test_answers_without_a_file_and_other_submissions_are_left_alone() -> None:
     submission = SubmissionFactory()
     answer(None, submission=submission)
@@ -80,7 +76,6 @@ def test_answers_without_a_file_and_other_submissions_are_left_alone() -> None:
     assert other.usage == {}
 
 
-@pytest.mark.usefixtures("_media")
 def test_the_run_of_the_answers_paper_is_taken_from_several() -> None:
     implementation = answer(None)
     number = implementation.revision.task.paper.instance_id
@@ -89,15 +84,29 @@ def test_the_run_of_the_answers_paper_is_taken_from_several() -> None:
     assert Trajectory.objects.get().steps["steps"][0]["input"] == "right"
 
 
-@pytest.mark.usefixtures("_media")
 def test_a_lost_file_is_skipped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     implementation = answer(run())
-    implementation.trajectory.storage.delete(implementation.trajectory.name or "")
+    content.remove("files", str(implementation.trajectory))
     assert read_uploaded(implementation.submission_id) == 0
     assert f"The trajectory of implementation {implementation.pk} cannot be read." in caplog.text
 
 
-@pytest.mark.usefixtures("_media")
+def test_a_file_is_read_later_if_the_storage_does_not_answer(
+    storage_away: Callable[[], AbstractContextManager[None]],
+) -> None:
+    implementation = answer(run())
+    with storage_away():
+        assert read_uploaded(implementation.submission_id) == 0
+        row = Trajectory.objects.get()
+        assert (row.reader, row.steps["unread"]) == (0, "The file storage did not answer. The site will try again.")
+        with pytest.raises(StorageUnavailableError):
+            read_again()
+    assert read_again() == 1
+    row.refresh_from_db()
+    assert (row.reader, len(row.steps["steps"])) == (READER, 1)
+    assert read_again() == 0
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -128,7 +137,6 @@ def read_by_an_older_reader(implementation: Implementation, usage: dict[str, Any
     return Trajectory.objects.get(pk=stored.pk)
 
 
-@pytest.mark.usefixtures("_media")
 def test_an_older_readers_trajectory_is_read_again_once_and_its_board_row_is_updated(
     django_assert_num_queries: DjangoAssertNumQueries, django_capture_on_commit_callbacks: Any, redis_url: str
 ) -> None:
@@ -158,7 +166,6 @@ def test_an_older_readers_trajectory_is_read_again_once_and_its_board_row_is_upd
         assert read_again() == 0
 
 
-@pytest.mark.usefixtures("_media")
 @pytest.mark.parametrize("reason", ["the file is lost", "the child ends without a result"])
 def test_a_trajectory_that_cannot_be_read_again_is_kept_and_tried_once(
     reason: str, monkeypatch: pytest.MonkeyPatch
@@ -166,7 +173,7 @@ def test_a_trajectory_that_cannot_be_read_again_is_kept_and_tried_once(
     implementation = answer(run())
     stored = read_by_an_older_reader(implementation, {"input_tokens": 5.0, "read": ["input_tokens"]})
     if reason == "the file is lost":
-        implementation.trajectory.storage.delete(implementation.trajectory.name or "")
+        content.remove("files", str(implementation.trajectory))
     else:
         short = partial(read_limited, limits=ChildLimits(cpu_seconds=20, wall_seconds=0.01))
         monkeypatch.setattr(reading_trajectories, "read_limited", short)
@@ -177,7 +184,6 @@ def test_a_trajectory_that_cannot_be_read_again_is_kept_and_tried_once(
     assert implementation.usage == {"input_tokens": 5.0, "read": ["input_tokens"]}
 
 
-@pytest.mark.usefixtures("_media")
 def test_usage_that_only_an_older_reader_read_is_removed() -> None:
     swe_agent = {"trajectory": [], "history": [], "info": {"exit_status": "submitted"}}
     implementation = answer(json.dumps(swe_agent).encode())
@@ -189,7 +195,6 @@ def test_usage_that_only_an_older_reader_read_is_removed() -> None:
     assert implementation.usage == {"seconds": 1.0}
 
 
-@pytest.mark.usefixtures("_media")
 def test_a_sweep_reads_a_limited_number_and_skips_runs_of_this_site() -> None:
     submission = SubmissionFactory()
     for _ in range(AT_ONCE + 1):

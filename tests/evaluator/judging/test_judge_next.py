@@ -28,7 +28,8 @@ from tests.evaluator.judging.site import GOLDEN, HEAD, PLEADING, WRONG, judge, j
 from tests.provider_server.types import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from benchmark_tasks.models import SuiteVersion
@@ -268,6 +269,16 @@ def test_a_deleted_paper_is_an_infrastructure_error(provider: ProviderServer, tm
     (row,) = judged(version, judge(provider), WRONG)
     assert (row.state, row.paper_hash, provider.requests) == (WorkState.HELD, "", [])
     assert row.reason.startswith("The task's reference or paper cannot be read (")
+
+
+def test_a_judgement_waits_while_the_storage_does_not_answer(
+    provider: ProviderServer, tmp_path: Path, storage_away: Callable[[], AbstractContextManager[None]]
+) -> None:
+    version = paper(tmp_path, "Words. " * 100)
+    with storage_away():
+        (row,) = judged(version, judge(provider), WRONG)
+    assert (row.state, row.infra_count, provider.requests) == (WorkState.QUEUED, 0, [])
+    assert row.reason == "the file storage did not answer"
 
 
 def test_a_judgement_by_an_older_prompt_has_no_text_about_the_paper(

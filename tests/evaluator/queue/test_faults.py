@@ -79,7 +79,7 @@ def waits(run: TestRun, cause: str) -> str:
     assert evaluate.evaluate_next()
     run.refresh_from_db()
     assert (run.state, run.outcome, run.infra_count) == (RunState.QUEUED, "", 0)
-    assert run.reason == f"waiting for the sandbox: {cause}"
+    assert run.reason == f"waiting: {cause}"
     assert [(each["cause"], each["runs"]) for each in infra_summary()] == [(run.reason, 1)]
     (row,) = infra_causes()
     assert (row.runs, row.submissions) == (1, (run.implementation.submission_id,))

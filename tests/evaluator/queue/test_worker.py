@@ -119,6 +119,16 @@ def test_a_stopped_worker_and_its_job_return_the_run_and_nothing_counts(
     wait_until(lambda: not processes_of_boxes(), "the box to be gone")
 
 
+def test_a_model_worker_needs_the_keys_of_the_other_hosts() -> None:
+    servers = {"DATABASE_URL": "postgres://u:p@127.0.0.1:1/d", "REDIS_URL": "redis://127.0.0.1:1/0"}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "worker", "--models", "--burst"],
+        cwd=PROJECT_ROOT, env=environment(**servers), check=False, timeout=PATIENCE_SECONDS, capture_output=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.startswith(b"CommandError: DATABASE_URL and REDIS_URL name servers")
+
+
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize(
     ("changes", "message"),

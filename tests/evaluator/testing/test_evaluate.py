@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.conf import settings
 
+from benchmark_tasks.domain.bucket import DamagedError
 from evaluator.enums import RunState
 from evaluator.models import Attempt, TestRun
 from evaluator.sandbox.interface import BoxSpec
 from evaluator.testing import evaluate, graders
 from evaluator.testing.boxes import HELLO_SECONDS
+from evaluator.testing.infrastructure_errors import infrastructure_error_of
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import GOLDEN_1, GOLDEN_DOUBLE_BODY, MASKED
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
 from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from benchmark_tasks.models import SuiteVersion
     from evaluator.sandbox.interface import BoxResult, Sandbox
 
@@ -77,6 +82,23 @@ def test_a_bug_of_the_evaluator_is_an_infrastructure_error(
     run = decided(run_with(small_version, GOLDEN_1))
     assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 1, "an error of the evaluator")
     assert Attempt.objects.get().reason == "The evaluator failed (ZeroDivisionError: bug); see its log."
+
+
+def test_a_run_waits_while_the_storage_does_not_answer_and_uses_up_no_try(
+    small_version: SuiteVersion, real_sandbox: Sandbox, storage_away: Callable[[], AbstractContextManager[None]]
+) -> None:
+    run = run_with(small_version, GOLDEN_1)
+    with storage_away():
+        decided(run)
+    assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 0, "waiting: the file storage did not answer")
+    assert Attempt.objects.get().reason.startswith("The storage at http://127.0.0.1:1 could not read trees/")
+    TestRun.objects.filter(pk=run.pk).update(not_before=None)
+    assert decided(run).outcome == "passed"
+
+
+def test_a_damaged_file_concerns_its_own_runs() -> None:
+    found = infrastructure_error_of(DamagedError("x holds wrong bytes"))
+    assert (found.reason, found.public, found.everywhere) == ("x holds wrong bytes", "a stored file is damaged", False)
 
 
 def test_an_evaluation_that_hangs_outside_its_boxes_is_an_infrastructure_error(

@@ -150,7 +150,7 @@ def test_an_error_of_the_whole_machine_makes_the_run_wait_longer_each_time_and_n
         before = timezone.now()
         results.record_infra(claim(), reason="no docker at /run/x", public="no engine", everywhere=True)
         run.refresh_from_db()
-        assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 0, "waiting for the sandbox: no engine")
+        assert (run.state, run.infra_count, run.reason) == (RunState.QUEUED, 0, "waiting: no engine")
         waited.append((run.not_before - before).total_seconds())
     # However slow this machine is, each wait is the expected one, and not that of the next try.
     for seconds, expected in zip(waited, [20, 40, 80, 160, 300, 300, 300], strict=True):
