@@ -16,7 +16,7 @@ from ninja import Schema
 from ninja.errors import HttpError, ValidationError
 
 from leaderboard.board.visibility import AnswerClosedError
-from leaderboard.health.disk_full import means_full
+from leaderboard.health.storage_errors import means_full, means_unreadable
 from reviews.exceptions import IncompleteError, NotReadyError, StaleDraftError
 from submissions.answers.contents import Severity
 from submissions.domain.uploads import BundleRefusedError
@@ -50,6 +50,7 @@ class Kind(StrEnum):
     TOO_MANY_REQUESTS = "too-many-requests"
     SERVER_ERROR = "server-error"
     DISK_FULL = "disk-full"
+    STORAGE = "storage"
 
     @property
     def status(self) -> HTTPStatus:
@@ -76,6 +77,7 @@ _FACTS: Final = {
     Kind.TOO_MANY_REQUESTS: (HTTPStatus.TOO_MANY_REQUESTS, "Too many requests"),
     Kind.SERVER_ERROR: (HTTPStatus.INTERNAL_SERVER_ERROR, "An error of this site"),
     Kind.DISK_FULL: (HTTPStatus.INSUFFICIENT_STORAGE, "The disk of this site is full"),
+    Kind.STORAGE: (HTTPStatus.SERVICE_UNAVAILABLE, "A stored file cannot be read now"),
 }
 
 
@@ -138,6 +140,15 @@ def answer_to(request: HttpRequest, error: Exception | type[Exception]) -> HttpR
     if means_full(error):
         return answer(
             ProblemError(Kind.DISK_FULL, "Nothing was stored. Try again later; the operator must free disk space.")
+        )
+    if means_unreadable(error):
+        log.error("storage_error", path=request.path, error=str(error))
+        return answer(
+            ProblemError(
+                Kind.STORAGE,
+                "The storage of this site's files does not answer, or lacks a file. Nothing was stored. Try again "
+                "later; if that does not help, contact the operator.",
+            )
         )
     log.error("api_error", path=request.path, exc_info=error)
     return answer(

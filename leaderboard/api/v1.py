@@ -46,6 +46,7 @@ DESCRIPTION: Final = (
 )
 _ALWAYS: Final = (
     *(Kind.UNREADABLE, Kind.NO_TOKEN, Kind.NOT_ALLOWED, Kind.INVALID, Kind.TOO_MANY_REQUESTS, Kind.SERVER_ERROR),
+    Kind.STORAGE,
 )
 _ACTING: Final = (Kind.WRONG_STATE, Kind.TOO_LARGE, Kind.DISK_FULL)
 _PROBLEM: Final = {"content": {CONTENT_TYPE: {"schema": {"$ref": REF_TEMPLATE.format(model=Problem.__name__)}}}}

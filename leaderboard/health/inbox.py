@@ -12,6 +12,7 @@ from django.db.models import Count, Min
 from django.urls import reverse
 from django.utils import timezone
 
+from benchmark_tasks.domain import content, garbage
 from evaluator.enums import ReevaluationState, WorkState
 from evaluator.models import Judgement, Reevaluation
 from leaderboard.health.queues import errors_of_held
@@ -83,7 +84,7 @@ def inbox(queue: QueueState, *, hidden: Collection[int]) -> Inbox:
     Appeals against answers of the submissions ``hidden`` from the viewer (``leaderboard.board.visibility``) are left
     out: labels are blind.
     """
-    stuck = [*_stuck(queue), *_held_verdicts()]
+    stuck = [*_stuck(queue), *_held_verdicts(), *_missing_files()]
     read = (list(_held()), list(_flags()), list(_appeals(hidden)))
     lines = [*stuck, *_unaudited(), *(line for found in read for line in found[:MOST_LINES])]
     more = any(len(found) > MOST_LINES for found in read)
@@ -112,6 +113,20 @@ def _stuck(queue: QueueState) -> Iterator[Line]:
     if uploads["number"]:
         title = f"{_number(uploads['number'], 'upload')} whose check does not end"
         yield _standing(title, "Read the workers' logs, and the", uploads["oldest"])
+
+
+def _missing_files() -> Iterator[Line]:
+    """Yield a line if the content store lacks files that rows name."""
+    missing = garbage.missing()
+    if missing:
+        yield Line(
+            Waiting.STUCK,
+            timezone.now(),
+            f"{_number(len(missing), 'stored file')} missing",
+            "Restore them from a backup; this lists them and looks again:",
+            command="manage.py storage",
+            reason="\n".join(f"{name}: {content.key_of(*blob)}" for name, blob in missing[:MOST_LINES]),
+        )
 
 
 def _standing(title: str, todo: str, since: datetime, command: str = "") -> Line:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django.db.models import Max, OuterRef, Subquery
 
+from benchmark_tasks.domain import garbage
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.enums import SelfCheckKind
@@ -74,6 +75,7 @@ class Status:
     causes: list[dict[str, Any]]
     held: int
     audits_waiting: int
+    missing_files: int
 
     @property
     def troubles(self) -> list[str]:
@@ -92,6 +94,8 @@ class Status:
             found.append("Runs wait because of an infrastructure error.")
         elif self.queue.stalled:
             found.append("Runs have been waiting for minutes, and none is under way.")
+        if self.missing_files:
+            found.append(f"Stored files are missing: {self.missing_files}.")
         return found
 
 
@@ -113,6 +117,7 @@ def status() -> Status:
         causes=infra_summary(),
         held=Submission.objects.filter(state=SubmissionState.HELD).count(),
         audits_waiting=len(unaudited_tasks()),
+        missing_files=len(garbage.missing()),
     )
 
 
@@ -141,6 +146,7 @@ def as_data(found: Status) -> dict[str, Any]:
         },
         "held_submissions": found.held,
         "audits_waiting": found.audits_waiting,
+        "missing_files": found.missing_files,
         "causes": found.causes,
         "environments": [
             {

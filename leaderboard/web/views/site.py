@@ -20,7 +20,7 @@ from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.models import Suite
 from leaderboard.board.rows import visible_entries
 from leaderboard.evidence.cases import public_cases
-from leaderboard.health.disk_full import means_full
+from leaderboard.health.storage_errors import means_full, means_unreadable
 from leaderboard.insight.analysis.figures import BY_SLUG as FIGURES
 from leaderboard.insight.published_answers import published_answers
 from leaderboard.web.documentation import page_slugs
@@ -43,11 +43,14 @@ PRIVATE: Final = (
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Return Django's error page, or, if the disk is full, a page with status 507 that repeats the typed values."""
-    if not means_full(sys.exc_info()[1]):
+    """Return Django's error page, or one that repeats the typed values if the disk is full or the storage fails."""
+    error = sys.exc_info()[1]
+    full = means_full(error)
+    if not full and not means_unreadable(error):
         return defaults.server_error(request)
     typed = [(name, value) for name, value in request.POST.items() if value and not _SECRET.search(name)]
-    return render(None, "507.html", {"typed": typed}, status=HTTPStatus.INSUFFICIENT_STORAGE)
+    status = HTTPStatus.INSUFFICIENT_STORAGE if full else HTTPStatus.SERVICE_UNAVAILABLE
+    return render(None, "unstored.html", {"typed": typed, "full": full}, status=status)
 
 
 def password_reset(request: HttpRequest) -> HttpResponseBase:

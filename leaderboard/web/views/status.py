@@ -16,6 +16,7 @@ from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_safe
 from redis import RedisError
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket
 from evaluator.queue.pushing import opened
 from leaderboard.health.status import as_data
 from leaderboard.health.status import status as current_status
@@ -56,12 +57,10 @@ def healthz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's si
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """Answer 200 if database and queue are reachable, else 503 naming the one that is not."""
-    parts = {
-        "database": "reachable" if _database_answers() else "unreachable",
-        "queue": "reachable" if _queue_answers() else "unreachable",
-    }
-    ready = set(parts.values()) == {"reachable"}
+    """Answer 200 if database, queue and bucket are reachable, else 503 naming those that are not."""
+    answers = {"database": _database_answers(), "queue": _queue_answers(), "storage": _storage_answers()}
+    parts = {name: "reachable" if each else "unreachable" for name, each in answers.items()}
+    ready = all(answers.values())
     return JsonResponse(parts, status=HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE)
 
 
@@ -83,6 +82,18 @@ def _database_answers() -> bool:
             cursor.execute("SELECT 1")
     except DatabaseError as error:
         logger.warning("database unreachable", error=str(error))
+        return False
+    return True
+
+
+def _storage_answers() -> bool:
+    """Return whether the bucket answers; true without one."""
+    shared = bucket()
+    try:
+        if shared is not None:
+            shared.written("readyz")
+    except StorageUnavailableError as error:
+        logger.warning("storage unreachable", error=str(error))
         return False
     return True
 

@@ -16,6 +16,8 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError
+from benchmark_tasks.domain.content import ContentMissingError
 from benchmark_tasks.models import Suite
 from submissions.models import ApiToken
 from tests.benchmark_tasks.factories import SuiteFactory
@@ -216,7 +218,12 @@ class TestProblems:
 
     @pytest.mark.parametrize(
         ("error", "status"),
-        [(RuntimeError("secret of the code"), 500), (OperationalError("database or disk is full"), 507)],
+        [
+            (RuntimeError("secret of the code"), 500),
+            (OperationalError("database or disk is full"), 507),
+            (StorageUnavailableError("secret address"), 503),
+            (ContentMissingError("secret hash"), 503),
+        ],
     )
     def test_internal_errors_reveal_no_details(
         self, monkeypatch: pytest.MonkeyPatch, caplog: Any, error: Exception, status: int

@@ -7,8 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.files.base import ContentFile
 from django.utils import timezone
 
+from benchmark_tasks.domain import content, garbage
 from benchmark_tasks.enums import AuditState
 from evaluator.enums import ReevaluationState, RunState, WorkState
 from evaluator.models import Judgement, Reevaluation, TestRun
@@ -55,6 +57,20 @@ def held(name: str, *, days: int = 0) -> Submission:
 def test_is_empty_while_nothing_waits() -> None:
     SubmissionFactory(state=SubmissionState.RUNNING)
     SuiteVersionFactory(tasks=1)
+    assert lines() == []
+
+
+def test_missing_files_are_listed_until_they_are_back() -> None:
+    submission = SubmissionFactory(state=SubmissionState.RUNNING)
+    submission.bundle.save("x", ContentFile(b"a bundle"))
+    name = str(submission.bundle)
+    content.remove("files", name)
+    garbage.compare()
+    (line,) = lines()
+    assert (line.kind, line.title, line.command) == ("stuck", "1 stored file missing", "manage.py storage")
+    assert line.reason == f"Submission.bundle: files/{name}"
+    content.put_file(b"a bundle")
+    garbage.compare()
     assert lines() == []
 
 

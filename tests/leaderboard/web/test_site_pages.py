@@ -17,6 +17,8 @@ from django.views import defaults
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmark_tasks.domain.bucket import DamagedError, StorageUnavailableError
+from benchmark_tasks.domain.content import ContentMissingError
 from leaderboard.web import documentation
 from leaderboard.web.views.site import server_error
 from reviews.enums import CaseState
@@ -208,6 +210,15 @@ def test_a_full_disk_is_recognised_as_the_cause_of_another_error(number: int) ->
     assert response.status_code == 507
     assert "kept" in response.content.decode()
     assert "/srv/secret" not in response.content.decode()
+
+
+@pytest.mark.parametrize("kind", [StorageUnavailableError, DamagedError, ContentMissingError])
+def test_stored_files_that_cannot_be_read_are_no_error_of_the_site(kind: type[Exception]) -> None:
+    response = answer_to(kind("http://secret.example"))
+    page = response.content.decode()
+    assert response.status_code == 503
+    assert "A stored file cannot be read now" in page
+    assert ("kept" in page, "secret" in page, "disk is full" in page) == (True, False, False)
 
 
 def test_other_errors_have_status_500() -> None:

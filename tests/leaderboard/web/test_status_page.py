@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+from django.core.cache import cache
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import DatabaseError, connection
 from django.utils import timezone
@@ -18,6 +19,7 @@ from rq import Worker
 from rq.serializers import JSONSerializer
 from rq.utils import utcformat
 
+from benchmark_tasks.domain import garbage
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import AttemptState, BuildState, GenerationState, RunState, SelfCheckKind, WorkState
@@ -58,20 +60,48 @@ def test_healthz_needs_no_other_service(client: Client) -> None:
 @pytest.mark.redis
 def test_ready_when_database_and_queue_answer(client: Client, redis_url: str) -> None:
     response = client.get("/readyz")
-    assert (response.status_code, response.json()) == (200, {"database": "reachable", "queue": "reachable"})
+    parts = {"database": "reachable", "queue": "reachable", "storage": "reachable"}
+    assert (response.status_code, response.json()) == (200, parts)
 
 
 def test_not_ready_without_queue(client: Client, settings: Settings, tmp_path: Path) -> None:
     settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url=f"unix://{tmp_path}/none.sock").rq_queues
     response = client.get("/readyz")
-    assert (response.status_code, response.json()) == (503, {"database": "reachable", "queue": "unreachable"})
+    parts = {"database": "reachable", "queue": "unreachable", "storage": "reachable"}
+    assert (response.status_code, response.json()) == (503, parts)
 
 
 @pytest.mark.redis
 def test_not_ready_without_database(client: Client, redis_url: str) -> None:
     with connection.execute_wrapper(no_database):
         response = client.get("/readyz")
-    assert (response.status_code, response.json()) == (503, {"database": "unreachable", "queue": "reachable"})
+    parts = {"database": "unreachable", "queue": "reachable", "storage": "reachable"}
+    assert (response.status_code, response.json()) == (503, parts)
+
+
+@pytest.mark.redis
+def test_ready_while_the_bucket_answers(
+    client: Client, redis_url: str, storage_url: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (client.get("/readyz").status_code, client.get("/readyz").json()["storage"]) == (200, "reachable")
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, storage_url="s3+http://k:s@127.0.0.1:1/b")
+    response = client.get("/readyz")
+    assert (response.status_code, response.json()["storage"]) == (503, "unreachable")
+
+
+def test_missing_files_are_a_problem(client: Client) -> None:
+    assert client.get("/status.json").json()["missing_files"] == 0
+    SubmissionFactory(bundle="0" * 64, suite_version__suite__slug="x")
+    garbage.compare()
+    try:
+        found = client.get("/status.json").json()
+        assert (found["missing_files"], found["ok"]) == (1, False)
+        assert "Stored files are missing: 1." in found["troubles"]
+        page = client.get("/status/").content.decode()
+        assert "Stored files are missing: 1." in page
+        assert "0000" not in page
+    finally:
+        cache.clear()
 
 
 # Two seconds per connection; the rest is for a busy machine. The probe once took 30 seconds.
@@ -234,6 +264,7 @@ def test_without_problems_all_is_well(client: Client) -> None:
         },
         "held_submissions": 0,
         "audits_waiting": 0,
+        "missing_files": 0,
         "causes": [],
         "environments": [],
         "self_checks": [

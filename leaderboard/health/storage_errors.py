@@ -1,4 +1,4 @@
-"""Distinguish a full disk from other errors, so that users see that nothing was wrong with what they sent."""
+"""Distinguish errors of the storage from others, so that users see that nothing was wrong with what they sent."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import errno
 from typing import TYPE_CHECKING, Final
 
 from django.db import DatabaseError
+
+from benchmark_tasks.domain.bucket import StorageUnavailableError
+from benchmark_tasks.domain.content import ContentMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +21,11 @@ _POSTGRESQL_IS_FULL: Final = "53100"
 def means_full(error: BaseException | None) -> bool:
     """Return whether ``error``, or an error that caused it, means that no disk space is left."""
     return any(map(_is_disk_full, _causes(error)))
+
+
+def means_unreadable(error: BaseException | None) -> bool:
+    """Return whether ``error``, or a cause, means that the content store does not answer or lacks a file."""
+    return any(isinstance(each, StorageUnavailableError | ContentMissingError) for each in _causes(error))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
