@@ -9,7 +9,7 @@ from gunicorn.sock import close_sockets, create_sockets
 
 from leaderboard.settings import ENVIRONMENT
 from leaderboard.supervision import SupervisionError
-from leaderboard.supervision.programs import check_proxy, listening_address
+from leaderboard.supervision.programs import check_keys, check_proxy, listening_address
 
 if TYPE_CHECKING:
     from gunicorn.arbiter import Arbiter
@@ -40,7 +40,7 @@ forwarder_headers = ""
 
 
 def when_ready(server: Arbiter) -> None:
-    """Stop before the first worker starts if the sockets can be reached without a proxy.
+    """Stop before the first worker starts if keys are not set, or if the sockets can be reached without a proxy.
 
     The sockets themselves are checked, since options, systemd and host names may override ``BIND``. If each worker
     creates its own (``--reuse-port``), sockets are created once for this check.
@@ -50,6 +50,7 @@ def when_ready(server: Arbiter) -> None:
     hosts = [each.sock.getsockname()[0] for each in inet]
     close_sockets(trial)
     try:
+        check_keys(ENVIRONMENT)
         check_proxy(hosts, ENVIRONMENT)
     except SupervisionError as error:
         server.halt(reason=str(error), exit_status=1)

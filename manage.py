@@ -7,17 +7,16 @@ import os
 import sys
 
 from django.core.management import execute_from_command_line
-from django.db.utils import DatabaseError
 
-from leaderboard.management.database_errors import explained
+from leaderboard.management.errors import explained
 
 
 def main() -> None:
-    """Run a management command; an unusable database is explained in one line (``--traceback`` shows the traceback)."""
+    """Run a management command; errors of database and storage are explained in a line, or with ``--traceback``."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "leaderboard.settings")
     try:
         execute_from_command_line(sys.argv)
-    except DatabaseError as error:
+    except Exception as error:
         explanation = explained(error)
         if not explanation or "--traceback" in sys.argv:
             raise

@@ -38,6 +38,8 @@ RUN: dict[str, tuple[tuple[str, ...], ...]] = {
     "manage.py export_labels": (("--format", "csv", "--output", "{output}/labels.csv"),),
     "manage.py board": (("--suite", "lmr-mini", "--json"),),
     "manage.py rotate_endpoint_keys": ((),),
+    "manage.py storage": ((), ("--verify",)),
+    "manage.py keys": ((),),
 }
 _BOXES = "needs boxes for minutes; tests/evaluator and tests/attacks run it"
 _MODEL = "needs a model or a judge; tests/evaluator runs it"
@@ -52,7 +54,7 @@ NOT_RUN: dict[str, str] = {
     **dict.fromkeys(("manage.py analyse", "manage.py import_results", "manage.py openhands_answers"), _OWN_TEST),
     "manage.py release_audits": _OWN_TEST,
     **dict.fromkeys(("manage.py maintainer", "manage.py password", "manage.py reevaluate"), _OWN_TEST),
-    "manage.py sample_disputes": _OWN_TEST,
+    **dict.fromkeys(("manage.py sample_disputes", "manage.py move_storage"), _OWN_TEST),
     **dict.fromkeys(("manage.py snapshot", "manage.py submit_samples"), _OWN_TEST),
     **dict.fromkeys(("manage.py dumpdata", "manage.py loaddata", "manage.py migrate", "manage.py check"), _DJANGO),
     "manage.py sendtestemail": _DJANGO,

@@ -143,6 +143,12 @@ def check_proxy(hosts: Iterable[str], environment: Environment) -> None:
         raise SupervisionError(msg)
 
 
+def check_keys(environment: Environment) -> None:
+    """Raise :class:`SupervisionError` if hosts that share database and queue would each make keys of their own."""
+    if environment.keys_problem:
+        raise SupervisionError(environment.keys_problem)
+
+
 def _loopback(host: str) -> bool:
     address = ipaddress.ip_address(host)
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback

@@ -139,6 +139,8 @@ class Instance(WholeInstance):
             folder,
             DATABASE_URL=self.postgres.url,
             REDIS_URL=self.redis.url,
+            SECRET_KEY="s" * 50,
+            ENDPOINT_KEYS="e" * 50,
             EVALUATOR_SANDBOX=sandbox,
             DOCKER_HOST=self.docker.url if self.docker else "unix:///nowhere",
             SANDBOX_IMAGE=IMAGE,

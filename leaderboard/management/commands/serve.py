@@ -15,12 +15,13 @@ from evaluator.auditing.self_checks import note_unavailable
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.interface import SandboxError
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
-from leaderboard.management.database_errors import require_whole_database
+from leaderboard.management.errors import require_whole_database
 from leaderboard.settings.environment import PROJECT_ROOT, unknown_names
 from leaderboard.supervision import SupervisionError
 from leaderboard.supervision.data_folder import make_private, only_instance
 from leaderboard.supervision.programs import (
     check_free,
+    check_keys,
     check_proxy,
     host_address,
     instance_programs,
@@ -49,6 +50,7 @@ class Command(BaseCommand):
         environment: Environment = settings.ENVIRONMENT
         try:
             with only_instance(environment.data_dir):
+                check_keys(environment)
                 check_proxy([host_address(environment.bind)], environment)
                 check_free(environment.bind, environment.port)
                 if options["setup"]:

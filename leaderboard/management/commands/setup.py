@@ -17,7 +17,7 @@ from django.core.management import BaseCommand, CommandError, call_command
 from django.db.utils import OperationalError
 
 from benchmark_tasks.domain.catalogue import SHIPPED_SUITE
-from leaderboard.management.database_errors import require_whole_database
+from leaderboard.management.errors import require_whole_database
 from leaderboard.settings.environment import unknown_names
 from leaderboard.supervision.data_folder import make_private, mark_as_data_folder
 from submissions.domain.maintainers import ensure_maintainer

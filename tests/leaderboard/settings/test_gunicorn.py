@@ -164,6 +164,18 @@ def test_listening_beyond_this_machine_must_be_accepted(
         process.wait(timeout=30)
 
 
+def test_keys_must_be_set_where_hosts_share_servers(start: Start) -> None:
+    servers = {"DATABASE_URL": "postgres://u:p@127.0.0.1:1/d", "REDIS_URL": "redis://127.0.0.1:1/0"}
+    refused = start(PORT=free_port(), **servers)
+    assert refused.stderr is not None
+    text = refused.stderr.read()
+    assert (refused.wait(timeout=30), "Traceback" in text) == (1, False)
+    assert "SECRET_KEY and ENDPOINT_KEYS are not set, so that each host would make its own." in text
+    port = free_port()
+    process = start(PORT=port, **servers, SECRET_KEY="s" * 50, ENDPOINT_KEYS="e" * 50)
+    wait_for_gunicorn(process, f"127.0.0.1:{port}")
+
+
 def test_loopback_addresses_need_no_proxy(start: Start) -> None:
     places = [f"{host}:{free_port()}" for host in ("127.0.0.1", "127.8.9.10", "[::1]", "localhost")]
     process = start(*(f"--bind={place}" for place in places))

@@ -15,7 +15,9 @@ import pytest
 import structlog
 from django.db.utils import OperationalError, ProgrammingError
 
-from leaderboard.management.database_errors import explained
+from benchmark_tasks.domain.bucket import StorageUnavailableError
+from benchmark_tasks.domain.content import ContentMissingError
+from leaderboard.management.errors import explained
 from leaderboard.settings.environment import ConfigurationError, Environment, Variables, read, secret_key, unknown_names
 from leaderboard.settings.logs import logging_settings
 from reviews.annotators.invitations import invite
@@ -73,6 +75,12 @@ def test_all_errors_are_listed_together_and_nothing_starts(tmp_path: Path) -> No
         ("CSRF_TRUSTED_ORIGINS", "board.example.org"),
         ("DATABASE_URL", "mysql://host/name"),
         ("REDIS_URL", "http://host"),
+        ("STORAGE_URL", "http://key:secret@host/bucket"),
+        ("STORAGE_URL", "s3://host"),
+        ("STORAGE_URL", "s3:///bucket"),
+        ("STORAGE_URL", "s3://-/bucket"),
+        ("STORAGE_URL", "s3://host:port/bucket"),
+        ("STORAGE_CACHE_MB", "0"),
         ("EMAIL_URL", "imap://host"),
         ("WORKERS", "0"),
         ("EVALUATOR_SANDBOX", "none"),
@@ -114,6 +122,34 @@ def test_a_secret_key_is_made_once_and_kept(clean: pytest.MonkeyPatch, tmp_path:
     assert secret_key(environment) == key
     assert [file.name for file in (tmp_path / "new").iterdir()] == ["secret_key"]
     assert (tmp_path / "new" / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+POSTGRES, REDIS = "postgres://u:p@host/name", "redis://host:6379/0"
+BOTH = {"SECRET_KEY": "s" * 50, "ENDPOINT_KEYS": "e" * 50}
+
+
+@pytest.mark.parametrize(
+    ("variables", "absent"),
+    [
+        ({"DATABASE_URL": POSTGRES, "REDIS_URL": REDIS}, "SECRET_KEY and ENDPOINT_KEYS are not set"),
+        ({"DATABASE_URL": POSTGRES, "REDIS_URL": REDIS, "SECRET_KEY": "s" * 50}, "ENDPOINT_KEYS is not set"),
+        (
+            {"DATABASE_URL": "postgresql://u:p@host/name", "REDIS_URL": REDIS, "ENDPOINT_KEYS": "e" * 50},
+            "SECRET_KEY is",
+        ),
+        ({"DATABASE_URL": POSTGRES, "REDIS_URL": REDIS, **BOTH}, ""),
+        ({"DATABASE_URL": POSTGRES}, ""),
+        ({"REDIS_URL": REDIS}, ""),
+        ({"DATABASE_URL": "sqlite:////a/b", "REDIS_URL": REDIS}, ""),
+        ({}, ""),
+    ],
+)
+def test_hosts_that_share_servers_need_keys_that_are_set(
+    clean: pytest.MonkeyPatch, variables: dict[str, str], absent: str
+) -> None:
+    problem = configured(clean, **variables).keys_problem
+    assert (absent in problem, bool(problem)) == (True, bool(absent))
+    assert ("manage.py keys" in problem) == bool(absent)
 
 
 def test_a_long_data_folder_gets_a_short_socket(clean: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -170,7 +206,17 @@ def test_an_unreachable_database_is_named(tmp_path: Path) -> None:
     assert result.stderr.startswith("The database cannot be used: ")
 
 
+def test_errors_of_the_content_store_are_explained() -> None:
+    assert explained(StorageUnavailableError("It is away.")) == (
+        "It is away. Start or repair the storage, or correct STORAGE_URL (docs/configuration.md)."
+    )
+    assert explained(ContentMissingError("No file x.")) == (
+        "No file x. manage.py storage lists everything that is missing."
+    )
+
+
 def test_an_error_of_the_program_keeps_its_traceback() -> None:
+    assert explained(ZeroDivisionError("x")) == ""
     assert explained(OperationalError('near "SELCT": syntax error')) == ""
     assert explained(ProgrammingError("can't adapt type 'object'")) == ""
 

@@ -284,6 +284,14 @@ def test_a_redis_that_does_not_answer_is_a_clear_error(instance: Instance) -> No
     )
 
 
+def test_keys_that_other_hosts_lack_are_a_clear_error(instance: Instance) -> None:
+    instance.environment |= {"REDIS_URL": "redis://127.0.0.1:1/0", "DATABASE_URL": "postgres://u:p@127.0.0.1:1/d"}
+    result = instance.manage("serve")
+    assert (result.returncode, "Traceback" in result.stderr) == (1, False)
+    assert "SECRET_KEY and ENDPOINT_KEYS are not set" in result.stderr
+    assert "Print those of this data folder with manage.py keys" in result.stderr
+
+
 @pytest.mark.redis
 def test_without_a_sandbox_the_board_runs_and_reports_this_once(instance: Instance, tmp_path: Path) -> None:
     # PATH has no bubblewrap.

@@ -1,4 +1,4 @@
-"""Explain database errors at the command line."""
+"""Explain errors of the database and of the content store at the command line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import re
 from django.core.management import CommandError
 from django.db import connection
 from django.db.utils import DatabaseError, OperationalError
+
+from benchmark_tasks.domain.bucket import StorageUnavailableError
+from benchmark_tasks.domain.content import ContentMissingError
 
 # SQLite's messages; PostgreSQL has error codes instead: undefined_table, undefined_column.
 _NO_TABLE = re.compile(r"no such (table|column)|has no column named")
@@ -42,8 +45,16 @@ def require_whole_database() -> None:
         raise CommandError(msg)
 
 
-def explained(error: DatabaseError) -> str:
+def explained(error: Exception) -> str:
     """Return one line with the problem and what to do; empty for an error in the program itself."""
+    if isinstance(error, StorageUnavailableError):
+        return f"{error} Start or repair the storage, or correct STORAGE_URL (docs/configuration.md)."
+    if isinstance(error, ContentMissingError):
+        return f"{error} manage.py storage lists everything that is missing."
+    return _explained(error) if isinstance(error, DatabaseError) else ""
+
+
+def _explained(error: DatabaseError) -> str:
     text = " ".join(str(error).split())
     code = getattr(error.__cause__, "sqlstate", "")
     if code in _NO_TABLE_CODES or _NO_TABLE.search(text):
