@@ -7,7 +7,7 @@ MANAGE := .venv/bin/python manage.py
 # The shell's own USER is the login name; only `make password USER=name` names an account of the board.
 ACCOUNT = $(if $(filter command line,$(origin USER)),$(USER),maintainer)
 
-.PHONY: help run setup lmr-bench test test-all boxes attacks chaos lint audit password reset lock format openapi
+.PHONY: help run host setup lmr-bench test test-all boxes attacks chaos lint audit password reset lock format openapi
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -15,6 +15,10 @@ help: ## Show this list
 run: ## Set up what is missing, start the whole site, stop it on Ctrl-C (PORT=8000)
 	@scripts/environment.sh base
 	@exec $(MANAGE) serve --setup
+
+host: ## Work for a site that another host serves: DATABASE_URL, REDIS_URL, STORAGE_URL (docs/operating.md)
+	@scripts/environment.sh base
+	@exec $(MANAGE) serve --workers-only
 
 setup: ## Make .venv, migrate, load suites and results, prepare the boxes
 	@scripts/environment.sh base

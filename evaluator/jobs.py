@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import secrets
+import time
+from typing import Final
 
 import structlog
 
 from evaluator.auditing import auditing, self_checks
-from evaluator.queue.pushing import UPLOADS, top_up
+from evaluator.hosts.able import waits_for_another_host
+from evaluator.queue.pushing import UPLOADS, push, top_up
 from evaluator.sandbox.interface import SandboxError
 from evaluator.testing.evaluate import evaluate_next as _evaluate_next
 from submissions.domain import checking
 
 log = structlog.get_logger(__name__)
+ANOTHER_HOST_SECONDS: Final = 2.0
 
 
 def evaluate_next() -> None:
-    """Evaluate the next waiting run, if any."""
-    _evaluate_next()
+    """Evaluate the next waiting run, if any that this host can take; otherwise leave the job to another host."""
+    if not _evaluate_next() and waits_for_another_host():
+        push(1)
+        # Meanwhile a worker of a host that can take it gets the job.
+        time.sleep(ANOTHER_HOST_SECONDS)
 
 
 def audit_revision(revision_id: int) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import structlog
-from django.utils import timezone
 
 from benchmark_tasks.domain import content, garbage
 from benchmark_tasks.domain.bucket import StorageUnavailableError
 from evaluator.auditing.auditing import push_audit, waiting
-from evaluator.enums import GenerationState, RunState
+from evaluator.enums import GenerationState
 from evaluator.generation.generating import finish_generation, unfinished_generations
 from evaluator.generation.limits import pause_at_limits
 from evaluator.generation.reading_trajectories import read_again
+from evaluator.hosts.able import note_unable
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.queue import leases
 from evaluator.queue.pushing import MODELS, UPLOADS, push_check, top_up
@@ -57,8 +57,7 @@ def reconcile() -> Sweep:
         .distinct()
         .values_list("pk", flat=True)
     )
-    due = TestRun.objects.filter(state=RunState.QUEUED).exclude(not_before__gt=timezone.now())
-    pushed = top_up(due.count()) + top_up(_waiting_for_models(), MODELS)
+    pushed = top_up(leases.due(TestRun.objects.all()).count()) + top_up(_waiting_for_models(), MODELS)
     for pk in ready_to_finalise():
         finalise(pk)
     pause_at_limits()
@@ -73,14 +72,20 @@ def reconcile() -> Sweep:
     checking.sweep()
     top_up(checking.waiting(), UPLOADS)
     uploads.sweep()
-    scratch_folders.sweep()
-    content.tidy()
     _read_files()
-    sweep_scratch()
-    sweep_golden(golden_folder())
+    note_unable()
     # An error in a higher room (Django logs it) must not keep a worker from its runs.
     reconciled.send_robust(sender=Sweep)
-    return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=_reap())
+    return Sweep(expired=expired, planned=planned, pushed=pushed, reaped=sweep_host())
+
+
+def sweep_host() -> int:
+    """Remove what killed processes left on this host: files and boxes; return the number of boxes."""
+    scratch_folders.sweep()
+    content.tidy()
+    sweep_scratch()
+    sweep_golden(golden_folder())
+    return _reap()
 
 
 def _read_files() -> None:

@@ -39,6 +39,7 @@ FLOORS = {
         ("models",),
         ("queue",),
         ("sandbox",),
+        ("hosts",),
         ("testing",),
         ("auditing", "providers"),
         ("generation",),

@@ -3,6 +3,7 @@
 from evaluator.models.checks import SelfCheck
 from evaluator.models.environments import EnvironmentBuild
 from evaluator.models.generation import AnswerRequest, Generation, ModelCall, Trajectory
+from evaluator.models.hosts import Host
 from evaluator.models.judging import JudgeConfig, JudgeHealth, Judgement, JudgeVote, ShownJudge
 from evaluator.models.reevaluation import Reevaluation
 from evaluator.models.runs import Attempt, TestRun
@@ -12,6 +13,7 @@ __all__ = [
     "Attempt",
     "EnvironmentBuild",
     "Generation",
+    "Host",
     "JudgeConfig",
     "JudgeHealth",
     "JudgeVote",

@@ -20,6 +20,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from benchmark_tasks.domain.bucket import DamagedError
+from benchmark_tasks.domain.clock import database_now
 from evaluator.enums import CallState, WorkState
 from evaluator.models import AnswerRequest, Judgement, ModelCall
 from evaluator.models.leasing import Leased
@@ -51,7 +52,7 @@ LONGEST_BEAT_SECONDS: Final = 2.0
 
 def due(queryset: QuerySet[_Work]) -> QuerySet[_Work]:
     """Return the rows of ``queryset`` that wait and may be started now."""
-    now = Q(not_before__isnull=True) | Q(not_before__lte=timezone.now())
+    now = Q(not_before__isnull=True) | Q(not_before__lte=database_now())
     return queryset.filter(now, state=WorkState.QUEUED)
 
 
@@ -96,7 +97,7 @@ def record_storage_error(model: type[Leased], pk: int, token: uuid.UUID, error: 
     if isinstance(error, DamagedError):
         record_error(model, pk, token, reason=error.public)
     else:
-        release(model, pk, token, reason=error.public, not_before=timezone.now() + STORAGE_PAUSE)
+        release(model, pk, token, reason=error.public, not_before=database_now() + STORAGE_PAUSE)
 
 
 def finish(model: type[Leased], pk: int, token: uuid.UUID, **fields: Any) -> bool:
@@ -114,7 +115,7 @@ def finish(model: type[Leased], pk: int, token: uuid.UUID, **fields: Any) -> boo
 
 def expire(model: type[Leased]) -> list[int]:
     """Take back every row whose lease has expired, as an infrastructure error; return their keys."""
-    late = model.rows().filter(state=WorkState.RUNNING, lease_until__lt=timezone.now())
+    late = model.rows().filter(state=WorkState.RUNNING, lease_until__lt=database_now())
     return [
         row.pk
         for row in late.only("token", "infra_count")
@@ -177,7 +178,7 @@ def _count_error(held: QuerySet[Leased], row: Leased, *, reason: str, hold: bool
         token=None,
         lease_until=None,
         infra_count=count,
-        not_before=timezone.now() + pause if state == WorkState.QUEUED else None,
+        not_before=database_now() + pause if state == WorkState.QUEUED else None,
         reason=reason,
     )
     return state if changed else None
@@ -187,8 +188,8 @@ def _held(model: type[Leased], pk: int, token: uuid.UUID) -> QuerySet[Leased]:
     return model.rows().filter(pk=pk, state=WorkState.RUNNING, token=token)
 
 
-def _lease_end() -> datetime:
-    return timezone.now() + timedelta(seconds=settings.ENVIRONMENT.lease_seconds)
+def _lease_end() -> Any:
+    return database_now() + timedelta(seconds=settings.ENVIRONMENT.lease_seconds)
 
 
 class Heartbeat:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A unique identity of a process: pid namespace, pid and start time (clock ticks)."""
+    """A unique identity of a process: machine and pid namespace (as one number), pid and start time (clock ticks)."""
 
     namespace: int
     pid: int
@@ -35,8 +37,12 @@ class Owner:
         return cls(namespace, pid, started)
 
 
+@cache
 def _pid_namespace() -> int:
-    return Path("/proc/self/ns/pid").stat().st_ino
+    """Return a number for this pid namespace; machines number theirs alike, so their start is part of it."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+    inode = Path("/proc/self/ns/pid").stat().st_ino
+    return int.from_bytes(hashlib.sha256(f"{boot}{inode}".encode()).digest()[:6])
 
 
 def start_ticks(pid: int) -> int | None:

@@ -40,16 +40,18 @@ FAILED_JOBS_SECONDS: Final = 3600
 CHECK_TIMEOUT_SECONDS: Final = 900
 
 
+_POOL_OF: Final = {RUNS: "tests", AUDITS: "builds", MODELS: "model_calls", UPLOADS: "site"}
+
+
 def queues_of(*, models: bool = False, audits: bool = True) -> list[str]:
-    """Return the queues of a worker, in order of priority.
+    """Return the queues of a worker on a host with the pools of ``POOLS``, in order of priority.
 
     Checking an upload is normally short, but a slow file can make it long. One worker (without ``audits``) therefore
     puts runs first, and workers that ask ``models`` do that first: accounts that send slow files one after the other
     only delay checks.
     """
-    if models:
-        return [MODELS, UPLOADS]
-    return [UPLOADS, RUNS, AUDITS] if audits else [RUNS, UPLOADS]
+    ordered = [MODELS, UPLOADS] if models else [UPLOADS, RUNS, AUDITS] if audits else [RUNS, UPLOADS]
+    return [queue for queue in ordered if _POOL_OF[queue] in settings.ENVIRONMENT.pools]
 
 
 @contextmanager

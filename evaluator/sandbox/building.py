@@ -139,8 +139,10 @@ def lacks_numpy() -> bool:
     return not find_image(environment_list().image(NUMPY))[0]
 
 
-def build(needed: Wanted, *, kind: Kind, base_image: str = "", again: bool = False) -> Built:
+def build(needed: Wanted, *, kind: Kind, base_image: str = "", again: bool = False, keep_failure: bool = True) -> Built:
     """Make the environment, try one box in it, and store the result. A failure is returned and stored, not raised.
+
+    A stored failure closes the environment on all hosts, so a host that only follows another does not keep its own.
 
     Raises:
         SandboxUnavailableError: no box can be started here at all, which is not an error of this environment.
@@ -168,7 +170,8 @@ def build(needed: Wanted, *, kind: Kind, base_image: str = "", again: bool = Fal
     log_end = "\n".join(build.log.strip().splitlines()[-_SHOWN_LINES:])
     build.log = f"{build.log}\n{why}".strip()[-LOG_CHARACTERS:]
     build.seconds = round(time.monotonic() - begun, 2)
-    build.save()
+    if keep_failure or not why:
+        build.save()
     log.info("environment_build", environment=needed.name, sandbox=kind, state=build.state)
     if why:
         return Built(needed.name, needed.tasks, "failed", why=why, log_end=log_end, seconds=build.seconds)

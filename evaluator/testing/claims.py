@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import F
 
 from evaluator.enums import AttemptState, RunState
+from evaluator.hosts.able import able
 from evaluator.models import Attempt, TestRun
 from evaluator.queue import leases
 from submissions.enums import SubmissionState
@@ -45,8 +46,8 @@ def fair_order(submission_id: int | None = None) -> Iterator[int]:
     """
     owner = "implementation__submission__owner_id"
     waiting = leases.due(TestRun.objects.all())
-    if submission_id is not None:
-        waiting = waiting.filter(implementation__submission_id=submission_id)
+    # A process that works for one submission tries it here, whatever other hosts offer.
+    waiting = able(waiting) if submission_id is None else waiting.filter(implementation__submission=submission_id)
     running = Counter(TestRun.objects.filter(state=RunState.RUNNING).values_list(owner, flat=True))
     owners = waiting.order_by(owner).values_list(owner, flat=True).distinct()
     for pk in sorted(owners, key=lambda pk: (running[pk], pk)):

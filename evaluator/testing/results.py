@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from benchmark_tasks.domain.clock import database_now
 from evaluator.enums import AttemptState
 from evaluator.models import Attempt, TestRun
 from evaluator.queue import leases
@@ -109,7 +110,7 @@ def record_infra(claim: Attempt, *, reason: str, public: str, everywhere: bool =
                 claim.run_id,
                 claim.token,
                 reason=f"{WAITING}: {public}",
-                not_before=timezone.now() + _retry_delay(claim.run_id),
+                not_before=database_now() + _retry_delay(claim.run_id),
             )
         else:
             kept = leases.record_error(TestRun, claim.run_id, claim.token, reason=public) is not None

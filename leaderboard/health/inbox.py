@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from benchmark_tasks.domain import content, garbage
 from evaluator.enums import ReevaluationState, WorkState
+from evaluator.hosts.rows import with_signs_of_life
 from evaluator.models import Judgement, Reevaluation
 from leaderboard.health.queues import errors_of_held
 from leaderboard.health.status import unaudited_tasks
@@ -84,7 +85,7 @@ def inbox(queue: QueueState, *, hidden: Collection[int]) -> Inbox:
     Appeals against answers of the submissions ``hidden`` from the viewer (``leaderboard.board.visibility``) are left
     out: labels are blind.
     """
-    stuck = [*_stuck(queue), *_held_verdicts(), *_missing_files()]
+    stuck = [*_stuck(queue), *_held_verdicts(), *_missing_files(), *_hosts()]
     read = (list(_held()), list(_flags()), list(_appeals(hidden)))
     lines = [*stuck, *_unaudited(), *(line for found in read for line in found[:MOST_LINES])]
     more = any(len(found) > MOST_LINES for found in read)
@@ -127,6 +128,23 @@ def _missing_files() -> Iterator[Line]:
             command="manage.py storage",
             reason="\n".join(f"{name}: {content.key_of(*blob)}" for name, blob in missing[:MOST_LINES]),
         )
+
+
+def _hosts() -> Iterator[Line]:
+    """Yield the hosts that are silent or cannot evaluate."""
+    for host, live in with_signs_of_life():
+        if not live:
+            todo = "Start it again. A host that is gone is forgotten after a day. See the"
+            yield _standing(f"Host {host.name} is silent", todo, host.seen)
+        elif host.problem:
+            yield Line(
+                Waiting.STUCK,
+                host.seen,
+                f"Host {host.name} cannot run boxes",
+                "Find the cause on that host:",
+                command="manage.py doctor",
+                reason=host.problem,
+            )
 
 
 def _standing(title: str, todo: str, since: datetime, command: str = "") -> Line:

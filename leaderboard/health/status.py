@@ -14,7 +14,8 @@ from benchmark_tasks.domain import garbage
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.enums import SelfCheckKind
-from evaluator.models import EnvironmentBuild, SelfCheck
+from evaluator.hosts.rows import with_signs_of_life
+from evaluator.models import EnvironmentBuild, Host, SelfCheck
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.task_environments import short_digest
 from leaderboard.health.queues import QueueState, infra_summary, queue_state
@@ -26,6 +27,7 @@ _KINDS: Final = {
     SelfCheckKind.SHORT: "Short attack test",
     SelfCheckKind.CANARY: "Attack test at the start of a worker",
 }
+CLOCK_OFF_SECONDS: Final = 2.0
 _COMMAND: Final = {
     SelfCheckKind.FULL: "not run yet; an operator runs it with manage.py attack",
     SelfCheckKind.SHORT: "not run yet; workers run it after they start and every few hours",
@@ -63,6 +65,43 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
+class HostState:
+    """A host; its ``number`` replaces its name for the public. ``live``: it reported lately."""
+
+    number: int
+    host: Host
+    live: bool
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with it, as public predicates."""
+        if not self.live:
+            return ["has been silent for more than 100 seconds"]
+        off = abs(self.host.clock_off) > CLOCK_OFF_SECONDS
+        return [
+            *(["cannot run boxes"] if self.host.problem else []),
+            *([f"has a clock that is {self.host.clock_off:+.0f} s off"] if off else []),
+        ]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return what everyone may know of it."""
+        host = self.host
+        return {
+            "number": self.number,
+            "live": self.live,
+            "pools": host.pools,
+            "sandbox": host.sandbox,
+            "family": host.family,
+            "environments": sorted(host.environments),
+            "processors": host.processors,
+            "memory_mb": host.memory_mb,
+            "disk_mb": host.disk_mb,
+            "clock_off": host.clock_off,
+            "seen": host.seen,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """The data of the status page."""
 
@@ -76,6 +115,7 @@ class Status:
     held: int
     audits_waiting: int
     missing_files: int
+    hosts: tuple[HostState, ...]
 
     @property
     def troubles(self) -> list[str]:
@@ -94,6 +134,7 @@ class Status:
             found.append("Runs wait because of an infrastructure error.")
         elif self.queue.stalled:
             found.append("Runs have been waiting for minutes, and none is under way.")
+        found += [f"Host {each.number} {problem}." for each in self.hosts for problem in each.problems]
         if self.missing_files:
             found.append(f"Stored files are missing: {self.missing_files}.")
         return found
@@ -118,6 +159,7 @@ def status() -> Status:
         held=Submission.objects.filter(state=SubmissionState.HELD).count(),
         audits_waiting=len(unaudited_tasks()),
         missing_files=len(garbage.missing()),
+        hosts=tuple(HostState(number, *each) for number, each in enumerate(with_signs_of_life(), start=1)),
     )
 
 
@@ -147,6 +189,7 @@ def as_data(found: Status) -> dict[str, Any]:
         "held_submissions": found.held,
         "audits_waiting": found.audits_waiting,
         "missing_files": found.missing_files,
+        "hosts": [each.as_data() for each in found.hosts],
         "causes": found.causes,
         "environments": [
             {

@@ -14,10 +14,11 @@ import ipaddress
 import os
 import re
 import secrets
+import socket
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
@@ -152,6 +153,22 @@ def _time_zone(value: str) -> bool:
     return True
 
 
+POOLS: Final = ("tests", "model_calls", "builds", "site")
+"""The kinds of work of an instance, each with a queue of its own (``evaluator.queue.pushing``)."""
+
+
+def _all_pools(pools: list[str]) -> bool:
+    unknown = [pool for pool in pools if pool.strip() not in POOLS]
+    if unknown or not pools:
+        msg = f"{unknown[0] if unknown else 'nothing'!r} is no pool; there are {', '.join(POOLS)}"
+        raise ValidationError(msg)
+    return True
+
+
+def _this_host(name: str) -> str:
+    return name.strip() or socket.gethostname()
+
+
 _range, _one_of = validate.Range, validate.OneOf
 
 
@@ -166,6 +183,8 @@ class Environment:
 
     debug: bool = _variable("bool", False)
     data_dir: Path = _variable("str", "var", then=_from_root)
+    host_name: str = _variable("str", "", then=_this_host)
+    pools: list[str] = _variable("list", list(POOLS), validate=_all_pools)
     secret_key: str = _variable("str", "", then=_stripped)
     allowed_hosts: list[str] = _variable("list", ["localhost", "127.0.0.1", "[::1]"])
     csrf_trusted_origins: list[str] = _variable("list", [], validate=_all_origins)
@@ -244,6 +263,11 @@ class Environment:
     def exposed(self) -> bool:
         """Whether the operator accepts that other machines reach the web server without a proxy."""
         return self.allow_no_proxy and not self.trust_proxy
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether this host runs boxes."""
+        return not {"tests", "builds"}.isdisjoint(self.pools)
 
     @property
     def queue_url(self) -> str:

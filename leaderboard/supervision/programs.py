@@ -40,8 +40,12 @@ class Program:
     loss: str = ""
 
 
-def instance_programs(environment: Environment, *, project_root: Path, workers: int) -> list[Program]:
-    """Return Redis (unless ``REDIS_URL`` is set), the web server, ``workers`` workers, model workers, the reconciler.
+def instance_programs(
+    environment: Environment, *, project_root: Path, workers: int, site: bool = True
+) -> list[Program]:
+    """Return Redis (unless ``REDIS_URL`` is set), the web server (``site``), workers of both kinds, the reconciler.
+
+    ``POOLS`` says which workers; ``workers`` is the number of those that evaluate.
 
     Raises :class:`SupervisionError` if Redis is missing or the configured one does not answer.
     """
@@ -56,31 +60,24 @@ def instance_programs(environment: Environment, *, project_root: Path, workers: 
     def worker(name: str, *options: str, loss: str) -> Program:
         return managed(name, 2, "worker", "--name", name, *options, grace=20, loss=f"{loss} while this lasts.")
 
+    # Started before the workers, whose start-up would slow down the first page.
+    web = Program(
+        name="web",
+        argv=(sys.executable, "-m", "gunicorn", "--config", str(project_root / "gunicorn.conf.py"), "leaderboard.wsgi"),
+        stage=1,
+        ready=partial(answers, environment.bind, environment.port),
+    )
+    workers = workers if environment.evaluates else 0
+    models = environment.model_workers if "model_calls" in environment.pools else 0
     return [
         *([] if environment.redis_url else [_embedded_redis(environment)]),
-        # Started before the workers, whose start-up would slow down the first page.
-        Program(
-            name="web",
-            argv=(
-                sys.executable,
-                "-m",
-                "gunicorn",
-                "--config",
-                str(project_root / "gunicorn.conf.py"),
-                "leaderboard.wsgi",
-            ),
-            stage=1,
-            ready=partial(answers, environment.bind, environment.port),
-        ),
+        *([web] if site else []),
         *(
             # An audit takes minutes to hours, so one of several workers takes none and stays free for answers.
             worker(f"worker-{n}", *(["--no-audits"] if n == 1 < workers else []), loss="NOTHING IS EVALUATED")
             for n in range(1, workers + 1)
         ),
-        *(
-            worker(f"models-{n}", "--models", loss="NO MODEL IS CALLED")
-            for n in range(1, environment.model_workers + 1)
-        ),
+        *(worker(f"models-{n}", "--models", loss="NO MODEL IS CALLED") for n in range(1, models + 1)),
         managed("reconcile", 2, "reconcile", "--every", str(RECONCILE_SECONDS)),
     ]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.db.models import F, Max, Q
-from django.utils import timezone
 
 from benchmark_tasks.domain.bucket import StorageUnavailableError
+from benchmark_tasks.domain.clock import database_now
 from benchmark_tasks.domain.content import put_file
 from submissions.answers.contents import BundleError, refuse
 from submissions.domain.uploads import CheckedBundle, checked_bundle, described_by_upload, run_check
@@ -61,7 +61,7 @@ def sweep() -> None:
 
 
 def _due() -> QuerySet[Upload]:
-    lost = Q(checking_since__lt=timezone.now() - LEASE)
+    lost = Q(checking_since__lt=database_now() - LEASE)
     return Upload.objects.filter(Q(checking_since=None) | lost, checked=False)
 
 
@@ -70,12 +70,11 @@ def _claim() -> Upload | None:
 
     The user whose last check is longest ago comes first, so that one user's many slow files do not delay others.
     """
-    now = timezone.now()
-    busy = Upload.objects.filter(checked=False, checking_since__gte=now - LEASE).values("owner")
+    busy = Upload.objects.filter(checked=False, checking_since__gte=database_now() - LEASE).values("owner")
     due = _due().filter(tries__lt=TRIES).exclude(owner__in=busy)
     due = due.annotate(last_check=Max("owner__uploads__checking_since"))
     for upload in due.order_by(F("last_check").asc(nulls_first=True), "created"):
-        if _of_claim(upload).update(checking_since=now, tries=F("tries") + 1):
+        if _of_claim(upload).update(checking_since=database_now(), tries=F("tries") + 1):
             upload.refresh_from_db()
             return upload
     return None

@@ -59,7 +59,7 @@ def test_a_bucket_that_does_not_answer_is_no_missing_file(settings: Any) -> None
 @pytest.mark.both_databases
 def test_an_upgrade_adopts_the_files_of_earlier_versions_and_leaves_them(data_dir: Path) -> None:
     answer = ImplementationFactory(trajectory="trajectories/2026/01/a.trajectory")
-    rows = [
+    rows: list[Any] = [
         (UploadFactory(file="uploads/2026/01/a.bundle", result="uploads/2026/01/a.checked"), "file", "result"),
         (SubmissionFactory(bundle="bundles/2026/01/a.bundle"), "bundle"),
         (answer, "trajectory"),

@@ -6,9 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from evaluator.hosts.reporting import prepare, report
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.interface import SandboxError
-from evaluator.sandbox.task_environments import wanted_environments
+from evaluator.sandbox.task_environments import short_digest
 
 
 class Command(BaseCommand):
@@ -19,14 +20,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Prepare; fails if no box can be started here, and warns of an environment that does not work."""
         try:
-            sandbox = configured_sandbox()
-            names = wanted_environments()
+            sandbox = configured_sandbox().name
+            report()
+            for environment, digest, why in prepare():
+                if why:
+                    self.stderr.write(f"{sandbox}: environment {environment} does not work: {why}")
+                else:
+                    self.stdout.write(f"{sandbox}: environment {environment} {short_digest(digest)} is ready")
         except SandboxError as error:
             raise CommandError(str(error)) from None
-        for environment in names:
-            try:
-                digest = sandbox.environment_digest(environment).removeprefix("sha256:")
-            except SandboxError as error:
-                self.stderr.write(f"{sandbox.name}: environment {environment} does not work: {error}")
-            else:
-                self.stdout.write(f"{sandbox.name}: environment {environment} {digest[:12]} is ready")

@@ -14,11 +14,12 @@ from django_rq import get_worker
 from redis.exceptions import RedisError
 
 from evaluator.auditing.self_checks import CanaryError, note_unavailable, run_canary
+from evaluator.hosts.reporting import prepare, report
+from evaluator.hosts.rows import note_family
 from evaluator.queue.processes import job_label
-from evaluator.queue.pushing import opened, queues_of
+from evaluator.queue.pushing import UPLOADS, opened, queues_of
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.interface import SandboxError
-from evaluator.sandbox.task_environments import wanted_environments
 from evaluator.sweep import reconcile
 from evaluator.testing.golden import box_family
 
@@ -52,6 +53,10 @@ class Command(BaseCommand):
         A model worker needs a box only for agents, and reports a missing sandbox then.
         """
         models: bool = options["models"]
+        queues = queues_of(models=models, audits=not options["no_audits"])
+        if not queues:
+            msg = f"POOLS={','.join(settings.ENVIRONMENT.pools)} leaves nothing to do for this worker."
+            raise CommandError(msg)
         if models and settings.ENVIRONMENT.keys_problem:
             raise CommandError(settings.ENVIRONMENT.keys_problem)
         if not models:
@@ -62,14 +67,16 @@ class Command(BaseCommand):
         except RedisError as error:
             msg = f"The queue cannot be reached: {error}. Start it (make run does), or correct REDIS_URL."
             raise CommandError(msg) from None
-        reconcile()
+        report()
+        if UPLOADS in queues:
+            reconcile()
         _preload_sdks() if models else _prove_evaluator()
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
         name = f"{options['name'] or 'worker'}-{os.getpid()}"
         # Not django-rq's rqworker, which has no option for the monitoring interval and lacks the checks above.
         worker = get_worker(
-            *queues_of(models=models, audits=not options["no_audits"]),
+            *queues,
             name=name,
             serializer="json",
             worker_ttl=WORKER_TTL_SECONDS,
@@ -106,11 +113,15 @@ def _warm_up() -> None:
     An environment that does not work is only logged: jobs that need it fail with the reason, others work.
     """
     sandbox = configured_sandbox()
-    for environment in wanted_environments():
-        try:
-            box_family(sandbox=sandbox, environment=environment, label=job_label(), cancelled=lambda: False)
-        except SandboxError as error:
-            log.warning("environment_unusable", environment=environment, error=str(error))
+    for environment, _, why in prepare():
+        if not why:
+            try:
+                family = box_family(
+                    sandbox=sandbox, environment=environment, label=job_label(), cancelled=lambda: False
+                )
+                note_family(family)
+            except SandboxError as error:
+                log.warning("environment_unusable", environment=environment, error=str(error))
 
 
 def _preload_sdks() -> None:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, call_command
-from django.db import connections
+from django.db import connection, connections
 
 from benchmark_tasks.enums import AuditState
 from evaluator.auditing.auditing import note_obstacle, waiting
 from evaluator.auditing.self_checks import note_unavailable
+from evaluator.hosts.rows import leave
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.interface import SandboxError
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
@@ -45,11 +46,17 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--setup", action="store_true", help="run manage.py setup first")
+        parser.add_argument(
+            "--workers-only", action="store_true", help="work for a site that another host serves (make host)"
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         environment: Environment = settings.ENVIRONMENT
         try:
             with only_instance(environment.data_dir):
+                if options["workers_only"]:
+                    self._work_for_another_host(environment)
+                    return
                 check_keys(environment)
                 check_proxy([host_address(environment.bind)], environment)
                 check_free(environment.bind, environment.port)
@@ -64,28 +71,46 @@ class Command(BaseCommand):
         except SupervisionError as error:
             raise CommandError(str(error)) from None
 
-    def _supervise(self, environment: Environment, *, explained: bool) -> None:
+    def _work_for_another_host(self, environment: Environment) -> None:
+        """Start workers only. Raises :class:`SupervisionError` if this host cannot share the work of another."""
+        servers = connection.vendor == "postgresql" and environment.redis_url
+        if not servers:
+            msg = (
+                "A host that works for another host's site needs its DATABASE_URL (PostgreSQL), REDIS_URL and "
+                "STORAGE_URL (docs/operating.md, “More hosts”)."
+            )
+            raise SupervisionError(msg)
+        if "model_calls" in environment.pools:
+            check_keys(environment)
+        if not environment.storage_url:
+            self.stderr.write("STORAGE_URL is not set: this works only if all hosts share one DATA_DIR.")
+        for warning in filter(None, (*unknown_names(), make_private(environment.data_dir))):
+            self.stderr.write(warning)
+        self._supervise(environment, explained=False, site=False)
+
+    def _supervise(self, environment: Environment, *, explained: bool, site: bool = True) -> None:
         """Run the supervisor. ``explained``: the set-up has already printed why nothing can be evaluated, if so."""
-        problem = _sandbox_problem()
+        problem = _sandbox_problem(site=site) if environment.evaluates else ""
         # Without a sandbox, workers would exit and restart in an endless loop.
         workers = 0 if problem else environment.workers
         supervisor = Supervisor(
-            instance_programs(environment, project_root=PROJECT_ROOT, workers=workers),
+            instance_programs(environment, project_root=PROJECT_ROOT, workers=workers, site=site),
             log_folder=environment.data_dir / "logs",
             report=self._report,
         )
         # Child processes open their own connections; one left open here would hold a lock for nothing.
         connections.close_all()
-        greeting = _greeting(environment, workers=workers)
+        greeting = _greeting(environment, workers=workers, site=site)
         if problem:
             reason = " (the reason is above)." if explained else f":\n  {problem}"
             greeting += (
                 f"\n\nNOTHING IS EVALUATED, since no sandbox works here{reason}\nFix that, stop this and start again."
             )
         supervisor.run(on_ready=lambda: self._report(greeting))
-        if not problem:
+        if environment.evaluates and not problem:
             # The workers have ended, so no worker owns a remaining box.
             configured_sandbox().reap(keep=lambda _label: False)
+        leave()
         self._report("Stopped.")
 
     def _report(self, line: str) -> None:
@@ -95,8 +120,14 @@ class Command(BaseCommand):
             self.stdout.flush()
 
 
-def _sandbox_problem() -> str:
-    """Return why nothing can be evaluated here, or "" if a sandbox works; store the reason for the pages."""
+def _sandbox_problem(*, site: bool) -> str:
+    """Return why nothing can be evaluated here, or "" if a sandbox works; the site's host stores the reason."""
+    if not site:
+        try:
+            configured_sandbox()
+        except SandboxError as error:
+            return str(error)
+        return ""
     unaudited = [revision for revision, _ in waiting() if revision.audit_state == AuditState.UNAUDITED]
     try:
         configured_sandbox()
@@ -108,7 +139,13 @@ def _sandbox_problem() -> str:
     return ""
 
 
-def _greeting(environment: Environment, *, workers: int) -> str:
+def _greeting(environment: Environment, *, workers: int, site: bool) -> str:
+    if not site:
+        pools = ", ".join(environment.pools)
+        return (
+            f"\nHost {environment.host_name} works for {pools}. Workers that evaluate: {workers}. Ctrl-C stops it.\n"
+            f"Logs are in {environment.data_dir / 'logs'}."
+        )
     address = listening_address(local_host(environment.bind), environment.port)
     return (
         f"\nLMR-Board answers at http://{address}/, workers: {workers}. Ctrl-C stops it.\n"

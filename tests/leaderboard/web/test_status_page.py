@@ -265,6 +265,7 @@ def test_without_problems_all_is_well(client: Client) -> None:
         "held_submissions": 0,
         "audits_waiting": 0,
         "missing_files": 0,
+        "hosts": [],
         "causes": [],
         "environments": [],
         "self_checks": [
