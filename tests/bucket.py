@@ -21,7 +21,7 @@ from urllib.parse import quote
 from benchmark_tasks.domain.bucket import bucket_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 Failure = Literal["503", "slow", "cut", "changed", "refused"]
 SLOW_SECONDS = 1.0
@@ -29,9 +29,9 @@ KEY, SECRET = "a-key", "a secret/+"
 
 
 @contextmanager
-def s3_server() -> Iterator[str]:
-    """Run moto's S3 server on a free port; yield its ``host:port``."""
-    command = [sys.executable, "-c", "from moto.server import main; main()", "-H", "127.0.0.1", "-p", "0"]
+def s3_server(address: str = "127.0.0.1", within: Sequence[str] = ()) -> Iterator[str]:
+    """Run moto's S3 server on a free port; yield its ``host:port``. ``within`` precedes the command line."""
+    command = [*within, sys.executable, "-c", "from moto.server import main; main()", "-H", address, "-p", "0"]
     # A listing of more than five objects has several pages.
     env = os.environ | {"MOTO_S3_DEFAULT_MAX_KEYS": "5"}
     with (

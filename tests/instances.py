@@ -32,6 +32,8 @@ class Instance:
             "WEB_WORKERS": "1",
             **variables,
         }
+        self.within: tuple[str, ...] = ()
+        """What precedes the command line of everything that runs."""
         self.process: subprocess.Popen[bytes] | None = None
         with closing(socket.create_server(("127.0.0.1", 0))) as server:
             self.listen(server.getsockname()[1])
@@ -45,7 +47,7 @@ class Instance:
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run Python on the instance's settings."""
         return subprocess.run(
-            [sys.executable, *arguments],
+            [*self.within, sys.executable, *arguments],
             cwd=PROJECT_ROOT,
             env=self.environment,
             capture_output=True,
@@ -68,13 +70,17 @@ class Instance:
         """Start ``manage.py serve``, wait until it prints its address, and return the supervisor's process id."""
         with self.output.open("wb") as output:
             process = self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "serve", *arguments],
+                [*self.within, sys.executable, "manage.py", "serve", *arguments],
                 cwd=PROJECT_ROOT,
                 env=self.environment,
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        wait_until(lambda: "answers at" in self.log_text() or process.poll() is not None, "the address", seconds=600)
+        # Only the host of the site has an address.
+        started = re.compile("answers at|works for")
+        wait_until(
+            lambda: bool(started.search(self.log_text())) or process.poll() is not None, "the start", seconds=600
+        )
         assert process.poll() is None, self.log_text()
         return process.pid
 

@@ -66,7 +66,7 @@ def _live() -> list[Host]:
 
 def _environments(waiting: QuerySet[TestRun]) -> dict[str, list[int]]:
     """Return the waiting runs' revisions by the name of their environment; empty where a task names none."""
-    pks = waiting.alias(graded=_GRADED).values("graded")
+    pks = waiting.annotate(graded=_GRADED).values("graded")
     found = defaultdict(list)
     for revision in TaskRevision.objects.filter(pk__in=pks).select_related("task__suite", "task__paper"):
         try:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import structlog
+from django.conf import settings
 
 from benchmark_tasks.domain.content import tree_path
 from evaluator.models import Attempt, TestRun
@@ -35,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 def evaluate_next(*, submission_id: int | None = None) -> bool:
     """Claim the next run, evaluate it and store the verdict. Returns False when nothing waits."""
-    claim = claims.claim_next(worker=f"{os.uname().nodename}:{os.getpid()}", submission_id=submission_id)
+    claim = claims.claim_next(worker=f"{settings.ENVIRONMENT.host_name}:{os.getpid()}", submission_id=submission_id)
     if claim is None:
         return False
     with structlog.contextvars.bound_contextvars(run=claim.run_id, attempt=claim.number):

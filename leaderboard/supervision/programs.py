@@ -69,6 +69,8 @@ def instance_programs(
     )
     workers = workers if environment.evaluates else 0
     models = environment.model_workers if "model_calls" in environment.pools else 0
+    if not workers and not models and "site" in environment.pools:
+        models = 1  # it then serves the site's own queue only
     return [
         *([] if environment.redis_url else [_embedded_redis(environment)]),
         *([web] if site else []),

@@ -56,9 +56,11 @@ class Redis:
 
     name = "redis"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, address: str = "", within: Sequence[str] = ()) -> None:
+        """``address``: listen there by TCP instead of on a Unix socket. ``within`` precedes the command line."""
         self._socket = folder / "redis.sock"
-        self.url = f"unix://{self._socket}"
+        self._address, self._within = address, within
+        self.url = f"redis://{address}:6379/0" if address else f"unix://{self._socket}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -66,12 +68,13 @@ class Redis:
         self._socket.unlink(missing_ok=True)
         self._process = subprocess.Popen(
             [
-                embedded_redis.server_binary(),
-                *("--port", "0", "--unixsocket", str(self._socket), "--save", "", "--appendonly", "no"),
+                *(*self._within, embedded_redis.server_binary()),
+                *("--unixsocket", str(self._socket), "--save", "", "--appendonly", "no"),
+                *(("--bind", self._address, "--protected-mode", "no") if self._address else ("--port", "0")),
             ],
             **QUIET,  # type: ignore[call-overload]
         )
-        wait_until(lambda: embedded_redis.answers(self.url), "Redis to answer")
+        wait_until(lambda: embedded_redis.answers(f"unix://{self._socket}"), "Redis to answer")
 
     def kill(self, number: signal.Signals) -> None:
         """See :class:`Service`."""
@@ -85,8 +88,10 @@ class Postgres:
 
     name = "postgresql"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, address: str = "", within: Sequence[str] = ()) -> None:
+        """``address``: listen there by TCP, too, and trust its network. ``within`` precedes the command line."""
         self._folder = folder / "postgresql"
+        self._address, self._within = address, within
         self._programs = _postgres_programs()
         self._as_user: Sequence[str] = ()
         self._folder.mkdir()
@@ -94,16 +99,29 @@ class Postgres:
             shutil.chown(self._folder, "postgres")
             self._as_user = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups")
         self._run("initdb", "--username", "tests", "--auth", "trust", "--encoding", "UTF8", "--no-sync")
-        self.url = f"postgres://tests@{str(self._folder).replace('/', '%2F')}/postgres"
+        place = address or str(self._folder).replace("/", "%2F")
+        self.url = f"postgres://tests@{place}/postgres"
         self.dsn = f"host={self._folder} user=tests dbname=postgres"
 
     def _run(self, program: str, *arguments: str) -> None:
-        command = [*self._as_user, str(self._programs / program), "--pgdata", str(self._folder / "data"), *arguments]
+        command = [
+            *self._within,
+            *self._as_user,
+            str(self._programs / program),
+            "--pgdata",
+            str(self._folder / "data"),
+            *arguments,
+        ]
         subprocess.run(command, **QUIET, cwd=self._folder, check=True, timeout=PATIENCE_SECONDS)  # type: ignore[call-overload]
 
     def start(self) -> None:
         """See :class:`Service`. A killed cluster first recovers what was committed."""
-        options = f"-c listen_addresses='' -c unix_socket_directories='{self._folder}' -c max_connections=60"
+        if self._address:
+            with (self._folder / "data" / "pg_hba.conf").open("a", encoding="ascii") as rules:
+                rules.write("host all all samenet trust\n")
+        options = (
+            f"-c listen_addresses='{self._address}' -c unix_socket_directories='{self._folder}' -c max_connections=60"
+        )
         self._run("pg_ctl", "start", "--wait", "--silent", "--log", str(self._folder / "log"), "--options", options)
 
     def kill(self, number: signal.Signals) -> None:

@@ -1,0 +1,210 @@
+"""An instance of several hosts: servers, a host with the site, and worker hosts that share no folder with anybody."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections import Counter
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from signal import SIGKILL, SIGQUIT, SIGTERM
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import psycopg
+
+from tests.bucket import made_bucket, s3_server
+from tests.chaos.services import Postgres, Redis
+from tests.evaluator.processes import descendants, kill, wait_until
+from tests.instances import Instance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LEASE_SECONDS: Final = 6
+SCORED: Final = "SELECT count(*) FROM submissions_submission WHERE state <> 'scored'"
+ACCEPTED: Final = "SELECT worker FROM evaluator_attempt WHERE state = 'accepted'"
+_RANGE: Final = 512
+_FIRST_UID: Final = 60928
+
+
+class Network:
+    """Network namespaces: one of the servers, with a bridge, and one of each host, linked to it."""
+
+    def __init__(self, hosts: Iterable[str]) -> None:
+        self.prefix = f"lmr{os.getpid()}"
+        self.server = "10.77.0.1"
+        self._names = ["servers", *hosts]
+
+    def __enter__(self) -> Self:
+        with ExitStack() as undo:
+            for number, name in enumerate(self._names):
+                self._ip("netns", "add", self.space(name))
+                undo.callback(self._ip, "netns", "del", self.space(name))
+                self._ip("-n", self.space(name), "link", "set", "lo", "up")
+                if name == "servers":
+                    self._ip("-n", self.space(name), "link", "add", "bridge", "type", "bridge")
+                    self._ip("-n", self.space(name), "address", "add", f"{self.server}/24", "dev", "bridge")
+                    self._ip("-n", self.space(name), "link", "set", "bridge", "up")
+                    continue
+                self._ip(
+                    *("-n", self.space("servers"), "link", "add", f"to-{number}", "type", "veth"),
+                    *("peer", "name", "eth0", "netns", self.space(name)),
+                )
+                self._ip("-n", self.space("servers"), "link", "set", f"to-{number}", "master", "bridge", "up")
+                self._ip("-n", self.space(name), "address", "add", f"10.77.0.{10 + number}/24", "dev", "eth0")
+                self.connect(name)
+            self._undo = undo.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._undo.close()
+
+    def space(self, name: str) -> str:
+        return f"{self.prefix}-{name}"
+
+    def within(self, name: str) -> tuple[str, ...]:
+        """What runs a command in the namespace of ``name``; unlike ``ip netns exec`` it leaves the mounts alone."""
+        return ("nsenter", f"--net=/run/netns/{self.space(name)}")
+
+    def cut(self, name: str) -> None:
+        self._ip("-n", self.space(name), "link", "set", "eth0", "down")
+
+    def connect(self, name: str) -> None:
+        self._ip("-n", self.space(name), "link", "set", "eth0", "up")
+
+    @staticmethod
+    def _ip(*arguments: str) -> None:
+        subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+class Cluster:
+    """Servers, the host ``site``, and ``hosts``, which may start and end; with ``network`` each in its namespace."""
+
+    def __init__(self, folder: Path, hosts: Iterable[str], *, network: Network | None = None) -> None:
+        self.folder, self.network = folder, network
+        server, within = (network.server, network.within("servers")) if network else ("", ())
+        self.postgres = Postgres(folder, address=server, within=within)
+        self.redis = Redis(folder, address=server, within=within)
+        self._storage = s3_server(server or "127.0.0.1", within)
+        self._undo = ExitStack()
+        self.hosts: dict[str, Instance] = {}
+        self._names = ["site", *hosts]
+
+    def __enter__(self) -> Self:
+        with self._undo:
+            self._undo.callback(self.postgres.kill, SIGQUIT)
+            self.postgres.start()
+            self._undo.callback(self.redis.kill, SIGKILL)
+            self.redis.start()
+            url = made_bucket(self._undo.enter_context(self._storage)) if not self.network else self._made_bucket()
+            for number, name in enumerate(self._names):
+                self.hosts[name] = self._host(name, number, url)
+            self._undo.callback(self.stop_all)
+            self._undo = self._undo.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._undo.close()
+
+    def _made_bucket(self) -> str:
+        """Make the bucket from within the servers' network."""
+        assert self.network is not None
+        place = self._undo.enter_context(self._storage)
+        code = f"import tests.bucket as b; print(b.made_bucket({place!r}))"
+        site = Instance(self.folder / "maker")
+        site.within = self.network.within("servers")
+        made = site.python("-c", f"import django; django.setup(); {code}")
+        assert made.returncode == 0, made.stderr
+        return made.stdout.strip()
+
+    def _host(self, name: str, number: int, storage: str) -> Instance:
+        folder = self.folder / name
+        sandboxes = folder / "sandbox"
+        host = Instance(
+            folder,
+            HOST_NAME=name,
+            POOLS="site" if name == "site" else "tests,builds",
+            WORKERS="1",
+            DATABASE_URL=self.postgres.url,
+            REDIS_URL=self.redis.url,
+            STORAGE_URL=storage,
+            SECRET_KEY="s" * 50,
+            ENDPOINT_KEYS="e" * 50,
+            EVALUATOR_SANDBOX="bubblewrap",
+            SANDBOX_HOST_UID=str(_FIRST_UID + _RANGE * number),
+            LEASE_SECONDS=str(LEASE_SECONDS),
+            INFRA_RETRY_SECONDS="1",
+            DAILY_SUBMISSIONS="1000",
+            AUDIT_MUTANTS="3",
+            SANDBOX_IDLE_MINUTES="1",
+            LOG_LEVEL="INFO",
+        )
+        if self.network:
+            host.within = self.network.within(name)
+        for made in (folder, host.data, sandboxes):
+            made.mkdir(exist_ok=True)
+        host.data.chmod(0o700)
+        # The counterpart of /var/lib/lmr-board in other instances; the boxes' user may pass through it.
+        (host.data / "sandbox").symlink_to(sandboxes)
+        for passed in (folder, sandboxes):
+            passed.chmod(0o711)
+        return host
+
+    def start(self, name: str) -> None:
+        """Start a host as its operator does."""
+        self.hosts[name].start(*(() if name == "site" else ("--workers-only",)))
+
+    def kill(self, name: str) -> None:
+        """End every process of a host at once, as a power cut does."""
+        process = self.hosts[name].process
+        assert process is not None
+        below = descendants(process.pid)
+        process.kill()
+        process.wait()
+        kill(below)
+
+    def stop_all(self) -> None:
+        """Stop every host in order."""
+        running = [host for host in self.hosts.values() if host.process is not None and host.process.poll() is None]
+        for host in running:
+            host.process.send_signal(SIGTERM)  # type: ignore[union-attr]
+        for host in running:
+            with suppress(subprocess.TimeoutExpired):
+                host.process.wait(timeout=60)  # type: ignore[union-attr]
+
+    def submit(self, bundle: Path) -> int:
+        """Submit a bundle on the site's host; return the submission's number."""
+        return int(json.loads(self.hosts["site"].printed("submit", str(bundle), "--json"))["submission"])
+
+    def query(self, text: str) -> list[tuple[Any, ...]]:
+        """Ask the database, which also has a Unix socket."""
+        with psycopg.connect(self.postgres.dsn, connect_timeout=5) as connection:
+            return connection.execute(text).fetchall()
+
+    def wait_until_scored(self, seconds: float = 300) -> None:
+        """Wait until every submission is scored."""
+        wait_until(lambda: self.query(SCORED) == [(0,)], "all submissions to be scored", seconds=seconds)
+
+    def ready(self) -> list[str]:
+        """Return the hosts that have made an environment."""
+        return [name for (name,) in self.query("SELECT name FROM evaluator_host WHERE environments <> '{}' ORDER BY 1")]
+
+    def accepted(self) -> dict[str, int]:
+        """Return how many results of each host were accepted."""
+        return Counter(worker.partition(":")[0] for (worker,) in self.query(ACCEPTED))
+
+    def log_ends(self) -> str:
+        """The last lines of each host's programs."""
+        ends = []
+        for name, host in self.hosts.items():
+            for log in [host.output, *sorted((host.data / "logs").glob("*.log"))]:
+                if log.exists():
+                    lines = log.read_text(errors="replace").splitlines()[-15:]
+                    ends.append("\n".join([f"--- {name} {log.name}", *lines]))
+        return "\n".join(ends)
+
+    def remove(self) -> None:
+        """Remove all folders."""
+        shutil.rmtree(self.folder, ignore_errors=True)

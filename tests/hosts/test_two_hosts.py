@@ -1,0 +1,70 @@
+"""Two worker hosts that share no folder score bundles, also when one of them dies. ``make hosts`` tries much more."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.chaos.services import ServiceMissingError
+from tests.evaluator.processes import wait_until
+from tests.hosts.cluster import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WORKERS = ("north", "south")
+OUTCOMES = """
+    SELECT implementation.submission_id, run.outcome, count(*) FROM evaluator_testrun run
+    JOIN submissions_implementation implementation ON implementation.id = run.implementation_id
+    GROUP BY 1, 2 ORDER BY 1, 2
+"""
+pytestmark = [pytest.mark.chaos, pytest.mark.bubblewrap, pytest.mark.xdist_group("boxes-of-runs")]
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A short path that other users may enter: it holds sockets, and PostgreSQL runs as another user."""
+    folder = Path(tempfile.mkdtemp(prefix="hosts-", dir="/tmp"))
+    folder.chmod(0o711)
+    try:
+        with Cluster(folder, WORKERS) as made:
+            yield made
+    except ServiceMissingError as missing:
+        pytest.skip(str(missing))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_two_hosts_score_bundles_and_one_goes_on_alone(cluster: Cluster) -> None:
+    site, north, south = (cluster.hosts[name] for name in ("site", "north", "south"))
+    site.printed("setup", "--no-audit")
+    for kind in ("golden", "stub", "mixed"):
+        site.printed("sample_bundle", kind, "--suite", "lmr-mini", "--output", str(cluster.folder / f"{kind}.zip"))
+    for name in ("site", "north", "south"):
+        cluster.start(name)
+    try:
+        wait_until(lambda: cluster.ready() == ["north", "south"], "both hosts to be ready", seconds=240)
+        cluster.submit(cluster.folder / "golden.zip")
+        cluster.submit(cluster.folder / "stub.zip")
+        wait_until(lambda: len(cluster.accepted()) == len(WORKERS), "both hosts to work", seconds=240)
+        cluster.kill("south")
+        cluster.submit(cluster.folder / "mixed.zip")
+        cluster.wait_until_scored()
+    except AssertionError as error:
+        pytest.fail(f"{error}\n{cluster.log_ends()}", pytrace=False)
+    # One answer of the mixed bundle needs no box, and one task has none.
+    assert (cluster.accepted().keys(), sum(cluster.accepted().values())) == (set(WORKERS), 9 + 9 + 7)
+    doubled = "SELECT run_id FROM evaluator_attempt WHERE state = 'accepted' GROUP BY 1 HAVING count(*) > 1"
+    assert cluster.query(doubled) == []
+    assert cluster.query(OUTCOMES) == []
+    # Nothing but the servers is shared: neither worker has a store or database of its own, and both have a cache.
+    for host in (north, south):
+        kept = {path.name for path in host.data.iterdir()}
+        assert ("content" in kept, "db.sqlite3" in kept, "cache" in kept) == (False, False, True)
+    status, text = site.get("/status.json")
+    assert (status, [each["pools"] for each in json.loads(text)["hosts"]]) == (200, [["tests", "builds"]] * 2)
