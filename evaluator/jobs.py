@@ -6,6 +6,7 @@ import secrets
 
 import structlog
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from evaluator.auditing import auditing, self_checks
 from evaluator.queue.pushing import UPLOADS, top_up
 from evaluator.sandbox.interface import SandboxError
@@ -24,7 +25,7 @@ def audit_revision(revision_id: int) -> None:
     """Audit one task revision if it still waits for its audit. After an infrastructure error the next sweep retries."""
     try:
         auditing.audit_waiting_revision(revision_id)
-    except SandboxError as error:
+    except (SandboxError, StorageUnavailableError) as error:
         log.warning("audit_failed", revision=revision_id, error=str(error))
 
 
