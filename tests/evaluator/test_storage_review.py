@@ -299,3 +299,16 @@ def test_a_discarded_file_leaves_every_hosts_cache(
     settings.DATA_DIR = other
     content.tidy()
     assert not content.place_of("files", found).exists()
+
+
+def test_a_file_stays_for_a_day_after_its_last_row(tmp_path: Path, settings: Settings) -> None:
+    """docs/operating.md says so; a backup of the database that was made a moment ago names the file, too."""
+    settings.DATA_DIR = tmp_path
+    submission = SubmissionFactory()
+    submission.bundle.save("x", ContentFile(b"bundle"))
+    found = str(submission.bundle)
+    os.utime(file_path(found), (time.time() - 30 * 24 * 3600,) * 2)
+    garbage.sweep()
+    submission.delete()
+    garbage.sweep()
+    assert content.written("files", found) is not None
