@@ -8,6 +8,7 @@ from typing import Final
 
 import structlog
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from evaluator.auditing import auditing, self_checks
 from evaluator.hosts.able import waits_for_another_host
 from evaluator.queue.pushing import UPLOADS, push, top_up
@@ -31,7 +32,7 @@ def audit_revision(revision_id: int) -> None:
     """Audit one task revision if it still waits for its audit. After an infrastructure error the next sweep retries."""
     try:
         auditing.audit_waiting_revision(revision_id)
-    except SandboxError as error:
+    except (SandboxError, StorageUnavailableError) as error:
         log.warning("audit_failed", revision=revision_id, error=str(error))
 
 

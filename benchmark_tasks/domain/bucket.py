@@ -204,6 +204,7 @@ def bucket_at(url: str) -> Bucket:
     options = {
         "access_key": unquote(parts.username or "") or None,
         "secret_key": unquote(parts.password or "") or None,
+        "security_token": None,  # the machine's token belongs to the machine's key
         "bucket_name": name,
         "endpoint_url": address,
         "region_name": parse_qs(parts.query).get("region", [_REGION])[0],

@@ -214,13 +214,13 @@ def _digest(kind: Kind, place: Path) -> str:
 
 def _is_stored(kind: Kind, found: str) -> bool:
     """Return whether content need not be written now: it exists, and stays long enough for a row to name it."""
-    stored = written(kind, found)
-    if stored is None:
-        return False
     if bucket() is None:
-        os.utime(place_of(kind, found))  # the grace period starts again
-        return True
-    return datetime.now(UTC) - stored < GRACE / 2
+        with suppress(FileNotFoundError):
+            os.utime(place_of(kind, found))  # the grace period starts again
+            return True
+        return False
+    stored = written(kind, found)
+    return stored is not None and datetime.now(UTC) - stored < GRACE / 2
 
 
 def _here(kind: Kind, found: str) -> Path:

@@ -14,6 +14,7 @@ import structlog
 from django.conf import settings
 from django.utils import timezone
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from benchmark_tasks.domain.queries import current_version, goal_of, revisions_of
 from benchmark_tasks.enums import AuditState, Protocol
 from benchmark_tasks.models import Suite
@@ -115,7 +116,7 @@ def run_short() -> SelfCheck:
         scored = list(_scored())
         attacks = (FORGED_REPORT, GOLDEN_SEARCH)
         rows = _try_task(*secrets.choice(scored), attacks) if scored else list(_fire((RIGHT_ANSWER, MASKED, *attacks)))
-    except (SandboxError, OSError) as error:
+    except (SandboxError, OSError, StorageUnavailableError) as error:
         log.warning("self_check_failed", error=str(error))
         return _keep(_check(SelfCheckKind.SHORT, started, [], error=str(error)))
     check = _keep(_check(SelfCheckKind.SHORT, started, rows))

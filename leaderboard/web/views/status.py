@@ -91,7 +91,8 @@ def _storage_answers() -> bool:
     shared = bucket()
     try:
         if shared is not None:
-            shared.written("readyz")
+            # A listing, since a look-up does not notice a missing bucket.
+            next(shared.listed("readyz"), None)
     except StorageUnavailableError as error:
         logger.warning("storage unreachable", error=str(error))
         return False
