@@ -90,12 +90,11 @@ def sweep_host() -> int:
 
 def _read_files() -> None:
     """Do the part that needs the content store: without it, all other work must go on."""
-    try:
-        garbage.sweep_when_due()
-        compare_older_answers()
-        read_again()
-    except StorageUnavailableError as error:
-        log.warning("sweep_without_storage", error=str(error))
+    for part in (garbage.sweep_when_due, compare_older_answers, read_again):
+        try:
+            part()
+        except StorageUnavailableError as error:
+            log.warning("sweep_without_storage", error=str(error))
 
 
 def expire_leases() -> int:

@@ -23,18 +23,27 @@ from django.core.files.storage import storages
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
+    from urllib.parse import SplitResult
 
 TRIES: Final = 3
 """How often a request is tried, and how often an object is read whose bytes arrive incomplete or changed."""
-CONNECT_SECONDS: Final = 5
+CONNECT_SECONDS: Final = 3
 READ_SECONDS: Final = 30
-"""How long the bucket may send nothing."""
+"""How long the bucket may send nothing while content is transferred."""
+LOOK_UP_SECONDS: Final = 5
+"""The same for requests without content, which pages wait for."""
+TRANSFER_SECONDS: Final = 900
+"""How long one object may take to arrive."""
+DOWN_SECONDS: Final = 10.0
+"""How long a process asks a bucket nothing that did not answer: a web server has few threads to wait with."""
 _PAUSE_SECONDS: Final = 0.5
 _PIECE: Final = 1024 * 1024
 _DIGEST: Final = "sha256"
 _REGION: Final = "us-east-1"
 """What servers of one's own call their only region."""
 log = structlog.get_logger(__name__)
+_down_until: dict[str, float] = {}
+"""Address of a bucket that did not answer -> until when this process does not ask it again."""
 
 
 class StorageUnavailableError(Exception):
@@ -68,9 +77,10 @@ class StoredObject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One bucket, or the part of it below a prefix."""
+    """One bucket, or the part of it below a prefix; ``quick`` is the client for requests that pages wait for."""
 
     client: Any
+    quick: Any
     name: str
     prefix: str
     address: str
@@ -84,7 +94,7 @@ class Bucket:
         """Return when the object was written; None if there is none. Raises :class:`StorageUnavailableError`."""
         try:
             with self._errors(f"look up {key}"):
-                return cast("datetime", self.client.head_object(**self._place(key))["LastModified"])
+                return cast("datetime", self.quick.head_object(**self._place(key))["LastModified"])
         except NoObjectError:
             return None
 
@@ -104,7 +114,7 @@ class Bucket:
         for attempt in range(1, TRIES + 1):
             try:
                 return self._fetch(key, file)
-            except _BadTransferError as error:
+            except (_BadTransferError, DamagedError) as error:
                 if attempt == TRIES:
                     raise
                 log.warning("storage_retried", error=str(error), attempt=attempt)
@@ -114,7 +124,7 @@ class Bucket:
     def listed(self, prefix: str = "") -> Iterator[StoredObject]:
         """Yield the objects whose keys begin with ``prefix``. Raises :class:`StorageUnavailableError`."""
         with self._errors("list its files"):
-            pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=self.prefix + prefix)
+            pages = self.quick.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=self.prefix + prefix)
             for page in pages:
                 for each in page.get("Contents", ()):
                     yield StoredObject(each["Key"].removeprefix(self.prefix), each["Size"], each["LastModified"])
@@ -124,19 +134,21 @@ class Bucket:
         # One by one: servers disagree about the checksum of a request that deletes several.
         for key in keys:
             with self._errors(f"delete {key}"):
-                self.client.delete_object(**self._place(key))
+                self.quick.delete_object(**self._place(key))
 
     def _fetch(self, key: str, file: Path) -> None:
         with self._errors(f"read {key}"):
             answer = self.client.get_object(**self._place(key))
-        found = hashlib.sha256()
+        found, began = hashlib.sha256(), time.monotonic()
         with file.open("wb") as target, self._errors(f"read {key}", _BadTransferError), closing(answer["Body"]):
             for piece in answer["Body"].iter_chunks(_PIECE):
                 found.update(piece)
                 target.write(piece)
+                if time.monotonic() - began > TRANSFER_SECONDS:
+                    raise self._error(f"read {key}", f"it took more than {TRANSFER_SECONDS} seconds")
         # Objects that another program copied have no digest; content is compared with its own name in any case.
         if found.hexdigest() != answer["Metadata"].get(_DIGEST, found.hexdigest()):
-            raise self._error(f"read {key}", "it returned wrong bytes", _BadTransferError)
+            raise self._error(f"read {key}", "it returned wrong bytes", DamagedError)
 
     def _place(self, key: str) -> dict[str, str]:
         return {"Bucket": self.name, "Key": self.prefix + key}
@@ -150,10 +162,15 @@ class Bucket:
     def _errors(self, act: str, kind: type[StorageUnavailableError] = StorageUnavailableError) -> Iterator[None]:
         # Imported here: an instance without a bucket does without the library.
         from boto3.exceptions import Boto3Error
-        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, ReadTimeoutError
 
+        if time.monotonic() < _down_until.get(self.address, 0.0):
+            raise self._error(act, "it did not answer a moment ago", kind)
         try:
             yield
+        except (ConnectTimeoutError, ReadTimeoutError) as error:
+            _down_until[self.address] = time.monotonic() + DOWN_SECONDS
+            raise self._error(act, error, kind) from error
         except ClientError as error:
             if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 404 and _names_a_key(error):
                 raise NoObjectError(act) from error
@@ -184,17 +201,22 @@ def bucket_at(url: str) -> Bucket:
 
     Without a key, the library looks for credentials in its own places: variables, files, the machine's role.
     """
-    # Imported here: an instance without a bucket does without the library.
-    from botocore.config import Config
-
     parts = urlsplit(url)
     name, _, prefix = parts.path.strip("/").partition("/")
     address = f"{'http' if parts.scheme == 's3+http' else 'https'}://{parts.netloc.rpartition('@')[2]}"
+    clients = (_client(parts, address, name, READ_SECONDS, TRIES), _client(parts, address, name, LOOK_UP_SECONDS, 2))
+    return Bucket(*clients, name, f"{prefix}/" if prefix else "", address)
+
+
+def _client(parts: SplitResult, address: str, name: str, seconds: float, tries: int) -> Any:
+    # Imported here: an instance without a bucket does without the library.
+    from botocore.config import Config
+
     client_config = cast("Any", Config)(
         signature_version="s3v4",
         connect_timeout=CONNECT_SECONDS,
-        read_timeout=READ_SECONDS,
-        retries={"mode": "standard", "total_max_attempts": TRIES},
+        read_timeout=seconds,
+        retries={"mode": "standard", "total_max_attempts": tries},
         # A signed payload is one that the server compares with its digest before it stores it.
         s3={"addressing_style": "path", "payload_signing_enabled": True},
         # Other servers than Amazon's often refuse the newer checksums; the content's own digest is checked instead.
@@ -211,4 +233,4 @@ def bucket_at(url: str) -> Bucket:
         "client_config": client_config,
     }
     storage: Any = storages.create_storage({"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options})
-    return Bucket(storage.connection.meta.client, name, f"{prefix}/" if prefix else "", address)
+    return storage.connection.meta.client

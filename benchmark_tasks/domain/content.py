@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from django.conf import settings
 
-from benchmark_tasks.domain.bucket import DamagedError, NoObjectError, bucket
+from benchmark_tasks.domain.bucket import DamagedError, NoObjectError, StorageUnavailableError, bucket
 from benchmark_tasks.domain.folders import PathLeavesFolderError, clean_relative_path
 
 if TYPE_CHECKING:
@@ -43,11 +43,15 @@ _PIECE: Final = 1024 * 1024
 _CHANGED: Final = "it changed while it was read"
 _NO_ARCHIVE: Final = (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError, PathLeavesFolderError)
 """What reading bytes that are no archive of a tree raises."""
+OWNER_KEY: Final = "instance"
+"""The object, or file, that says which instance the store belongs to."""
 GRACE: Final = timedelta(days=1)
 """How long content stays that no row names: it is stored before its row."""
 _BETWEEN_TIDIES: Final = 600.0
 _IN_USE_SECONDS: Final = 24 * 3600.0
 """Content used this lately is never removed from the cache: a box may have it mounted."""
+_UNUSED_SECONDS: Final = 7 * 24 * 3600.0
+"""Content unused this long leaves a cache of any size: what was removed from the bucket must go here, too."""
 
 
 class ContentMissingError(FileNotFoundError):
@@ -156,7 +160,7 @@ def key_of(kind: Kind, found: str) -> str:
     return f"{kind}/{found}"
 
 
-def written(kind: Kind, found: str) -> datetime | None:
+def stored_at(kind: Kind, found: str) -> datetime | None:
     """Return when content was last stored; None if the store lacks it. Raises StorageUnavailableError."""
     shared = bucket()
     if shared is not None:
@@ -166,12 +170,47 @@ def written(kind: Kind, found: str) -> datetime | None:
     return None
 
 
-def remove(kind: Kind, found: str) -> None:
-    """Remove content; readers find all of it or nothing. Raises StorageUnavailableError, OSError."""
-    shared = bucket()
+def remove(kind: Kind, found: str, *, older_than: datetime | None = None) -> None:
+    """Remove content, unless it was stored after ``older_than``; readers find all of it or nothing.
+
+    Raises StorageUnavailableError, OSError.
+    """
+    place, shared = place_of(kind, found), bucket()
     if shared is not None:
-        shared.delete([key_of(kind, found)])
-    _remove(place_of(kind, found))
+        stored = shared.written(key_of(kind, found))
+        if older_than is None or (stored is not None and stored < older_than):
+            shared.delete([key_of(kind, found)])
+            _remove(place)
+        return
+    gone = _draft(place)
+    with suppress(FileNotFoundError):
+        place.rename(gone)
+        # Looked at after the renaming: whoever stores it from now on finds nothing and writes it.
+        if older_than is not None and datetime.fromtimestamp(gone.stat().st_mtime, UTC) >= older_than:
+            _move_into_place(gone, place)
+        _delete(gone)
+
+
+def claim_store(owner: str) -> bool:
+    """Return whether the store belongs to the instance ``owner``; one that belongs to none is taken.
+
+    Raises StorageUnavailableError, OSError.
+    """
+    shared = bucket()
+    mark = local_root() / OWNER_KEY
+    if shared is None:
+        if not mark.exists():
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.write_text(owner, encoding="ascii")
+        return mark.read_text(encoding="ascii") == owner
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "owner"
+        try:
+            shared.fetch(OWNER_KEY, file)
+        except NoObjectError:
+            file.write_text(owner, encoding="ascii")
+            shared.send(OWNER_KEY, file)
+        return file.read_text(encoding="ascii") == owner
 
 
 def is_whole(kind: Kind, found: str) -> bool:
@@ -219,18 +258,19 @@ def _is_stored(kind: Kind, found: str) -> bool:
             os.utime(place_of(kind, found))  # the grace period starts again
             return True
         return False
-    stored = written(kind, found)
+    stored = stored_at(kind, found)
     return stored is not None and datetime.now(UTC) - stored < GRACE / 2
 
 
 def _here(kind: Kind, found: str) -> Path:
     place, shared = place_of(kind, found), bucket()
     if shared is not None:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             os.utime(place)  # the time of last use
             return place
+        with suppress(OSError):
+            tidy()
         _fetch(shared, kind, place)
-        tidy()
     elif not place.exists():
         raise _missing(kind, found)
     return place
@@ -274,11 +314,11 @@ def _as_file(kind: Kind, place: Path) -> Iterator[Path]:
 
 
 def _fetch(shared: Bucket, kind: Kind, place: Path) -> None:
-    """Copy content from the bucket to ``place``. Raises ContentMissingError, StorageUnavailableError, OSError."""
+    """Copy content from the bucket to ``place``. Raises ContentMissingError, StorageUnavailableError."""
     draft = _draft(place)
     packed = _draft(place)
-    place.parent.mkdir(parents=True, exist_ok=True)
     try:
+        place.parent.mkdir(parents=True, exist_ok=True)
         shared.fetch(key_of(kind, place.name), packed)
         if kind == "files":
             packed.chmod(0o444)
@@ -292,9 +332,13 @@ def _fetch(shared: Bucket, kind: Kind, place: Path) -> None:
         raise _missing(kind, place.name) from None
     except _NO_ARCHIVE as error:
         raise _wrong_bytes(shared, kind, place.name) from error
+    except OSError as error:
+        # The content exists, so this must not look as if it were missing.
+        raise StorageUnavailableError(f"{place.parent} cannot be written: {error}") from error
     finally:
-        packed.unlink(missing_ok=True)
-        _delete(draft)
+        for left in (packed, draft):
+            with suppress(NotADirectoryError):
+                _delete(left)
 
 
 def _wrong_bytes(shared: Bucket, kind: Kind, found: str) -> DamagedError:
@@ -326,23 +370,24 @@ def tidy() -> None:
         return
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
-    for draft in [*root().glob("*/.*"), *root().glob("*/*/.*")]:
+    for draft in [*root().glob(".check-*"), *root().glob("*/.*"), *root().glob("*/*/.*")]:
         if now - _modified(draft) > _IN_USE_SECONDS:
             _delete(draft)
     if bucket() is not None:
         with suppress(FileNotFoundError):  # another process removes content, too
-            _trim(now - _IN_USE_SECONDS)
+            _trim(now)
 
 
-def _trim(used_after: float) -> None:
+def _trim(now: float) -> None:
     kept = sorted((_modified(path), path) for path in root().glob("*/*/[!.]*"))
     sizes = {path: size_of(path) for _, path in kept}
     left = sum(sizes.values()) - settings.ENVIRONMENT.storage_cache_mb * 1024 * 1024
     for used, path in kept:
-        if left <= 0 or used > used_after:
+        if now - used < (_IN_USE_SECONDS if left > 0 else _UNUSED_SECONDS):
             break
-        _remove(path)
-        left -= sizes[path]
+        if _modified(path) == used:  # it was not used while the others were measured
+            _remove(path)
+            left -= sizes[path]
 
 
 def _modified(path: Path) -> float:

@@ -51,7 +51,7 @@ class ContentStorage(Storage):
 def adopt_media(model: Any, *fields: str) -> None:
     """Store the files that rows of ``model`` name below the old folder, and name them by their hashes.
 
-    The old files stay: a migration may be rolled back. A row whose file is missing stays as it is.
+    The old files stay. A row whose file is missing stays as it is.
     """
     folder = Path(settings.DATA_DIR) / _MEDIA
     for field in fields:

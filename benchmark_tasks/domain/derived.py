@@ -22,37 +22,29 @@ PREFIX: Final = "derived/"
 log = structlog.get_logger(__name__)
 
 
-def find_derived(kind: str, name: str) -> Path | None:
-    """Return the file ``name`` of a ``kind``, which is also its folder below ``DATA_DIR``; None if there is none."""
+def derived_here(kind: str, name: str) -> Path | None:
+    """Return the file ``name`` of a ``kind`` if this host has it; ``kind`` is also its folder below ``DATA_DIR``."""
     place = Path(settings.DATA_DIR) / kind / name
-    shared = bucket()
-    if place.exists() or shared is None:
-        return place if place.exists() else None
-
-    def fetch(draft: Path) -> None:
-        shared.fetch(_key(kind, name), draft)
-
-    try:
-        return _write(place, fetch)
-    except NoObjectError:
-        return None
-    except StorageUnavailableError as error:
-        log.warning("derived_not_fetched", error=str(error))
-        return None
+    return place if place.exists() else None
 
 
 def derived(kind: str, name: str, make: Callable[[Path], None]) -> Path:
     """Return the file ``name`` of a ``kind``; if there is none, ``make`` writes it to the path that it is given."""
-    found = find_derived(kind, name)
-    if found is None:
-        found = _write(Path(settings.DATA_DIR) / kind / name, make)
-        shared = bucket()
-        if shared is not None:
-            try:
-                shared.send(_key(kind, name), found)
-            except StorageUnavailableError as error:
-                log.warning("derived_not_shared", error=str(error))
-    return found
+    place, shared = Path(settings.DATA_DIR) / kind / name, bucket()
+    if place.exists():
+        return place
+    if shared is None:
+        return _write(place, make)
+    try:
+        return _write(place, lambda draft: shared.fetch(_key(kind, name), draft))
+    except (NoObjectError, StorageUnavailableError) as error:
+        log.info("derived_made", kind=kind, name=name, reason=str(error))
+    made = _write(place, make)
+    try:
+        shared.send(_key(kind, name), made)
+    except StorageUnavailableError as error:
+        log.warning("derived_not_shared", error=str(error))
+    return made
 
 
 def _write(place: Path, make: Callable[[Path], None]) -> Path:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hmac
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
+import structlog
 from django.apps import apps
 from django.core.cache import cache
 from django.db import models
@@ -14,6 +16,7 @@ from benchmark_tasks.domain import content
 from benchmark_tasks.domain.bucket import bucket
 from benchmark_tasks.domain.content import GRACE, Kind
 from benchmark_tasks.domain.derived import PREFIX
+from benchmark_tasks.models import SeedEpoch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +26,10 @@ if TYPE_CHECKING:
 BETWEEN_SWEEPS: Final = timedelta(days=1)
 DERIVED_STAY: Final = timedelta(days=30)
 """Derived files are removed this long after they were made; the next use makes them again."""
+log = structlog.get_logger(__name__)
 _SWEPT: Final = "content-swept"
 _MISSING: Final = "content-missing"
+_UNNAMED: Final = "content-unnamed"
 
 
 class Blob(NamedTuple):
@@ -89,28 +94,52 @@ def compare() -> Comparison:
             result.unnamed.append(each)
         else:
             result.named[each] = name
-    result.missing = {blob: name for blob, name in left.items() if not content.written(*blob)}
+    result.missing = {blob: name for blob, name in left.items() if not content.stored_at(*blob)}
     cache.set(_MISSING, [[name, *blob] for blob, name in result.missing.items()], None)
     return result
 
 
-def sweep() -> Comparison:
-    """Remove blobs that no row has named for :data:`GRACE`, and old derived files.
+class ForeignStoreError(Exception):
+    """Raised when the content store belongs to another instance, or the database does not know which it is."""
 
-    Returns the comparison that it made. Raises StorageUnavailableError.
+
+def sweep() -> Comparison:
+    """Remove blobs that sweeps have found unnamed for :data:`GRACE` and nothing has stored since; and derived files.
+
+    Returns the comparison that it made. Raises ForeignStoreError, which keeps a wrong or empty database from emptying
+    a store, and StorageUnavailableError.
     """
-    result = compare()
-    latest = datetime.now(UTC) - GRACE
-    for each in result.unnamed:
-        # Looked up again: it may have been stored once more since it was listed.
-        written = content.written(*each.blob) if each.modified < latest else None
-        if written is not None and written < latest:
-            content.remove(*each.blob)
+    result, now = compare(), datetime.now(UTC)
+    require_own_store()
+    before: dict[str, datetime] = cache.get(_UNNAMED, {})
+    first_seen = {each.blob: before.get(content.key_of(*each.blob), now) for each in result.unnamed}
+    due = {blob for blob, first in first_seen.items() if first <= now - GRACE}
+    for blob in due:
+        content.remove(*blob, older_than=now - GRACE)
+    left = {content.key_of(*blob): first for blob, first in first_seen.items() if blob not in due}
+    cache.set(_UNNAMED, left, None)
     shared = bucket()
     if shared is not None:
-        oldest = datetime.now(UTC) - DERIVED_STAY
-        shared.delete(each.key for each in shared.listed(PREFIX) if each.modified < oldest)
+        shared.delete(each.key for each in shared.listed(PREFIX) if each.modified < now - DERIVED_STAY)
     return result
+
+
+def require_own_store() -> None:
+    """Raise ForeignStoreError unless the store is this instance's; mark it if it is nobody's yet.
+
+    An instance is recognised by the secret of its oldest private seeds, which no operation replaces.
+    """
+    oldest = SeedEpoch.objects.order_by("pk").values_list("key", flat=True).first()
+    if oldest is None:
+        msg = "This database has no suite yet, so nothing is removed from the content store."
+        raise ForeignStoreError(msg)
+    if not content.claim_store(hmac.digest(oldest.encode(), b"content store", "sha256").hex()):
+        msg = (
+            "The content store belongs to another instance's database, so nothing is removed from it. Give each "
+            "instance a bucket or prefix of its own; or, if the other is gone, delete the object "
+            f"{content.OWNER_KEY!r}."
+        )
+        raise ForeignStoreError(msg)
 
 
 def sweep_when_due() -> None:
@@ -118,6 +147,8 @@ def sweep_when_due() -> None:
     if cache.add(_SWEPT, True, int(BETWEEN_SWEEPS.total_seconds())):
         try:
             sweep()
+        except ForeignStoreError as error:
+            log.warning("content_not_swept", error=str(error))
         except BaseException:
             cache.delete(_SWEPT)
             raise

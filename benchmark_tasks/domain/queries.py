@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.db.models import Exists, OuterRef, Prefetch, Subquery
 
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from benchmark_tasks.domain.goals import FoundGoal, Goal, find_goal
 from benchmark_tasks.domain.python_source import SourceError
@@ -123,12 +124,12 @@ def golden_definition(revision: TaskRevision) -> str:
 
 
 def reference_lines(revision: TaskRevision) -> int | None:
-    """Return the number of lines of the reference implementation; None if it is not stored here."""
+    """Return the number of lines of the reference implementation; None if it cannot be read now."""
     if not revision.grading_hash:
         return None
     try:
         return _lines_of(str(golden_file(revision)), goal_of(revision))
-    except UNREADABLE:
+    except (*UNREADABLE, StorageUnavailableError):  # a count is not worth the page
         return None
 
 

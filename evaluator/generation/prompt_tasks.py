@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from benchmark_tasks.domain.content import file_path, tree_path
-from benchmark_tasks.domain.derived import derived, find_derived
+from benchmark_tasks.domain.derived import derived, derived_here
 from evaluator.generation.papers import Paper, PaperError, read_paper_limited
 from evaluator.generation.prompting import PromptTask
 
@@ -66,7 +66,9 @@ def stored_paper(paper_hash: str, file: Path | None = None) -> Paper:
             found = {_UNREADABLE: str(error)}
         place.write_text(json.dumps(found), encoding="utf-8")
 
-    data = json.loads(derived(*_kept_as(paper_hash), read).read_text(encoding="utf-8"))
+    data = _data_in(derived(*_kept_as(paper_hash), read))
+    if data is None:  # a power loss left it incomplete, and it was removed
+        data = _data_in(derived(*_kept_as(paper_hash), read)) or {}
     if _UNREADABLE in data:
         raise PaperError(data[_UNREADABLE])
     return Paper.from_data(data)
@@ -74,8 +76,18 @@ def stored_paper(paper_hash: str, file: Path | None = None) -> Paper:
 
 def why_unreadable(revision: TaskRevision) -> str:
     """Return why models and judges do not get the revision's paper, as found when it was read; empty if they do."""
-    kept = find_derived(*_kept_as(revision.paper_hash))
-    return str(json.loads(kept.read_text(encoding="utf-8")).get(_UNREADABLE, "")) if kept else ""
+    kept = derived_here(*_kept_as(revision.paper_hash))
+    return str((_data_in(kept) or {}).get(_UNREADABLE, "")) if kept else ""
+
+
+def _data_in(file: Path) -> dict[str, Any] | None:
+    """Return what a stored text holds; remove the file and return None if that is incomplete."""
+    try:
+        data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:
+        file.unlink(missing_ok=True)
+        return None
+    return data
 
 
 def _kept_as(paper_hash: str) -> tuple[str, str]:

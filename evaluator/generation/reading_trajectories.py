@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from benchmark_tasks.domain.bucket import StorageUnavailableError
+from benchmark_tasks.domain.bucket import DamagedError, StorageUnavailableError
 from evaluator.enums import TrajectorySource
 from evaluator.models import Trajectory
 from evaluator.signals import trajectory_read_again
@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE: Final = 3
 """How many files one sweep reads again: each may take a minute."""
+_LATER: Final = "The file storage did not answer. The site will try again."
 _LARGEST_DOLLARS: Final = Decimal(999_999)
 
 
@@ -40,7 +41,7 @@ def read_uploaded(submission_id: int) -> int:
             found = AgentRun(SOURCE, unread="Reading the trajectory took too much time or memory.")
         except StorageUnavailableError:
             # A row of reader 0 lets the sweep try it again.
-            later = columns_of(AgentRun(SOURCE, unread="The file storage did not answer. The site will try again."))
+            later = columns_of(AgentRun(SOURCE, unread=_LATER))
             Trajectory.objects.get_or_create(implementation=implementation, defaults=later | {"reader": 0})
             continue
         if found is not None and _keep(implementation, found):
@@ -68,7 +69,9 @@ def read_again() -> int:
 
 def _replace(stored: Trajectory, found: AgentRun | None) -> None:
     """Store the new result and the usage it implies, unless another sweep did so meanwhile."""
-    columns = {"reader": READER} if found is None else columns_of(found)
+    columns = columns_of(found) if found is not None else {"reader": READER}
+    if found is None and isinstance(stored.steps, dict) and stored.steps.get("unread") == _LATER:  # promise no more
+        columns |= columns_of(AgentRun(SOURCE, unread="The file cannot be read here."))
     with transaction.atomic():
         is_mine = Trajectory.objects.filter(pk=stored.pk, reader=stored.reader).update(**columns)
         if is_mine and found is not None:
@@ -85,7 +88,7 @@ def _found(implementation: Implementation) -> AgentRun | None:
     try:
         with implementation.trajectory.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-    except OSError:
+    except (OSError, DamagedError):
         logger.warning("The trajectory of implementation %s cannot be read.", implementation.pk, exc_info=True)
         return None
     return read_limited(data, instance_id=implementation.revision.task.paper.instance_id)

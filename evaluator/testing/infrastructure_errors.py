@@ -39,6 +39,8 @@ def infrastructure_error_of(error: Exception) -> InfrastructureError:
         return InfrastructureError(
             f"The database did not answer: {error}", "the database did not answer", everywhere=True
         )
+    if isinstance(error, StorageUnavailableError) and isinstance(error.__cause__, OSError):
+        return infrastructure_error_of(error.__cause__)
     if isinstance(error, StorageUnavailableError):
         return InfrastructureError(str(error), error.public, everywhere=not isinstance(error, DamagedError))
     if isinstance(error, OSError):

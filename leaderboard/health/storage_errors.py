@@ -25,7 +25,9 @@ def means_full(error: BaseException | None) -> bool:
 
 def means_unreadable(error: BaseException | None) -> bool:
     """Return whether ``error``, or a cause, means that the content store does not answer or lacks a file."""
-    return any(isinstance(each, StorageUnavailableError | ContentMissingError) for each in _causes(error))
+    while error is not None and not isinstance(error, StorageUnavailableError | ContentMissingError):
+        error = error.__cause__
+    return error is not None
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

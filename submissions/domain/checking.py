@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 from django.db.models import F, Max, Q
 
-from benchmark_tasks.domain.bucket import StorageUnavailableError
+from benchmark_tasks.domain.bucket import DamagedError, StorageUnavailableError
 from benchmark_tasks.domain.clock import database_now
 from benchmark_tasks.domain.content import put_file
 from submissions.answers.contents import BundleError, refuse
@@ -27,20 +27,18 @@ TRIES = 3
 
 
 def check_next() -> bool:
-    """Check the next upload; return false if none waits, or all their owners have one being checked."""
+    """Check the next upload; return false if none can be checked now, or all their owners have one being checked."""
     upload = _claim()
     if upload is None:
         return False
     try:
         _check(upload)
-    except StorageUnavailableError as error:
-        # No try is used: the check waits until the storage answers, and the sweep queues it again.
-        _of_claim(upload).update(checking_since=None, tries=upload.tries - 1)
-        log.warning("upload_check_waits", upload=upload.pk, error=str(error))
-    except Exception:
-        # The sweep queues it again until its tries are used up.
-        _of_claim(upload).update(checking_since=None)
-        log.exception("upload_check_failed", upload=upload.pk)
+    except Exception as error:
+        # The sweep queues it again until its tries are used up; an outage of the storage uses up none.
+        away = isinstance(error, StorageUnavailableError) and not isinstance(error, DamagedError)
+        _of_claim(upload).update(checking_since=None, tries=upload.tries - away)
+        log.warning("upload_check_failed", upload=upload.pk, error=str(error), exc_info=not away)
+        return not away
     return True
 
 

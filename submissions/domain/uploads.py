@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.utils import timezone
 
+from benchmark_tasks.domain.bucket import DamagedError
 from benchmark_tasks.domain.content import ContentMissingError, put_pieces, tree_path
 from benchmark_tasks.domain.queries import current_version, goal_of, golden_file, has_code, why_closed
 from benchmark_tasks.models import Suite, SuiteVersion, TaskRevision
@@ -144,7 +145,7 @@ def run_check(*, path: Path, described: Manifest | None) -> bytes:
     for slug, version in versions.items():
         try:
             tasks[slug] = task_files(version)
-        except ContentMissingError:
+        except (ContentMissingError, DamagedError):
             about["missing"].append(slug)
     request = BundleRequest(tasks=tasks, defaults=described, tree_limits=tree_limits())
     return f"{json.dumps(about)}\n".encode() + check_packed(path, request, scratch=scratch_place())

@@ -130,9 +130,24 @@ def test_lookups_lists_and_deletions_name_what_failed(proxy: Proxy, found: Bucke
         ("GET", lambda: list(found.listed()), "list its files"),
         ("DELETE", lambda: found.delete(["files/one"]), "delete files/one"),
     ):
-        proxy.failures = [(method, "503")] * 3
+        proxy.failures = [(method, "503")] * 2
         with pytest.raises(StorageUnavailableError, match=rf"^The storage at http://{proxy.place} could not {message}"):
             act()
+
+
+def test_a_bucket_that_stays_silent_is_asked_nothing_for_a_moment(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_UP_SECONDS", SLOW_SECONDS / 4)
+    found = bucket_at(made_bucket(proxy.place))
+    proxy.failures, proxy.seen = [("HEAD", "slow"), ("HEAD", "slow")], []
+    with pytest.raises(StorageUnavailableError, match="Read timeout"):
+        found.written("x")
+    with pytest.raises(StorageUnavailableError, match="could not list its files: it did not answer a moment ago"):
+        list(found.listed())
+    assert proxy.seen == ["HEAD", "HEAD"]
+    monkeypatch.setitem(module._down_until, found.address, 0.0)  # the moment is over
+    assert list(found.listed()) == []
 
 
 def test_a_server_that_does_not_listen(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmark_tasks.domain.derived import derived, find_derived
+from benchmark_tasks.domain.derived import derived, derived_here
 from tests.bucket import made_bucket
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ def hello(place: Path) -> None:
 
 
 def test_a_file_is_made_once(data_dir: Path) -> None:
-    assert find_derived("kits", "a.zip") is None
+    assert derived_here("kits", "a.zip") is None
     assert derived("kits", "a.zip", hello) == data_dir / "kits" / "a.zip"
     assert derived("kits", "a.zip", never).read_text(encoding="utf-8") == "hello"
-    assert find_derived("kits", "a.zip") == data_dir / "kits" / "a.zip"
+    assert derived_here("kits", "a.zip") == data_dir / "kits" / "a.zip"
 
 
 def test_a_failed_making_leaves_nothing(data_dir: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_failed_making_leaves_nothing(data_dir: Path) -> None:
 def test_another_host_fetches_what_one_made(storage_url: str, settings: Settings, tmp_path: Path) -> None:
     derived("kits", "a.zip", hello)
     settings.DATA_DIR = tmp_path / "another"
-    assert find_derived("kits", "none.zip") is None
+    assert derived_here("kits", "a.zip") is None
     assert derived("kits", "a.zip", never) == tmp_path / "another" / "kits" / "a.zip"
     assert (tmp_path / "another" / "kits" / "a.zip").read_text(encoding="utf-8") == "hello"
 
@@ -54,6 +54,6 @@ def test_a_bucket_that_fails_only_costs_time(
 ) -> None:
     absent = made_bucket(s3_place).rsplit("/", 1)[0] + "/absent"
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, storage_url=url or absent)
-    assert find_derived("kits", "a.zip") is None
+    assert derived_here("kits", "a.zip") is None
     assert derived("kits", "a.zip", hello).read_text(encoding="utf-8") == "hello"
     assert derived("kits", "a.zip", never).read_text(encoding="utf-8") == "hello"

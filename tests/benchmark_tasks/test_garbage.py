@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import os
-import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+import time_machine
 from django.core.cache import cache
 from django.core.files.base import ContentFile
 
 from benchmark_tasks.domain import content, garbage
 from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket
 from benchmark_tasks.domain.content import put_file, put_tree
-from benchmark_tasks.domain.garbage import Blob, compare, missing, sweep, sweep_when_due
+from benchmark_tasks.domain.garbage import Blob, ForeignStoreError, compare, missing, sweep, sweep_when_due
 from benchmark_tasks.domain.importing import import_suite
-from benchmark_tasks.models import TaskRevision
-from tests.benchmark_tasks.factories import write_suite
+from benchmark_tasks.models import SeedEpoch, TaskRevision
+from tests.benchmark_tasks.factories import SuiteFactory, write_suite
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, UploadFactory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+DAY = 24 * 3600
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _no_memory() -> Iterator[None]:
-    """Forget earlier sweeps."""
+def _no_memory(db: None) -> Iterator[None]:
+    """Forget earlier sweeps; let the database know which instance it is."""
     cache.clear()
+    SeedEpoch.objects.create(suite=SuiteFactory(), number=1)
     yield
     cache.clear()
 
@@ -89,27 +91,50 @@ def test_young_content_stays_for_its_row(where: str) -> None:
     assert content.file_path(found).read_bytes() == b"young"
 
 
-def test_storing_content_again_starts_its_grace_period_again() -> None:
-    found = put_file(b"orphan")
-    long_ago = time.time() - content.GRACE.total_seconds() - 60
-    os.utime(content.file_path(found), (long_ago, long_ago))
-    put_file(b"orphan")
-    sweep()
-    assert content.file_path(found).read_bytes() == b"orphan"
-    os.utime(content.file_path(found), (long_ago, long_ago))
-    sweep()
-    assert content.written("files", found) is None
+def test_content_goes_a_day_after_a_sweep_found_it_unnamed_unless_it_is_stored_again() -> None:
+    begun = datetime.now(UTC)
+    with time_machine.travel(begun, tick=False):
+        orphan, again = put_file(b"orphan"), put_file(b"again")
+        old = begun.timestamp() - 30 * DAY
+        for each in (orphan, again):
+            os.utime(content.file_path(each), (old, old))
+        sweep()
+    with time_machine.travel(begun + timedelta(hours=23), tick=False):
+        sweep()
+        assert {each.blob.found for each in garbage.stored(None)} == {orphan, again}
+        os.utime(content.file_path(again), (begun.timestamp() + 23 * 3600,) * 2)  # stored once more
+    with time_machine.travel(begun + timedelta(hours=24, minutes=1), tick=False):
+        sweep()
+        assert {each.blob.found for each in garbage.stored(None)} == {again}
 
 
-@pytest.mark.usefixtures("all_old")
-def test_content_stored_again_during_the_sweep_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = put_file(b"orphan")
-    # The listing saw it when it was old; it has been stored since.
-    monkeypatch.setattr(garbage, "GRACE", timedelta(days=1))
-    (old,) = garbage.stored(bucket())
-    monkeypatch.setattr(garbage, "stored", lambda _: [old._replace(modified=old.modified - timedelta(days=2))])
-    sweep()
-    assert content.written("files", found) is not None
+def test_a_file_whose_row_was_deleted_and_made_again_stays() -> None:
+    begun = datetime.now(UTC)
+    with time_machine.travel(begun, tick=False):
+        found = put_file(b"bundle")
+        sweep()
+        row = SubmissionFactory(bundle=found)
+    with time_machine.travel(begun + timedelta(days=2), tick=False):
+        sweep()
+        row.delete()
+        sweep()  # unnamed since now only
+        assert content.file_path(found).read_bytes() == b"bundle"
+
+
+def test_a_store_of_another_instance_is_left_alone(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage, "GRACE", timedelta(seconds=-60))
+    sweep()  # takes the store
+    orphan = put_file(b"orphan")
+    SeedEpoch.objects.update(key="another instance")
+    with pytest.raises(ForeignStoreError, match="belongs to another instance's database, so nothing is removed"):
+        sweep()
+    SeedEpoch.objects.all().delete()
+    with pytest.raises(ForeignStoreError, match="This database has no suite yet"):
+        sweep()
+    assert content.stored_at("files", orphan) is not None
+    cache.delete("content-swept")
+    sweep_when_due()  # logs it, and is not due again
+    assert not cache.add("content-swept", True)
 
 
 @pytest.mark.usefixtures("all_old")
@@ -170,7 +195,7 @@ def test_derived_files_are_removed_from_the_bucket_after_a_month(
     (tmp_path / "kit").write_bytes(b"kit")
     shared.send("derived/kits/a.zip", tmp_path / "kit")
     sweep()
-    assert [each.key for each in shared.listed()] == ["derived/kits/a.zip"]
+    assert [each.key for each in shared.listed("derived/")] == ["derived/kits/a.zip"]
     monkeypatch.setattr(garbage, "DERIVED_STAY", timedelta(seconds=-60))
     sweep()
-    assert list(shared.listed()) == []
+    assert list(shared.listed("derived/")) == []

@@ -13,7 +13,8 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.utils import timezone
 
-from benchmark_tasks.domain import content
+from benchmark_tasks.domain import content, garbage
+from benchmark_tasks.models import SeedEpoch
 from evaluator.enums import GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, TestRun
 from evaluator.queue import leases, pushing
@@ -24,7 +25,7 @@ from evaluator.testing.golden import UNUSED_DAYS, GoldenFolder
 from leaderboard.models import Entry
 from submissions.enums import SubmissionState
 from submissions.models import Upload
-from tests.benchmark_tasks.factories import SuiteVersionFactory
+from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
 from tests.leaderboard.endpoint_runs import endpoint_run
 from tests.submissions.factories import UploadFactory, UserFactory
@@ -107,11 +108,14 @@ def test_files_that_wait_for_their_check_are_pushed_again(redis_url: str) -> Non
     assert (lost.checked, lost.report["infrastructure_error"]) == (True, True)
 
 
-def test_stored_files_without_a_row_are_removed(redis_url: str, settings: Settings, tmp_path: Path) -> None:
+def test_stored_files_without_a_row_are_removed(
+    redis_url: str, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.DATA_DIR = tmp_path
+    monkeypatch.setattr(garbage, "GRACE", timedelta(seconds=-1))
     cache.clear()
+    SeedEpoch.objects.create(suite=SuiteFactory(), number=1)
     orphan = content.file_path(content.put_file(b"orphan"))
-    os.utime(orphan, (0, 0))
     reconcile()
     assert not orphan.exists()
 

@@ -169,10 +169,10 @@ class Cluster:
         """Stop every host in order."""
         running = [host for host in self.hosts.values() if host.process is not None and host.process.poll() is None]
         for host in running:
-            host.process.send_signal(SIGTERM)  # type: ignore[union-attr]
+            host.process.send_signal(SIGTERM)
         for host in running:
             with suppress(subprocess.TimeoutExpired):
-                host.process.wait(timeout=60)  # type: ignore[union-attr]
+                host.process.wait(timeout=60)
 
     def submit(self, bundle: Path) -> int:
         """Submit a bundle on the site's host; return the submission's number."""

@@ -82,8 +82,8 @@ def test_a_check_waits_while_the_storage_does_not_answer_and_uses_up_no_try(
 ) -> None:
     stored(alice)
     with storage_away():
-        assert checking.check_next()
-        assert checking.check_next()
+        assert not checking.check_next()
+        assert not checking.check_next()
     assert states() == [(False, False, 0)]
     assert checking.check_next()
     assert states() == [(True, True, 1)]

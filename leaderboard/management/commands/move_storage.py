@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,6 @@ from environs import ValidationError
 
 from benchmark_tasks.domain import content, garbage
 from benchmark_tasks.domain.bucket import DamagedError, StorageUnavailableError, bucket, bucket_at
-from benchmark_tasks.domain.content import ContentMissingError
 from leaderboard.settings.environment import valid_storage_url
 
 if TYPE_CHECKING:
@@ -30,7 +30,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the target."""
-        parser.add_argument("--to", required=True, metavar="ADDRESS", help="a STORAGE_URL, or local: the data folder")
+        parser.add_argument(
+            "--to",
+            default=os.environ.get("MOVE_STORAGE_TO", ""),
+            metavar="ADDRESS",
+            help="a STORAGE_URL, or local: the data folder (default: MOVE_STORAGE_TO, which ps does not show)",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Copy. Raises CommandError for a wrong target, a store that does not answer, and files that are not whole."""
@@ -59,8 +64,8 @@ class Command(BaseCommand):
         for number, blob in enumerate(left, start=1):
             try:
                 content.copy_to(target, *blob)
-            except (DamagedError, ContentMissingError) as error:
-                failed.append(str(error))
+            except (DamagedError, OSError) as error:
+                failed.append(f"{content.key_of(*blob)}: {error}")
             if time.monotonic() - reported > _REPORT_SECONDS:
                 reported = time.monotonic()
                 self.stdout.write(f"{number} of {len(left)} …")

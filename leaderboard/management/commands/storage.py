@@ -50,7 +50,7 @@ class Command(BaseCommand):
             raise CommandError(msg)
 
     def _damaged(self, found: Comparison) -> list[tuple[Blob, str]]:
-        return [(each.blob, name) for each, name in found.named.items() if not content.is_whole(*each.blob)]
+        return [(each.blob, name) for each, name in found.named.items() if not _is_whole(each.blob)]
 
     def _print(self, found: Comparison) -> None:
         sizes = defaultdict(list)
@@ -60,6 +60,13 @@ class Command(BaseCommand):
         for name, found_sizes in rows:
             total = filesizeformat(sum(found_sizes)).replace("\xa0", " ")
             self.stdout.write(f"  {name:30} {len(found_sizes):7} {total:>10}")
+
+
+def _is_whole(blob: Blob) -> bool:
+    try:
+        return content.is_whole(*blob)
+    except OSError:  # of the disk, or it has just been removed
+        return False
 
 
 def _key(blob: Blob) -> str:

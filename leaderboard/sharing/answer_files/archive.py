@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from django.utils import timezone
 
-from benchmark_tasks.domain.content import put_file
+from benchmark_tasks.domain.content import put_file, stored_at
 from benchmark_tasks.domain.queries import categories_of
 from benchmark_tasks.domain.zips import member
 from benchmark_tasks.models import Suite
@@ -63,6 +63,7 @@ def push_stale() -> int:
 
 def write_answers(suite: Suite) -> AnswersFile:
     """Write the file of ``suite`` and replace the previous one; downloads of that one under way can finish."""
+    stored_at("files", "0" * 64)  # raises at once if nothing can be stored, rather than after minutes of writing
     # Before anything is read: a change in the meantime makes the file stale, not wrong.
     changed, entries = changes_of(suite.slug) or 0, _visible(suite)
     with scratch_folder(scratch_place()) as folder:

@@ -50,7 +50,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return defaults.server_error(request)
     typed = [(name, value) for name, value in request.POST.items() if value and not _SECRET.search(name)]
     status = HTTPStatus.INSUFFICIENT_STORAGE if full else HTTPStatus.SERVICE_UNAVAILABLE
-    return render(None, "unstored.html", {"typed": typed, "full": full}, status=status)
+    response = render(None, "unstored.html", {"typed": typed, "full": full}, status=status)
+    response.headers["Retry-After"] = "60"
+    return response
 
 
 def password_reset(request: HttpRequest) -> HttpResponseBase:

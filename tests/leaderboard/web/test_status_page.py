@@ -86,7 +86,8 @@ def test_ready_while_the_bucket_answers(
     assert (client.get("/readyz").status_code, client.get("/readyz").json()["storage"]) == (200, "reachable")
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, storage_url="s3+http://k:s@127.0.0.1:1/b")
     response = client.get("/readyz")
-    assert (response.status_code, response.json()["storage"]) == (503, "unreachable")
+    # Most pages need no file: the host stays in service.
+    assert (response.status_code, response.json()["storage"]) == (200, "unreachable")
 
 
 def test_missing_files_are_a_problem(client: Client) -> None:
