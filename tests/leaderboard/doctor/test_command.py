@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,16 @@ def test_nothing_works_and_no_secret_is_shown(instance: Instance) -> None:
     assert json.loads(ended.stdout)["ok"] is False
     failures = {name for name, state in states(ended.stdout).items() if state == "FAILED"}
     assert failures >= {"database", "redis", "storage", "keys", "site", "e-mail", "sandbox", "Docker"}
+
+
+@pytest.mark.in_full
+def test_a_database_that_does_not_answer_stops_no_other_check(instance: Instance) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        instance.environment["DATABASE_URL"] = f"postgres://user:word@127.0.0.1:{silent.getsockname()[1]}/name"
+        ended = instance.manage("doctor", "--json")
+    found = states(ended.stdout)
+    assert (ended.returncode, found["database"], found["memory"]) == (1, "FAILED", "ok")
+    assert "no result within" not in ended.stdout
 
 
 def test_a_damaged_database_is_a_finding(instance: Instance) -> None:

@@ -182,9 +182,10 @@ class TestAppArmor:
         assert kernel.apparmor(tmp_path) == ok("AppArmor", "not used")
         assert kernel.apparmor(write(tmp_path, {self.ENABLED: "N\n"})) == ok("AppArmor", "not used")
 
-    def test_an_unconfined_process(self, tmp_path: Path) -> None:
-        root = write(tmp_path, {self.ENABLED: "Y\n", "proc/self/attr/current": "unconfined\n\0"})
-        assert kernel.apparmor(root) == ok("AppArmor", "enabled; profile of this process: unconfined")
+    @pytest.mark.parametrize("profile", ["unconfined", "systemd-service (unconfined)"])
+    def test_an_unconfined_process(self, tmp_path: Path, profile: str) -> None:
+        root = write(tmp_path, {self.ENABLED: "Y\n", "proc/self/attr/current": f"{profile}\n\0"})
+        assert kernel.apparmor(root) == ok("AppArmor", f"enabled; profile of this process: {profile}")
 
     def test_a_confined_process(self, tmp_path: Path) -> None:
         profile = "docker-default (enforce)\n"

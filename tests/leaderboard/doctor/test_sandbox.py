@@ -144,12 +144,17 @@ def test_an_engine_that_does_not_answer(
 
 @pytest.mark.docker
 @pytest.mark.django_db
-def test_auto_names_why_docker_is_used_instead(docker_is_configured: Sandbox, use: Callable[..., None]) -> None:
+def test_auto_names_why_docker_is_used_instead(
+    docker_is_configured: Sandbox, use: Callable[..., None], program: Callable[[str, str], Path]
+) -> None:
+    program("another", "")  # no bwrap is on PATH
     use(evaluator_sandbox="auto", sandbox_python=Path("/nowhere/python3"))
-    boxes, why, *_ = sandbox.findings()
+    boxes, why, bubblewrap, *_ = sandbox.findings()
     assert boxes == ok("sandbox", "docker (EVALUATOR_SANDBOX=auto) makes boxes")
     assert (why.name, why.state) == ("sandbox", State.WARNING)
     assert why.found.startswith("bubblewrap: ")
+    install = "Install it (Debian: apt-get install bubblewrap)."
+    assert bubblewrap == warning("bubblewrap", "bwrap is not on PATH", install)
 
 
 def test_bubblewrap_versions(program: Callable[[str, str], Path]) -> None:
