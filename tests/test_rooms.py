@@ -62,7 +62,7 @@ FLOORS = {
     "leaderboard": (
         ("settings", "statistics"),
         ("health", "models", "supervision"),
-        ("board",),
+        ("board", "doctor"),
         ("evidence", "insight"),
         ("notices", "sharing"),
         ("templatetags",),

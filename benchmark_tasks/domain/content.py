@@ -185,7 +185,7 @@ def remove(kind: Kind, found: str, *, older_than: datetime | None = None) -> Non
     gone = _draft(place)
     with suppress(FileNotFoundError):
         place.rename(gone)
-        # Looked at after the renaming: whoever stores it from now on finds nothing and writes it.
+        # Looked at after the renaming: a process that stores it from now on finds nothing and writes it.
         if older_than is not None and datetime.fromtimestamp(gone.stat().st_mtime, UTC) >= older_than:
             _move_into_place(gone, place)
         _delete(gone)

@@ -125,7 +125,7 @@ def sweep() -> Comparison:
 
 
 def require_own_store() -> None:
-    """Raise ForeignStoreError unless the store is this instance's; mark it if it is nobody's yet.
+    """Raise ForeignStoreError unless the store is this instance's; mark it if it belongs to none yet.
 
     An instance is recognised by the secret of its oldest private seeds, which no operation replaces.
     """

@@ -88,14 +88,31 @@ def run_canary() -> SelfCheck:
     """
     started = timezone.now()
     try:
-        rows = list(_fire((RIGHT_ANSWER, MASKED), private=False))
+        rows = run_controls()
     except (SandboxError, OSError) as error:
         note_unavailable(error)
         raise CanaryError(str(error)) from None
     check = _keep(_check(SelfCheckKind.CANARY, started, rows))
     if not check.ok:
-        raise CanaryError("; ".join(_describe(row) for row in rows if not row["repelled"]))
+        raise CanaryError(describe_failures(rows))
     return check
+
+
+def run_controls() -> list[dict[str, object]]:
+    """Grade a right answer and a stub in boxes and return their rows. Nothing is stored.
+
+    Raises ``SandboxError`` or ``OSError`` when they cannot be graded.
+    """
+    return list(_fire((RIGHT_ANSWER, MASKED), private=False))
+
+
+def describe_failures(rows: Iterable[dict[str, object]]) -> str:
+    """Return how each row that did not end as expected ended; empty if all did."""
+    return "; ".join(
+        f"{row['attack']} must end with {row['expected']} and ended with {row['outcome']}: {row['reason']}"
+        for row in rows
+        if not row["repelled"]
+    )
 
 
 def note_unavailable(error: Exception) -> None:
@@ -240,7 +257,3 @@ def _keep(check: SelfCheck) -> SelfCheck:
     old = SelfCheck.objects.filter(kind=check.kind).values_list("pk", flat=True)[KEPT:]
     SelfCheck.objects.filter(pk__in=list(old)).delete()
     return check
-
-
-def _describe(row: dict[str, object]) -> str:
-    return f"{row['attack']} must end with {row['expected']} and ended with {row['outcome']}: {row['reason']}"

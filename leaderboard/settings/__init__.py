@@ -16,13 +16,13 @@ os.umask(0o077)
 
 try:
     ENVIRONMENT = load()
+    SECRET_KEY = secret_key(ENVIRONMENT)
 except ConfigurationError as _error:
     # Every program that starts Django (manage.py, gunicorn, a script) exits here with the errors and no traceback.
     sys.stderr.write(f"{_error}\n")
     sys.exit(2)
 DEBUG = ENVIRONMENT.debug
 DATA_DIR = ENVIRONMENT.data_dir
-SECRET_KEY = secret_key(ENVIRONMENT)
 ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
 CSRF_TRUSTED_ORIGINS = ENVIRONMENT.csrf_trusted_origins
 SITE_NAME = "LMR-Board"

@@ -368,10 +368,21 @@ def _env_file() -> Path:
 
 
 def secret_key(environment: Environment) -> str:
-    """Return the configured secret key, else one generated on first use and stored in the data folder."""
+    """Return the configured secret key, else one generated on first use and stored in the data folder.
+
+    Raises :class:`ConfigurationError` if the data folder can be neither read nor written.
+    """
     if environment.secret_key:
         return environment.secret_key
     file = environment.data_dir / "secret_key"
+    try:
+        return _stored_key(file)
+    except OSError as error:
+        message = f"DATA_DIR: the secret key cannot be read or stored in {file.parent}: {error.strerror}."
+        raise ConfigurationError(message) from error
+
+
+def _stored_key(file: Path) -> str:
     try:
         return file.read_text(encoding="ascii").strip()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""An instance of several hosts: servers, a host with the site, and worker hosts that share no folder with anybody."""
+"""An instance of several hosts: servers, a host with the site, and worker hosts that share no folder."""
 
 from __future__ import annotations
 

@@ -124,6 +124,16 @@ def test_a_secret_key_is_made_once_and_kept(clean: pytest.MonkeyPatch, tmp_path:
     assert (tmp_path / "new" / "secret_key").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_data_folder_that_cannot_hold_the_key_stops_the_start(clean: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    environment = configured(clean, DATA_DIR=str(tmp_path / "file"))
+    with pytest.raises(ConfigurationError) as stopped:
+        secret_key(environment)
+    assert str(stopped.value) == (
+        f"DATA_DIR: the secret key cannot be read or stored in {tmp_path}/file: Not a directory."
+    )
+
+
 POSTGRES, REDIS = "postgres://u:p@host/name", "redis://host:6379/0"
 BOTH = {"SECRET_KEY": "s" * 50, "ENDPOINT_KEYS": "e" * 50}
 

@@ -1,0 +1,1 @@
+"""Find out what works on this host and what does not (``manage.py doctor``)."""
