@@ -49,14 +49,15 @@ def waits_for_another_host() -> bool:
 
 
 def note_unable() -> int:
-    """Store on waiting runs that no live host can take what they wait for; return how many there are."""
+    """Store on waiting runs that no live host can take what they wait for, and remove it later; return their number."""
     waiting = TestRun.objects.filter(state=RunState.QUEUED)
     hosts = _live()
     if len(hosts) < _SEVERAL:  # one host takes all
         return 0
-    offered = _offered_by(hosts, _environments(waiting))
-    unable = waiting.alias(graded=_GRADED).exclude(pk__in=waiting.alias(graded=_GRADED).filter(offered).values("pk"))
-    return TestRun.objects.filter(pk__in=list(unable.values_list("pk", flat=True))).update(reason=NO_HOST)
+    offered = waiting.alias(graded=_GRADED).filter(_offered_by(hosts, _environments(waiting)))
+    takeable = set(offered.values_list("pk", flat=True))
+    waiting.filter(pk__in=takeable, reason=NO_HOST).update(reason="")
+    return waiting.exclude(pk__in=takeable).update(reason=NO_HOST)
 
 
 def _live() -> list[Host]:

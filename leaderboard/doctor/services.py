@@ -140,7 +140,7 @@ def storage() -> Iterator[Finding]:
     try:
         try:
             stored = content.put_file(secrets.token_bytes(64))
-            written, latest = content.written("files", stored), time.time()
+            written, latest = content.stored_at("files", stored), time.time()
             whole = content.is_whole("files", stored)
         finally:
             if stored:

@@ -195,6 +195,7 @@ class Environment:
     database_url: str = _variable("str", "", validate=_database_url, then=_stripped)
     redis_url: str = _variable("str", "", validate=_redis_url, then=_stripped)
     storage_url: str = _variable("str", "", validate=valid_storage_url, then=_stripped)
+    move_storage_to: str = _variable("str", "", validate=valid_storage_url, then=_stripped)
     storage_cache_mb: int = _variable("int", 10_000, validate=_range(min=1))
     email_url: str = _variable("str", "", validate=_email_url, then=_stripped)
     site_address: str = _variable("str", "", validate=_origin, then=_stripped)

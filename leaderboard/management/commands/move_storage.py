@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from environs import ValidationError
 
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         """Declare the target."""
         parser.add_argument(
             "--to",
-            default=os.environ.get("MOVE_STORAGE_TO", ""),
+            default=settings.ENVIRONMENT.move_storage_to,
             metavar="ADDRESS",
             help="a STORAGE_URL, or local: the data folder (default: MOVE_STORAGE_TO, which ps does not show)",
         )

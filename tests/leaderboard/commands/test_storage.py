@@ -183,6 +183,13 @@ class TestMoving:
             printed("move_storage", "--to", address)
         assert str(refused.value) == message
 
+    def test_the_address_may_come_from_a_variable(self, s3_place: str, settings: Settings) -> None:
+        put_file(b"12345")
+        url = made_bucket(s3_place)
+        settings.ENVIRONMENT = replace(settings.ENVIRONMENT, move_storage_to=url)
+        assert printed("move_storage").startswith("Files to copy: 1. ")
+        assert len(list(bucket_at(url).listed())) == 1
+
     def test_the_present_bucket_is_no_target(self, storage_url: str) -> None:
         with pytest.raises(CommandError, match=r"^The files are in this bucket already: STORAGE_URL names it\.$"):
             printed("move_storage", "--to", storage_url)

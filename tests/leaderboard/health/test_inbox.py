@@ -13,7 +13,7 @@ from django.utils import timezone
 from benchmark_tasks.domain import content, garbage
 from benchmark_tasks.enums import AuditState
 from evaluator.enums import ReevaluationState, RunState, WorkState
-from evaluator.models import Judgement, Reevaluation, TestRun
+from evaluator.models import Host, Judgement, Reevaluation, TestRun
 from leaderboard.health import inbox as boxes
 from leaderboard.health.inbox import inbox
 from leaderboard.health.queues import queue_state
@@ -58,6 +58,20 @@ def test_is_empty_while_nothing_waits() -> None:
     SubmissionFactory(state=SubmissionState.RUNNING)
     SuiteVersionFactory(tasks=1)
     assert lines() == []
+
+
+def test_hosts_that_are_silent_or_without_boxes_are_listed() -> None:
+    now = timezone.now()
+    Host.objects.create(name="well", seen=now)
+    Host.objects.create(name="silent", seen=now - timedelta(minutes=3), problem="no box either")
+    Host.objects.create(name="boxless", seen=now, problem="no bwrap")
+    silent, boxless = lines()
+    assert (silent.kind, silent.title, silent.command) == ("stuck", "Host silent is silent", "")
+    assert (boxless.title, boxless.command, boxless.reason) == (
+        "Host boxless cannot run boxes",
+        "manage.py doctor",
+        "no bwrap",
+    )
 
 
 def test_missing_files_are_listed_until_they_are_back() -> None:

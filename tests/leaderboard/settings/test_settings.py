@@ -81,6 +81,8 @@ def test_all_errors_are_listed_together_and_nothing_starts(tmp_path: Path) -> No
         ("STORAGE_URL", "s3://-/bucket"),
         ("STORAGE_URL", "s3://host:port/bucket"),
         ("STORAGE_CACHE_MB", "0"),
+        ("POOLS", "tests,test"),
+        ("POOLS", ""),
         ("EMAIL_URL", "imap://host"),
         ("WORKERS", "0"),
         ("EVALUATOR_SANDBOX", "none"),

@@ -284,6 +284,34 @@ def test_a_redis_that_does_not_answer_is_a_clear_error(instance: Instance) -> No
     )
 
 
+def test_a_worker_host_needs_the_servers_of_the_site(instance: Instance) -> None:
+    result = instance.manage("serve", "--workers-only")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        "CommandError: A host that works for another host's site needs its DATABASE_URL (PostgreSQL), REDIS_URL and "
+        "STORAGE_URL (docs/operating.md, “More hosts”).\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pools", "expected"),
+    [
+        (["tests", "model_calls", "builds", "site"], ["redis", "web", "worker-1", "worker-2", "models-1", "models-2"]),
+        (["site"], ["redis", "web", "models-1"]),
+        (["site", "model_calls"], ["redis", "web", "models-1", "models-2"]),
+        (["tests"], ["redis", "web", "worker-1", "worker-2"]),
+        (["builds"], ["redis", "web", "worker-1", "worker-2"]),
+        (["model_calls"], ["redis", "web", "models-1", "models-2"]),
+    ],
+)
+def test_a_host_runs_the_programs_of_its_pools(pools: list[str], expected: list[str]) -> None:
+    environment = replace(settings.ENVIRONMENT, pools=pools, redis_url="")
+    made = programs.instance_programs(environment, project_root=PROJECT_ROOT, workers=2)
+    assert [program.name for program in made] == [*expected, "reconcile"]
+    alone = programs.instance_programs(environment, project_root=PROJECT_ROOT, workers=2, site=False)
+    assert [program.name for program in alone] == [*(name for name in expected if name != "web"), "reconcile"]
+
+
 def test_keys_that_other_hosts_lack_are_a_clear_error(instance: Instance) -> None:
     instance.environment |= {"REDIS_URL": "redis://127.0.0.1:1/0", "DATABASE_URL": "postgres://u:p@127.0.0.1:1/d"}
     result = instance.manage("serve")

@@ -24,7 +24,7 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import AttemptState, BuildState, GenerationState, RunState, SelfCheckKind, WorkState
 from evaluator.management.commands.worker import MONITORING_SECONDS, WORKER_TTL_SECONDS
-from evaluator.models import Attempt, EnvironmentBuild, SelfCheck, TestRun
+from evaluator.models import Attempt, EnvironmentBuild, Host, SelfCheck, TestRun
 from evaluator.queue.pushing import MODELS, RUNS, opened
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from leaderboard.health import status as domain
@@ -88,6 +88,32 @@ def test_ready_while_the_bucket_answers(
     response = client.get("/readyz")
     # Most pages need no file: the host stays in service.
     assert (response.status_code, response.json()["storage"]) == (200, "unreachable")
+
+
+def test_hosts_are_listed_with_what_is_wrong(client: Client) -> None:
+    facts: dict[str, Any] = {"pools": ["tests"], "sandbox": "bubblewrap", "environments": {"numpy": "sha256:n"}}
+    now = timezone.now()
+    Host.objects.create(name=f"{SECRET}-a", seen=now, clock_off=600.0, memory_mb=2048, disk_mb=10_240, **facts)
+    Host.objects.create(name=f"{SECRET}-b", seen=now - timedelta(minutes=3), **facts)
+    Host.objects.create(name=f"{SECRET}-c", seen=now, pools=["tests"], problem=SECRET, unready={"torch": SECRET})
+    page, data = client.get("/status/").content.decode(), client.get("/status.json").json()
+    wrong = [
+        "Host 1 has a clock that is +600 s off.",
+        "Host 2 has been silent for more than 100 seconds.",
+        "Host 3 cannot run boxes.",
+    ]
+    assert [each for each in data["troubles"] if each.startswith("Host")] == wrong
+    assert all(each.replace("+", "+") in page for each in wrong)
+    assert SECRET not in page + json.dumps(data)
+    assert [(each["number"], each["live"], each["environments"]) for each in data["hosts"]] == [
+        (1, True, ["numpy"]),
+        (2, False, ["numpy"]),
+        (3, True, []),
+    ]
+    assert "2.0 GB memory, 10.0 GB disk" in words_of(client.get("/status/")).replace("\xa0", " ")
+    client.force_login(UserFactory(is_staff=True))
+    shown = words_of(client.get("/status/"))
+    assert (f"1 {SECRET}-a" in shown, f"{SECRET}-c, torch: {SECRET}" in shown) == (True, True)
 
 
 def test_missing_files_are_a_problem(client: Client) -> None:
