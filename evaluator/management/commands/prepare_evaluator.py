@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from evaluator.hosts.reporting import prepare, report
@@ -19,6 +20,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Prepare; fails if no box can be started here, and warns of an environment that does not work."""
+        if not settings.ENVIRONMENT.evaluates:
+            self.stdout.write(f"POOLS={','.join(settings.ENVIRONMENT.pools)}: this host runs no boxes")
+            return
         try:
             sandbox = configured_sandbox().name
             report()

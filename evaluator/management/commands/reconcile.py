@@ -49,7 +49,8 @@ class Command(BaseCommand):
             close_old_connections()
             try:
                 report()
-                maker.make_what_is_lacking()
+                if settings.ENVIRONMENT.evaluates:
+                    maker.make_what_is_lacking()
                 if "site" in settings.ENVIRONMENT.pools:
                     sweep = reconcile()
                     self_checks.push_when_due(started=started)

@@ -135,7 +135,7 @@ class TestStorage:
             proxy.failures = [("GET", "changed")] * 3
             found = one(services.storage())
         assert (found.name, found.state, found.todo) == ("storage", State.FAILED, "Repair the storage.")
-        assert found.found.endswith("it returned wrong bytes.")
+        assert found.found.endswith(" returned other bytes than were stored")
         assert list(bucket_at(storage_url).listed()) == []
 
     def test_no_bucket(self, storage_away: Callable[[], AbstractContextManager[None]]) -> None:
