@@ -10,5 +10,5 @@ times=${TIMES:-1}
 export TEST_PROFILE=full
 for ((round = 1; round <= times; round++)); do
   say "== chaos, round $round of $times"
-  .venv/bin/python -m pytest -m chaos tests/chaos || exit 1
+  .venv/bin/python -m pytest -m chaos tests/chaos tests/hosts || exit 1
 done

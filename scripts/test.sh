@@ -112,7 +112,7 @@ start_lint
 chaos="chaos and not docker"
 [ -z "$all" ] || chaos=chaos
 # No other tests run: it starts its own servers, kills them, and counts leftover processes. Only "all" includes Docker.
-stage "chaos" tests chaos -m "$chaos" tests/chaos
+stage "chaos" tests chaos -m "$chaos" tests/chaos tests/hosts
 if start_postgres; then
   database=$POSTGRES_URL
   # shellcheck disable=SC2086 - a list of words

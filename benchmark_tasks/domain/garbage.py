@@ -30,6 +30,7 @@ log = structlog.get_logger(__name__)
 _SWEPT: Final = "content-swept"
 _MISSING: Final = "content-missing"
 _UNNAMED: Final = "content-unnamed"
+_FOREIGN: Final = "content-foreign"
 
 
 class Blob(NamedTuple):
@@ -147,11 +148,18 @@ def sweep_when_due() -> None:
     if cache.add(_SWEPT, True, int(BETWEEN_SWEEPS.total_seconds())):
         try:
             sweep()
+            cache.delete(_FOREIGN)
         except ForeignStoreError as error:
+            cache.set(_FOREIGN, str(error), None)
             log.warning("content_not_swept", error=str(error))
         except BaseException:
             cache.delete(_SWEPT)
             raise
+
+
+def why_foreign() -> str:
+    """Return why the last sweep left the store alone; empty if it did not."""
+    return str(cache.get(_FOREIGN, ""))
 
 
 def missing() -> list[tuple[str, Blob]]:

@@ -117,7 +117,7 @@ def _stuck(queue: QueueState) -> Iterator[Line]:
 
 
 def _missing_files() -> Iterator[Line]:
-    """Yield a line if the content store lacks files that rows name."""
+    """Yield what is wrong with the content store: files that it lacks, or that it is another instance's."""
     missing = garbage.missing()
     if missing:
         yield Line(
@@ -127,6 +127,16 @@ def _missing_files() -> Iterator[Line]:
             "Restore them from a backup; this lists them and looks again:",
             command="manage.py storage",
             reason="\n".join(f"{name}: {content.key_of(*blob)}" for name, blob in missing[:MOST_LINES]),
+        )
+    foreign = garbage.why_foreign()
+    if foreign:
+        yield Line(
+            Waiting.STUCK,
+            timezone.now(),
+            "Unused files are not removed",
+            "Correct STORAGE_URL or the database, then:",
+            command="manage.py storage",
+            reason=foreign,
         )
 
 

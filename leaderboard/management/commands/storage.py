@@ -37,6 +37,10 @@ class Command(BaseCommand):
         except StorageUnavailableError as error:
             raise CommandError(str(error)) from None
         self._print(found)
+        try:
+            garbage.require_own_store()
+        except garbage.ForeignStoreError as error:
+            self.stderr.write(str(error))
         if options["verify"]:
             self.stdout.write(f"Files that have their digests: {len(found.named) - len(damaged)}")
         wrong = [f"missing: {name} {_key(blob)}" for blob, name in found.missing.items()]

@@ -26,6 +26,16 @@ def test_set_keys_are_printed_as_they_are(settings: Settings, tmp_path: Path) ->
     assert printed() == ["SECRET_KEY=the secret key", f"ENDPOINT_KEYS={'n' * 40},{'o' * 40}"]
 
 
+def test_hosts_that_share_servers_are_asked_to_share_the_keys(settings: Settings, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+    servers = {"database_url": "postgres://u:p@h/d", "redis_url": "redis://h/0", "secret_key": "", "endpoint_keys": []}
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, **servers)
+    errors = io.StringIO()
+    call_command("keys", stdout=io.StringIO(), stderr=errors)
+    expected = "Set these on every host. Keys that are not set are those of this host's data folder.\n"
+    assert errors.getvalue() == expected
+
+
 def test_a_key_in_the_data_folder_opens_what_it_sealed(settings: Settings, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path
     first = printed()

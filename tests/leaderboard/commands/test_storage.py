@@ -15,6 +15,8 @@ from django.core.management import CommandError, call_command
 from benchmark_tasks.domain import content, garbage
 from benchmark_tasks.domain.bucket import bucket, bucket_at
 from benchmark_tasks.domain.content import put_file, put_tree
+from benchmark_tasks.models import SeedEpoch
+from tests.benchmark_tasks.factories import SuiteFactory
 from tests.bucket import made_bucket, proxy_before
 from tests.submissions.factories import SubmissionFactory
 
@@ -76,6 +78,14 @@ class TestStorage:
         assert rows(text) == {"Submission.bundle": ("2", "12 bytes"), "named by no row": ("1", "3 bytes")}
         assert "digests" not in text
         assert "Files that have their digests: 2" in printed("storage", "--verify")
+
+    def test_a_store_of_another_instance_is_named(self) -> None:
+        epoch = SeedEpoch.objects.create(suite=SuiteFactory(), number=1)
+        garbage.require_own_store()
+        SeedEpoch.objects.filter(pk=epoch.pk).update(key="another instance")
+        errors = io.StringIO()
+        call_command("storage", stdout=io.StringIO(), stderr=errors)
+        assert errors.getvalue().startswith("The content store belongs to another instance's database, so nothing is")
 
     def test_the_place_is_printed_without_a_secret(self, storage_url: str) -> None:
         shared = bucket()

@@ -7,11 +7,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.core.cache import cache
 from django.core.files.base import ContentFile
 from django.utils import timezone
 
 from benchmark_tasks.domain import content, garbage
 from benchmark_tasks.enums import AuditState
+from benchmark_tasks.models import SeedEpoch
 from evaluator.enums import ReevaluationState, RunState, WorkState
 from evaluator.models import Host, Judgement, Reevaluation, TestRun
 from leaderboard.health import inbox as boxes
@@ -30,6 +32,10 @@ from tests.reviews.factories import ReviewerFactory, answers, case_of, decided
 from tests.submissions.factories import SubmissionFactory, UploadFactory
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_django import Settings
+
     from leaderboard.health.inbox import Line
     from submissions.models import User
 
@@ -58,6 +64,21 @@ def test_is_empty_while_nothing_waits() -> None:
     SubmissionFactory(state=SubmissionState.RUNNING)
     SuiteVersionFactory(tasks=1)
     assert lines() == []
+
+
+def test_a_store_of_another_instance_is_named(settings: Settings, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+    cache.clear()
+    SeedEpoch.objects.create(suite=SuiteFactory(), number=1)
+    garbage.sweep_when_due()
+    assert lines() == []
+    cache.delete("content-swept")
+    SeedEpoch.objects.update(key="another instance")
+    garbage.sweep_when_due()
+    (line,) = lines()
+    assert (line.title, line.command) == ("Unused files are not removed", "manage.py storage")
+    assert line.reason.startswith("The content store belongs to another instance's database")
+    cache.clear()
 
 
 def test_hosts_that_are_silent_or_without_boxes_are_listed() -> None:
