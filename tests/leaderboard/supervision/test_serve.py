@@ -304,8 +304,9 @@ def test_a_worker_host_needs_the_servers_of_the_site(instance: Instance) -> None
         (["model_calls"], ["redis", "web", "models-1", "models-2"]),
     ],
 )
-def test_a_host_runs_the_programs_of_its_pools(pools: list[str], expected: list[str]) -> None:
-    environment = replace(settings.ENVIRONMENT, pools=pools, redis_url="")
+def test_a_host_runs_the_programs_of_its_pools(pools: list[str], expected: list[str], tmp_path: Path) -> None:
+    # A folder of its own: preparing the embedded Redis removes the socket of another one in the same folder.
+    environment = replace(settings.ENVIRONMENT, pools=pools, redis_url="", data_dir=tmp_path)
     made = programs.instance_programs(environment, project_root=PROJECT_ROOT, workers=2)
     assert [program.name for program in made] == [*expected, "reconcile"]
     alone = programs.instance_programs(environment, project_root=PROJECT_ROOT, workers=2, site=False)
