@@ -64,7 +64,7 @@ class NoObjectError(Exception):
 
 
 class _BadTransferError(StorageUnavailableError):
-    """Raised when an object's bytes arrive incomplete or changed."""
+    """Raised when an object's bytes arrive incomplete."""
 
 
 class StoredObject(NamedTuple):

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+TOLERATED_SECONDS: Final = 2.0
+"""Two clocks that differ by more are worth a warning."""
 
 
 def database_now() -> Any:
@@ -21,6 +27,11 @@ def seconds_ahead() -> float:
     """Return by how many seconds this host's clock is ahead of the database's, within the time of one query."""
     if connection.vendor == "sqlite":
         return 0.0
+    return (timezone.now() - server_time()).total_seconds()
+
+
+def server_time() -> datetime:
+    """Return the time of PostgreSQL's clock."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
-        return float((timezone.now() - cursor.fetchone()[0]).total_seconds())
+        return cast("datetime", cursor.fetchone()[0])

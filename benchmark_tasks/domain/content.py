@@ -143,6 +143,12 @@ def root() -> Path:
     return Path(settings.DATA_DIR) / f"cache/{shared.identity}" if shared else local_root()
 
 
+def where() -> str:
+    """Return where content is stored, for operators: an address without a secret, or a folder."""
+    shared = bucket()
+    return f"{shared.address}/{shared.name}/{shared.prefix}" if shared else str(local_root())
+
+
 def local_root() -> Path:
     """Return the folder of a store without a bucket."""
     return Path(settings.DATA_DIR) / "content"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Coalesce
 
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import RunState
-from evaluator.hosts.rows import own, with_signs_of_life
+from evaluator.hosts.rows import with_signs_of_life
 from evaluator.models import TestRun
 from evaluator.queue import leases
 from evaluator.sandbox.interface import SandboxError
@@ -34,10 +35,9 @@ def able(waiting: QuerySet[TestRun]) -> QuerySet[TestRun]:
 
     A host that has not reported, or is the only one, takes all: a run whose environment it lacks then gets the reason.
     """
-    host = own()
-    if host is None:
-        return waiting
-    if not any(each != host for each in _live()):
+    listed = with_signs_of_life()
+    host = next((each for each, _ in listed if each.name == settings.ENVIRONMENT.host_name), None)
+    if host is None or not any(each != host for each in _evaluating(listed)):
         return waiting
     return waiting.alias(graded=_GRADED).filter(_offered_by([host], _environments(waiting)))
 
@@ -51,7 +51,7 @@ def waits_for_another_host() -> bool:
 def note_unable() -> int:
     """Store on waiting runs that no live host can take what they wait for, and remove it later; return their number."""
     waiting = TestRun.objects.filter(state=RunState.QUEUED)
-    hosts = _live()
+    hosts = _evaluating(with_signs_of_life())
     if len(hosts) < _SEVERAL:  # one host takes all
         return 0
     offered = waiting.alias(graded=_GRADED).filter(_offered_by(hosts, _environments(waiting)))
@@ -60,9 +60,9 @@ def note_unable() -> int:
     return waiting.exclude(pk__in=takeable).update(reason=NO_HOST)
 
 
-def _live() -> list[Host]:
+def _evaluating(listed: Iterable[tuple[Host, bool]]) -> list[Host]:
     """Return the hosts that evaluate now."""
-    return [host for host, live in with_signs_of_life() if live and "tests" in host.pools and not host.problem]
+    return [host for host, live in listed if live and "tests" in host.pools and not host.problem]
 
 
 def _environments(waiting: QuerySet[TestRun]) -> dict[str, list[int]]:

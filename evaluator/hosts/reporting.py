@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -49,16 +50,17 @@ def _facts() -> dict[str, Any]:
         "sandbox": f"{sandbox} ({environment.sandbox_runtime})" if environment.sandbox_runtime else sandbox,
         "problem": problem,
         "processors": len(os.sched_getaffinity(0)),
-        "memory_mb": _available_memory() // _MB,
+        "memory_mb": memory()[0] // _MB,
         "disk_mb": shutil.disk_usage(settings.DATA_DIR).free // _MB,
         "clock_off": round(seconds_ahead(), 3),
     }
 
 
-def _available_memory() -> int:
-    """Return the bytes that Linux could give to new programs."""
-    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+def memory(root: Path = Path("/")) -> tuple[int, int]:
+    """Return the bytes that Linux could give to new programs, and those of all memory."""
+    text = (root / "proc/meminfo").read_text(encoding="ascii")
+    sizes = {name: int(kib) * 1024 for name, kib in re.findall(r"^(\w+): +(\d+) kB$", text, re.MULTILINE)}
+    return sizes["MemAvailable"], sizes["MemTotal"]
 
 
 def prepare() -> Iterator[tuple[str, str, str]]:

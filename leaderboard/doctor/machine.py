@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 from contextlib import suppress
@@ -14,6 +13,7 @@ from django.conf import settings
 from django.db import DatabaseError
 
 from benchmark_tasks.enums import Protocol
+from evaluator.hosts import reporting
 from evaluator.sandbox.configuration import environment_list, sandbox_state_folder
 from evaluator.sandbox.interface import Limits, SandboxError
 from evaluator.sandbox.task_environments import revisions_to_measure
@@ -74,9 +74,7 @@ def _existing(folder: Path) -> Path:
 
 def memory(root: Path = Path("/")) -> Iterator[Finding]:
     """Compare available memory with what the boxes of all workers may use at once."""
-    text = (root / "proc/meminfo").read_text(encoding="ascii")
-    sizes = {name: int(kib) * 1024 for name, kib in re.findall(r"^(\w+): +(\d+) kB$", text, re.MULTILINE)}
-    available, total = sizes["MemAvailable"], sizes["MemTotal"]
+    available, total = reporting.memory(root)
     workers, limit = settings.ENVIRONMENT.workers, _largest_box()
     found = (
         f"{available / GIB:.1f} GB of {total / GIB:.1f} GB available; boxes may use {workers * limit / GIB:.1f} GB "

@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from benchmark_tasks.domain import content
 from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket
+from benchmark_tasks.domain.clock import TOLERATED_SECONDS, server_time
 from evaluator.queue.pushing import opened
 from leaderboard.doctor.findings import failed, ok, warning
 
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
     from leaderboard.doctor.findings import Finding
 
 OLDEST_POSTGRESQL: Final = 15
-WARNING_SECONDS: Final = 2.0
 FAILED_SECONDS: Final = 60.0
-"""How far two clocks may differ."""
+"""Two clocks that differ by more are wrong."""
 MAIL_SECONDS: Final = 10
 DATABASE_SECONDS: Final = 10
 _SET_CLOCKS: Final = "Let an NTP service (chrony, systemd-timesyncd) set the clock of every host."
@@ -40,7 +40,7 @@ def clock(of: str, theirs: float, *, earliest: float, latest: float) -> Finding:
     found = f"{difference:.1f} s from this host's"
     if difference > FAILED_SECONDS:
         return failed(name, found, _SET_CLOCKS)
-    return warning(name, found, _SET_CLOCKS) if difference > WARNING_SECONDS else ok(name, found)
+    return warning(name, found, _SET_CLOCKS) if difference > TOLERATED_SECONDS else ok(name, found)
 
 
 def limit_connecting() -> None:
@@ -101,11 +101,8 @@ def _migrations() -> Iterator[Finding]:
 
 
 def _database_clock() -> Finding:
-    earliest = time.time()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT extract(epoch FROM clock_timestamp())")
-        (theirs,) = cursor.fetchone()
-    return clock("the database", float(theirs), earliest=earliest, latest=time.time())
+    earliest, theirs = time.time(), server_time().timestamp()
+    return clock("the database", theirs, earliest=earliest, latest=time.time())
 
 
 def redis() -> Iterator[Finding]:
@@ -134,8 +131,7 @@ def redis() -> Iterator[Finding]:
 
 def storage() -> Iterator[Finding]:
     """Store, look up, read and remove a small file, where all files are stored."""
-    shared, name, stored = bucket(), "storage", ""
-    where = f"{shared.address}/{shared.name}/{shared.prefix}" if shared else f"{content.root()}"
+    name, where, stored = "storage", content.where(), ""
     begun, earliest = time.monotonic(), time.time()
     try:
         try:
@@ -155,7 +151,7 @@ def storage() -> Iterator[Finding]:
         yield failed(name, f"{where} returned other bytes than were stored", "Repair the storage.")
         return
     yield ok(name, f"{where}: a file was stored, read and removed in {time.monotonic() - begun:.2f} s")
-    if shared is not None:  # it reports whole seconds
+    if bucket() is not None:  # it reports whole seconds
         yield clock("the bucket", written.timestamp(), earliest=earliest - 1, latest=latest)
 
 

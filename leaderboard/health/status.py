@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.db.models import Max, OuterRef, Subquery
 
 from benchmark_tasks.domain import garbage
+from benchmark_tasks.domain.clock import TOLERATED_SECONDS
 from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.enums import SelfCheckKind
@@ -27,7 +28,6 @@ _KINDS: Final = {
     SelfCheckKind.SHORT: "Short attack test",
     SelfCheckKind.CANARY: "Attack test at the start of a worker",
 }
-CLOCK_OFF_SECONDS: Final = 2.0
 _COMMAND: Final = {
     SelfCheckKind.FULL: "not run yet; an operator runs it with manage.py attack",
     SelfCheckKind.SHORT: "not run yet; workers run it after they start and every few hours",
@@ -77,7 +77,7 @@ class HostState:
         """What is wrong with it, as public predicates."""
         if not self.live:
             return ["has been silent for more than 100 seconds"]
-        off = abs(self.host.clock_off) > CLOCK_OFF_SECONDS
+        off = abs(self.host.clock_off) > TOLERATED_SECONDS
         return [
             *(["cannot run boxes"] if self.host.problem else []),
             *([f"has a clock that is {self.host.clock_off:+.0f} s off"] if off else []),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections import Counter
 from contextlib import ExitStack, suppress
@@ -204,7 +203,3 @@ class Cluster:
                     lines = log.read_text(errors="replace").splitlines()[-15:]
                     ends.append("\n".join([f"--- {name} {log.name}", *lines]))
         return "\n".join(ends)
-
-    def remove(self) -> None:
-        """Remove all folders."""
-        shutil.rmtree(self.folder, ignore_errors=True)

@@ -122,17 +122,13 @@ class Command(BaseCommand):
 
 def _sandbox_problem(*, site: bool) -> str:
     """Return why nothing can be evaluated here, or "" if a sandbox works; the site's host stores the reason."""
-    if not site:
-        try:
-            configured_sandbox()
-        except SandboxError as error:
-            return str(error)
-        return ""
-    unaudited = [revision for revision, _ in waiting() if revision.audit_state == AuditState.UNAUDITED]
+    listed = waiting() if site else []
+    unaudited = [revision for revision, _ in listed if revision.audit_state == AuditState.UNAUDITED]
     try:
         configured_sandbox()
     except SandboxError as error:
-        note_unavailable(error)
+        if site:
+            note_unavailable(error)
         note_obstacle(f"nothing can be evaluated on this site, {infrastructure_error_of(error).public}", unaudited)
         return str(error)
     note_obstacle("", unaudited)

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.template.defaultfilters import filesizeformat
 
 from benchmark_tasks.domain import content, garbage
-from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -28,9 +28,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print the table. Raises CommandError for missing or damaged files, or a bucket that does not answer."""
-        shared = bucket()
-        place = f"{shared.address}/{shared.name}/{shared.prefix}" if shared else f"{content.root()}"
-        self.stdout.write(f"Files are stored in {place}\n")
+        self.stdout.write(f"Files are stored in {content.where()}\n")
         try:
             found = garbage.compare()
             damaged = self._damaged(found) if options["verify"] else []

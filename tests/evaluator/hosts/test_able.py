@@ -157,5 +157,5 @@ def test_queries_do_not_grow_with_the_runs(
     for trial in (1, 2, 3):
         waiting(submission, "numpy", trial=trial)
         waiting(submission, "torch", trial=trial)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         assert len(taken()) == 6
