@@ -28,6 +28,8 @@ present() {
     chromium) has chromium ;;
     docker.io) has docker && has dockerd ;;
     debootstrap) has debootstrap ;;
+    iproute2) has ip && has nsenter ;;
+    faketime) has faketime ;;
     poppler-utils) has pdftotext && has pdftoppm ;;
     python3-venv) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;
     *) return 1 ;;

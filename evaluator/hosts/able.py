@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import RunState
 from evaluator.hosts.rows import with_signs_of_life
-from evaluator.models import TestRun
+from evaluator.models import Host, TestRun
 from evaluator.queue import leases
 from evaluator.sandbox.interface import SandboxError
 from evaluator.sandbox.task_environments import environment_name
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from django.db.models import QuerySet
-
-    from evaluator.models import Host
 
 NO_HOST: Final = "waiting: no host that is up offers the environment of this task"
 _SEVERAL: Final = 2
@@ -34,12 +32,21 @@ def able(waiting: QuerySet[TestRun]) -> QuerySet[TestRun]:
     """Return those of ``waiting`` that this host can take.
 
     A host that has not reported, or is the only one, takes all: a run whose environment it lacks then gets the reason.
+    A host with a problem leaves all to the others.
     """
     listed = with_signs_of_life()
     host = next((each for each, _ in listed if each.name == settings.ENVIRONMENT.host_name), None)
     if host is None or not any(each != host for each in _evaluating(listed)):
         return waiting
+    if host.problem:
+        return waiting.none()
     return waiting.alias(graded=_GRADED).filter(_offered_by([host], _environments(waiting)))
+
+
+def leave_to_others(problem: str) -> bool:
+    """Take no runs until this host's next report finds no ``problem``; return whether another host goes on."""
+    Host.objects.filter(name=settings.ENVIRONMENT.host_name).update(problem=problem)
+    return any(each.name != settings.ENVIRONMENT.host_name for each in _evaluating(with_signs_of_life()))
 
 
 def waits_for_another_host() -> bool:

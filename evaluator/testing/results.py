@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from benchmark_tasks.domain.clock import database_now
 from evaluator.enums import AttemptState
+from evaluator.hosts.able import leave_to_others
 from evaluator.models import Attempt, TestRun
 from evaluator.queue import leases
 from evaluator.queue.pushing import push
@@ -101,17 +102,22 @@ def record_infra(claim: Attempt, *, reason: str, public: str, everywhere: bool =
     """Store an infrastructure error: retry later, and after three tries hold the run for an operator.
 
     ``reason`` is for maintainers, ``public`` for the submitter. An ``everywhere`` error of this machine (no box can be
-    started at all) does not count against the run: it waits, longer each time, and is never held.
+    started at all) does not count against the run, which is never held for it. If another host evaluates, this one
+    leaves the run, and all others until its next report, to it: it would fail them one after the other. Otherwise the
+    run waits, longer each time.
     """
     with transaction.atomic():
         if everywhere:
+            others = leave_to_others(public)
             kept = leases.release(
                 TestRun,
                 claim.run_id,
                 claim.token,
                 reason=f"{WAITING}: {public}",
-                not_before=database_now() + _retry_delay(claim.run_id),
+                not_before=None if others else database_now() + _retry_delay(claim.run_id),
             )
+            if others:
+                transaction.on_commit(partial(push, 1))
         else:
             kept = leases.record_error(TestRun, claim.run_id, claim.token, reason=public) is not None
         _end_attempt(claim, AttemptState.INFRA if kept else AttemptState.LOST, reason)

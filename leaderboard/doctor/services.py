@@ -30,7 +30,6 @@ OLDEST_POSTGRESQL: Final = 15
 FAILED_SECONDS: Final = 60.0
 """Two clocks that differ by more are wrong."""
 MAIL_SECONDS: Final = 10
-DATABASE_SECONDS: Final = 10
 _SET_CLOCKS: Final = "Let an NTP service (chrony, systemd-timesyncd) set the clock of every host."
 
 
@@ -41,12 +40,6 @@ def clock(of: str, theirs: float, *, earliest: float, latest: float) -> Finding:
     if difference > FAILED_SECONDS:
         return failed(name, found, _SET_CLOCKS)
     return warning(name, found, _SET_CLOCKS) if difference > TOLERATED_SECONDS else ok(name, found)
-
-
-def limit_connecting() -> None:
-    """Let connections to a PostgreSQL server that does not answer end soon, in every thread of this process."""
-    if connection.vendor == "postgresql":
-        connection.settings_dict["OPTIONS"].setdefault("connect_timeout", DATABASE_SECONDS)
 
 
 def missing_sqlite_file() -> str:
