@@ -47,7 +47,7 @@ attacks: ## Fire every known attack at both sandboxes, and audit every shipped t
 chaos: ## Kill workers and servers while runs are under way (TIMES=3: three rounds; CHAOS_SEED=…: the same faults)
 	@exec scripts/chaos.sh
 
-hosts: ## Measure one, two and four hosts in network namespaces, and break each (as root; PARTS=faults: only that)
+hosts: ## Measure one, two and four hosts in network namespaces, and break each (as root; PARTS=failures: only that)
 	@exec scripts/hosts.sh $(if $(PARTS),--parts "$(PARTS)")
 
 lint: ## Style, formatting, types, migrations, deployment checks

@@ -88,7 +88,7 @@ def test_a_host_with_a_problem_leaves_its_runs_to_others(submission: Submission)
     numpy.refresh_from_db()
     assert (numpy.state, numpy.reason, numpy.not_before) == (RunState.QUEUED, "waiting: the host's disk is full", None)
     assert (own().problem, taken(), waits_for_another_host()) == ("the host's disk is full", set(), True)
-    # Nobody else is left: this host tries again, and the run waits longer each time.
+    # With no other host left, this one tries again, and the run waits longer each time.
     there.delete()
     assert taken() == {numpy}
     claim = claim_next(worker="here:1")
