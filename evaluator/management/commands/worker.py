@@ -17,7 +17,7 @@ from evaluator.auditing.self_checks import CanaryError, note_unavailable, run_ca
 from evaluator.hosts.reporting import prepare, report
 from evaluator.hosts.rows import note_family
 from evaluator.queue.processes import job_label
-from evaluator.queue.pushing import UPLOADS, opened, queues_of
+from evaluator.queue.pushing import SITE, opened, queues_of
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.interface import SandboxError
 from evaluator.sweep import reconcile
@@ -68,7 +68,7 @@ class Command(BaseCommand):
             msg = f"The queue cannot be reached: {error}. Start it (make run does), or correct REDIS_URL."
             raise CommandError(msg) from None
         report()
-        if UPLOADS in queues:
+        if SITE in queues:
             reconcile()
         _preload_sdks() if models else _prove_evaluator()
         # The job runs in a forked child, and a database connection must not be shared with it.
