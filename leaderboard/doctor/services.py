@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from benchmark_tasks.domain import content
 from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket
 from benchmark_tasks.domain.clock import TOLERATED_SECONDS, server_time
+from evaluator.hosts import grants
 from evaluator.queue.pushing import opened
 from leaderboard.doctor.findings import failed, ok, warning
 
@@ -56,6 +57,7 @@ def database() -> Iterator[Finding]:
     try:
         yield _version()
         yield from _migrations()
+        yield from _role()
         if connection.vendor == "postgresql":
             yield _database_clock()
     except DatabaseError as error:
@@ -91,6 +93,20 @@ def _migrations() -> Iterator[Finding]:
         yield failed("migrations", found, "Update the code on this host: another host has a newer version.")
     if not missing and not newer:
         yield ok("migrations", f"all {len(loader.applied_migrations)} applied")
+
+
+def _role() -> Iterator[Finding]:
+    """Compare the rights of the role of a host that only runs tests with those that it needs."""
+    if not grants.applies():
+        return
+    name, role = "database role", grants.current_role()
+    held, needed = grants.held(role), grants.needed()
+    if lacking := needed - held:
+        yield failed(name, f"{role} lacks {grants.listed(lacking)}", grants.remedy(role))
+    elif more := held - needed:
+        yield warning(name, f"{role} may do more than running tests needs: {grants.listed(more)}", grants.REDUCE)
+    else:
+        yield ok(name, f"{role} may do what running tests needs, and nothing else")
 
 
 def _database_clock() -> Finding:

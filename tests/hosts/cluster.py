@@ -21,11 +21,12 @@ from tests.evaluator.processes import descendants, kill, wait_until
 from tests.instances import Instance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 LEASE_SECONDS: Final = 6
 SCORED: Final = "SELECT count(*) FROM submissions_submission WHERE state <> 'scored'"
 ACCEPTED: Final = "SELECT worker FROM evaluator_attempt WHERE state = 'accepted'"
+ROLE: Final = "tests_only"
 _RANGE: Final = 512
 _FIRST_UID: Final = 60928
 
@@ -81,9 +82,14 @@ class Network:
 
 
 class Cluster:
-    """Servers, the host ``site``, and ``hosts``, which may start and end; with ``network`` each in its namespace."""
+    """Servers, the host ``site``, and ``hosts``, which may start and end; with ``network`` each in its namespace.
 
-    def __init__(self, folder: Path, hosts: Iterable[str], *, network: Network | None = None) -> None:
+    Those of ``restricted`` only run tests, without keys, and with the role :data:`ROLE`, which needs its grants.
+    """
+
+    def __init__(
+        self, folder: Path, hosts: Iterable[str], *, network: Network | None = None, restricted: Collection[str] = ()
+    ) -> None:
         self.folder, self.network = folder, network
         server, within = (network.server, network.within("servers")) if network else ("", ())
         self.postgres = Postgres(folder, address=server, within=within)
@@ -92,11 +98,13 @@ class Cluster:
         self._undo = ExitStack()
         self.hosts: dict[str, Instance] = {}
         self._names = ["site", *hosts]
+        self._restricted = restricted
 
     def __enter__(self) -> Self:
         with self._undo:
             self._undo.callback(self.postgres.kill, SIGQUIT)
             self.postgres.start()
+            self.query(f"CREATE ROLE {ROLE} LOGIN")
             self._undo.callback(self.redis.kill, SIGKILL)
             self.redis.start()
             self._wheels = _downloaded_wheels(self.folder / "wheels") if self.network else {}
@@ -142,6 +150,9 @@ class Cluster:
             SANDBOX_IDLE_MINUTES="1",
             LOG_LEVEL="INFO",
         )
+        if name in self._restricted:
+            url = self.postgres.url.replace("tests@", f"{ROLE}@")
+            host.environment |= {"POOLS": "tests", "DATABASE_URL": url, "SECRET_KEY": "", "ENDPOINT_KEYS": ""}
         if self.network:
             host.within = self.network.within(name)
             host.environment |= self._wheels
@@ -187,7 +198,8 @@ class Cluster:
         def answered() -> bool:
             with suppress(psycopg.OperationalError):
                 with psycopg.connect(self.postgres.dsn, connect_timeout=5) as connection:
-                    rows[:] = connection.execute(text).fetchall()
+                    cursor = connection.execute(text)
+                    rows[:] = cursor.fetchall() if cursor.description else []
                 return True
             return False
 

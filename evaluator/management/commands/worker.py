@@ -14,6 +14,7 @@ from django_rq import get_worker
 from redis.exceptions import RedisError
 
 from evaluator.auditing.self_checks import CanaryError, note_unavailable, run_canary
+from evaluator.hosts import grants
 from evaluator.hosts.reporting import prepare, report
 from evaluator.hosts.rows import note_family
 from evaluator.queue.processes import job_label
@@ -59,6 +60,8 @@ class Command(BaseCommand):
             raise CommandError(msg)
         if models and settings.ENVIRONMENT.keys_problem:
             raise CommandError(settings.ENVIRONMENT.keys_problem)
+        if problem := grants.problem():
+            raise CommandError(problem)
         if not models:
             _require_sandbox()
         try:
