@@ -20,7 +20,7 @@ from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket
 from benchmark_tasks.domain.clock import TOLERATED_SECONDS, server_time
 from evaluator.hosts import grants
 from evaluator.queue.pushing import opened
-from leaderboard.doctor.findings import failed, ok, warning
+from leaderboard.doctor.findings import State, failed, ok, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,8 +56,10 @@ def database() -> Iterator[Finding]:
         return
     try:
         yield _version()
-        yield from _migrations()
-        yield from _role()
+        if role := _role():
+            yield role
+        if role is None or role.state is not State.FAILED:  # a role without rights cannot read the migrations either
+            yield from _migrations()
         if connection.vendor == "postgresql":
             yield _database_clock()
     except DatabaseError as error:
@@ -95,18 +97,17 @@ def _migrations() -> Iterator[Finding]:
         yield ok("migrations", f"all {len(loader.applied_migrations)} applied")
 
 
-def _role() -> Iterator[Finding]:
-    """Compare the rights of the role of a host that only runs tests with those that it needs."""
+def _role() -> Finding | None:
+    """Compare the rights of the role of a host that only runs tests with those that it needs; None on other hosts."""
     if not grants.applies():
-        return
+        return None
     name, role = "database role", grants.current_role()
     held, needed = grants.held(role), grants.needed()
     if lacking := needed - held:
-        yield failed(name, f"{role} lacks {grants.listed(lacking)}", grants.remedy(role))
-    elif more := held - needed:
-        yield warning(name, f"{role} may do more than running tests needs: {grants.listed(more)}", grants.REDUCE)
-    else:
-        yield ok(name, f"{role} may do what running tests needs, and nothing else")
+        return failed(name, f"{role} lacks {grants.listed(lacking)}", grants.remedy(role))
+    if more := held - needed:
+        return warning(name, f"{role} may do more than running tests needs: {grants.listed(more)}", grants.REDUCE)
+    return ok(name, f"{role} may do what running tests needs, and nothing else")
 
 
 def _database_clock() -> Finding:

@@ -33,7 +33,10 @@ class Command(BaseCommand):
             self.stdout.write("\n".join(["BEGIN;", *(f"{each};" for each in grants.statements(role)), "COMMIT;"]))
             return
         if role == grants.current_role():
-            msg = f"{role} is this host's own role, which owns the tables. Name that of the hosts with POOLS=tests."
+            msg = (
+                f"{role} is the role of this host's own DATABASE_URL, and would lose its rights. Name that of hosts "
+                "with POOLS=tests, and run this with the role that owns the tables."
+            )
             raise CommandError(msg)
         try:
             grants.apply(role)

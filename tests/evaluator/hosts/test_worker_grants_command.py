@@ -72,7 +72,7 @@ class TestOnPostgreSQL:
 
     def test_the_sites_own_role_keeps_its_rights(self) -> None:
         own = connection.settings_dict["USER"]
-        with pytest.raises(CommandError, match="is this host's own role"):
+        with pytest.raises(CommandError, match="is the role of this host's own DATABASE_URL"):
             call_command("worker_grants", own)
 
     def test_only_the_owner_of_the_tables_gives_rights(self, bare_role: str) -> None:

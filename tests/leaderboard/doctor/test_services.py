@@ -102,6 +102,7 @@ def test_the_role_of_a_host_that_only_runs_tests(tests_role: str, settings: Sett
     lacking = f"{tests_role} lacks UPDATE evaluator_testrun.log, UPDATE evaluator_testrun.outcome"
     with acting_as(tests_role):
         assert role_finding() == [failed(name, lacking, remedy)]
+        assert "migrations" not in [finding.name for finding in services.database()]
         settings.ENVIRONMENT = replace(settings.ENVIRONMENT, pools=["tests", "builds"])
         assert role_finding() == []
 
