@@ -56,9 +56,7 @@ class Wait:
         """Everything as one line."""
         parts = [self.text]
         if self.place is not None:
-            parts.append(
-                f"{_number(self.place, 'test')} of all submitters start{'s' * (self.place == 1)} before its next."
-            )
+            parts.append(f"Tests of all submitters before its next one: {self.place}.")
         if self.seconds is not None:
             parts.append(f"Expected end: {_duration(self.seconds)}.")
         elif self.no_estimate:
@@ -182,9 +180,8 @@ class _Measured(NamedTuple):
 def _measured() -> _Measured:
     """Read the durations, from claim to verdict, of the newest attempts that used a box. One query."""
     attempts = Attempt.objects.filter(state=AttemptState.ACCEPTED, ended__isnull=False).exclude(sandbox="")
-    rows = attempts.order_by("-pk").values_list(
-        "started", "ended", "run__implementation__revision_id", f"run__{_SUITE}"
-    )
+    names = ("started", "ended", "run__implementation__revision_id", f"run__{_SUITE}")
+    rows = attempts.order_by("-pk").values_list(*names)
     revisions, suites, every = defaultdict(list), defaultdict(list), []
     for started, ended, revision, suite in rows[:MEASURED]:
         seconds = (ended - started).total_seconds()

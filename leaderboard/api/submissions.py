@@ -108,9 +108,9 @@ class WaitOut(Schema):
 class SubmissionDetail(SubmissionOut):
     """A submission with its progress and numbers. ``open`` while it is being evaluated: poll again later.
 
-    ``wait`` is null once it is finished, and
-    while you label one of its answers. ``counting``: it is scored and its numbers are being computed. ``audited_later`` counts the tasks missing from
-    ``tests`` because their audit has not finished. ``may`` lists the actions now open to you.
+    ``wait`` is null once it is finished, and while you label one of its answers. ``counting``: it is scored and its
+    numbers are being computed. ``audited_later`` counts the tasks missing from ``tests`` because their audit has not
+    finished. ``may`` lists the actions now open to you.
     """
 
     notes: str

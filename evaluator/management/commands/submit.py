@@ -119,9 +119,9 @@ class Command(OneForWrongArguments):
                 return
             # This process takes the submission's own tests, so neither its place nor the number of workers matters.
             wait = wait_of(submission)
-            if wait and wait.text != shown:
+            if wait and wait.text != shown and not self.as_json:
                 shown = wait.text
-                self.stderr.write(f"submission {submission.pk}: {shown}")
+                self.stdout.write(f"submission {submission.pk}: {shown}")
             evaluate_or_wait([submission.pk])
 
     def _refuse(self, error: BundleRefusedError) -> NoReturn:

@@ -552,12 +552,9 @@ def expected(shown: Any) -> str:
     wait = shown.get("wait")
     if not wait:
         return ""
-    seconds = wait["seconds"]
-    when = (
-        f"about {max(1, round(seconds / 60))} min"
-        if seconds is not None
-        else f"no expected time: {wait['no_estimate']}"
-    )
+    when = f"no expected time: {wait['no_estimate']}"
+    if wait["seconds"] is not None:
+        when = f"about {max(1, round(wait['seconds'] / 60))} min"
     return f"; {wait['text'].rstrip('.')}; {when}"
 
 
