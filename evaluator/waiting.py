@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from statistics import fmean
+from statistics import median
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db.models import Avg, Count, F, Q
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from submissions.models import Submission
 
 MEASURED: Final = 500
-"""Number of newest attempts whose mean duration is the expected one."""
+"""Number of newest attempts whose median duration is the expected one."""
+LONGEST_PAUSE: Final = 2.0
+"""Most seconds between two tests of a worker that count as its pause; in longer ones nothing waited."""
 _TESTED: Final = (SubmissionState.QUEUED, SubmissionState.RUNNING)
 _MINUTE: Final = 60
 _HOUR: Final = 3600
@@ -166,7 +169,7 @@ class _Queue:
 
 
 class _Measured(NamedTuple):
-    """Mean seconds of recent attempts: of a task revision, of a suite, of all."""
+    """Median seconds of recent attempts: of a task revision, of a suite, of all."""
 
     revisions: dict[int, float]
     suites: dict[int, float]
@@ -178,20 +181,26 @@ class _Measured(NamedTuple):
 
 
 def _measured() -> _Measured:
-    """Read the durations, from claim to verdict, of the newest attempts that used a box. One query."""
+    """Read how long the newest attempts that used a box kept a worker busy. One query.
+
+    That is the time from claim to verdict and the worker's pause before it, in which it forks and imports.
+    """
     attempts = Attempt.objects.filter(state=AttemptState.ACCEPTED, ended__isnull=False).exclude(sandbox="")
     names = ("started", "ended", "run__implementation__revision_id", f"run__{_SUITE}")
-    rows = attempts.order_by("-pk").values_list(*names)
+    rows = list(attempts.order_by("-pk").values_list(*names)[:MEASURED])
+    ends = sorted(ended for _, ended, _, _ in rows)
     revisions, suites, every = defaultdict(list), defaultdict(list), []
-    for started, ended, revision, suite in rows[:MEASURED]:
-        seconds = (ended - started).total_seconds()
+    for started, ended, revision, suite in rows:
+        earlier = bisect_left(ends, started)
+        pause = (started - ends[earlier - 1]).total_seconds() if earlier else 0.0
+        seconds = (ended - started).total_seconds() + (pause if pause <= LONGEST_PAUSE else 0.0)
         revisions[revision].append(seconds)
         suites[suite].append(seconds)
         every.append(seconds)
     return _Measured(
-        {key: fmean(found) for key, found in revisions.items()},
-        {key: fmean(found) for key, found in suites.items()},
-        fmean(every) if every else None,
+        {key: median(found) for key, found in revisions.items()},
+        {key: median(found) for key, found in suites.items()},
+        median(every) if every else None,
     )
 
 
