@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
@@ -47,10 +47,11 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return listen
 
 
-def queued(*outcomes: str, version: SuiteVersion | None = None, trials: int = 1, **fields: object) -> Submission:
+def queued(*outcomes: str, version: SuiteVersion | None = None, trials: int = 1, **fields: Any) -> Submission:
     """A queued submission with its runs; those of ``outcomes`` are decided."""
-    suite = {"suite_version": version} if version else {}
-    submission: Submission = QueuedSubmissionFactory(trials=trials, **suite, **fields)
+    if version:
+        fields["suite_version"] = version
+    submission: Submission = QueuedSubmissionFactory(trials=trials, **fields)
     Implementation.objects.filter(submission=submission).update(attempted=True)
     runs_of(submission, *outcomes)
     return submission
@@ -66,7 +67,7 @@ def measured(submission: Submission, seconds: float) -> None:
         Attempt.objects.filter(pk=attempt.pk).update(started=now - timedelta(seconds=seconds))
 
 
-def finished(**fields: object) -> Submission:
+def finished(**fields: Any) -> Submission:
     """A scored submission of two passed answers."""
     submission = queued("passed", "passed", **fields)
     Submission.objects.filter(pk=submission.pk).update(state=SubmissionState.SCORED)
