@@ -36,7 +36,7 @@ def able(waiting: QuerySet[TestRun]) -> QuerySet[TestRun]:
     """
     listed = with_signs_of_life()
     host = next((each for each, _ in listed if each.name == settings.ENVIRONMENT.host_name), None)
-    if host is None or not any(each != host for each in _evaluating(listed)):
+    if host is None or not any(each != host for each in evaluating(listed)):
         return waiting
     if host.problem:
         return waiting.none()
@@ -46,7 +46,7 @@ def able(waiting: QuerySet[TestRun]) -> QuerySet[TestRun]:
 def leave_to_others(problem: str) -> bool:
     """Take no runs until this host's next report finds no ``problem``; return whether another host goes on."""
     Host.objects.filter(name=settings.ENVIRONMENT.host_name).update(problem=problem)
-    return any(each.name != settings.ENVIRONMENT.host_name for each in _evaluating(with_signs_of_life()))
+    return any(each.name != settings.ENVIRONMENT.host_name for each in evaluating(with_signs_of_life()))
 
 
 def waits_for_another_host() -> bool:
@@ -58,7 +58,7 @@ def waits_for_another_host() -> bool:
 def note_unable() -> int:
     """Store on waiting runs that no live host can take what they wait for, and remove it later; return their number."""
     waiting = TestRun.objects.filter(state=RunState.QUEUED)
-    hosts = _evaluating(with_signs_of_life())
+    hosts = evaluating(with_signs_of_life())
     if len(hosts) < _SEVERAL:  # one host takes all
         return 0
     offered = waiting.alias(graded=_GRADED).filter(_offered_by(hosts, _environments(waiting)))
@@ -67,8 +67,8 @@ def note_unable() -> int:
     return waiting.exclude(pk__in=takeable).update(reason=NO_HOST)
 
 
-def _evaluating(listed: Iterable[tuple[Host, bool]]) -> list[Host]:
-    """Return the hosts that evaluate now."""
+def evaluating(listed: Iterable[tuple[Host, bool]]) -> list[Host]:
+    """Return those of the ``listed`` hosts that evaluate now."""
     return [host for host, live in listed if live and "tests" in host.pools and not host.problem]
 
 
