@@ -1,7 +1,7 @@
 """Measure an instance of several hosts, and break it: ``make hosts``. Not a test; it takes about 20 minutes.
 
-Each host has a network namespace and a data folder of its own; PostgreSQL, Redis and an S3 server have another
-namespace. Prints two tables in Markdown: evaluated answers a minute with one, two and four hosts, and what each failure
+Each host has a network namespace and a data folder of its own, and all but one of the workers the role that only runs
+tests; PostgreSQL, Redis and an S3 server have another namespace. Prints two tables in Markdown: evaluated answers a minute with one, two and four hosts, and what each failure
 did. Ends with 1 if a run was lost, decided twice, or decided against a right answer.
 """
 
@@ -23,7 +23,7 @@ from signal import SIGKILL, SIGQUIT, SIGTERM
 from typing import TYPE_CHECKING, Final
 
 from tests.evaluator.processes import wait_until
-from tests.hosts.cluster import Cluster, Network
+from tests.hosts.cluster import ROLE, Cluster, Network
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -146,7 +146,7 @@ def throughput(cluster: Cluster, bundles: Bundles) -> list[str]:
         cells = []
         for kind, trials in TRIALS.items():
             rate = score(cluster, bundles.make(kind, trials)).per_minute
-            cells += [f"{rate:.1f}", f"{rate / first.setdefailure(kind, rate):.2f}"]
+            cells += [f"{rate:.1f}", f"{rate / first.setdefault(kind, rate):.2f}"]
             _say(f"{hosts} hosts, {kind}: {rate:.1f} a minute")
         lines.append(f"| {hosts} | {' | '.join(cells)} |")
     return lines
@@ -275,7 +275,7 @@ def main() -> int:
         folder.chmod(0o711)
         stack.enter_context(small_disk(folder / SMALL_DISK))
         network = stack.enter_context(Network(["site", *HOSTS]))
-        cluster = stack.enter_context(Cluster(folder, HOSTS, network=network))
+        cluster = stack.enter_context(Cluster(folder, HOSTS, network=network, restricted=HOSTS[1:]))
         try:
             return _measure(cluster, parts, options.failures.split())
         except (AssertionError, KeyboardInterrupt):
@@ -286,6 +286,7 @@ def main() -> int:
 def _measure(cluster: Cluster, parts: list[str], wanted: list[str]) -> int:
     site = cluster.hosts["site"]
     site.printed("setup", "--no-audit")
+    site.printed("worker_grants", ROLE)
     golden = cluster.folder / "golden.zip"
     site.printed("sample_bundle", "golden", "--suite", "lmr-mini", "--output", str(golden))
     bundles = Bundles(cluster.folder, golden)
