@@ -1,8 +1,9 @@
 """Measure an instance of several hosts, and break it: ``make hosts``. Not a test; it takes about 20 minutes.
 
 Each host has a network namespace and a data folder of its own, and all but one of the workers the role that only runs
-tests; PostgreSQL, Redis and an S3 server have another namespace. Prints two tables in Markdown: evaluated answers a minute with one, two and four hosts, and what each failure
-did. Ends with 1 if a run was lost, decided twice, or decided against a right answer.
+tests; PostgreSQL, Redis and an S3 server have another namespace. Prints two tables in Markdown: evaluated answers a
+minute with one, two and four hosts, and what each failure did. Ends with 1 if a run was lost, decided twice, or decided
+against a right answer.
 """
 
 from __future__ import annotations
