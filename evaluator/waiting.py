@@ -266,7 +266,8 @@ def _tests(
     if delayed:
         first = min(delayed, key=lambda run: _seconds_until(run.not_before))
         reason, when = first.reason.rstrip(".") or "it was given back", _clock(first.not_before)
-        text = f"{text} {_number(len(delayed), 'test')} to be repeated after an infrastructure error ({reason}); next try at {when}."
+        again = f"{_number(len(delayed), 'test')} to be repeated after an infrastructure error ({reason})"
+        text = f"{text} {again}; next try at {when}."
     if obstacle and not running:
         missing_part = WaitsFor.HOST if workers and workers[RUNS] else WaitsFor.WORKER
         return Wait(missing_part, f"{obstacle} {text}", no_estimate="nothing is tested now")

@@ -129,7 +129,8 @@ def test_the_next_try_after_an_infrastructure_error_is_named() -> None:
     TestRun.objects.update(reason="the disk is full", not_before=later)
     wait = wait_of(submission)
     when = f"{timezone.localtime(later):%H:%M:%S %Z}"
-    text = f"0 of 2 tests done. 2 tests to be repeated after an infrastructure error (the disk is full); next try at {when}."
+    again = "2 tests to be repeated after an infrastructure error (the disk is full)"
+    text = f"0 of 2 tests done. {again}; next try at {when}."
     assert wait == Wait(WaitsFor.RETRY, text, None, None, NOT_MEASURED)
 
 
