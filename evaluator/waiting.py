@@ -266,9 +266,11 @@ def _tests(
     if delayed:
         first = min(delayed, key=lambda run: _seconds_until(run.not_before))
         reason, when = first.reason.rstrip(".") or "it was given back", _clock(first.not_before)
-        text = f"{text} {len(delayed)} after an infrastructure error ({reason}); next try at {when}."
+        again = f"{_number(len(delayed), 'test')} to be repeated after an infrastructure error ({reason})"
+        text = f"{text} {again}; next try at {when}."
     if obstacle and not running:
-        return Wait(WaitsFor.WORKER, f"{obstacle} {text}", no_estimate="nothing is tested now")
+        missing_part = WaitsFor.HOST if workers and workers[RUNS] else WaitsFor.WORKER
+        return Wait(missing_part, f"{obstacle} {text}", no_estimate="nothing is tested now")
     positions = [number for number, run in enumerate(queue.due) if run.submission == submission]
     place = positions[0] + queue.others_before(positions[0]) if positions else None
     waits_for = WaitsFor.TESTS if running else WaitsFor.WORKER

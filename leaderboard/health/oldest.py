@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from django.urls import reverse
 
-from evaluator.enums import GenerationState, RunState, WorkState
+from evaluator.enums import GenerationState, RunState, WaitsFor, WorkState
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.waiting import waits_of
 from leaderboard.health.inbox import Line, Waiting
@@ -70,6 +70,10 @@ def _work(row: AnswerRequest | TestRun, submission: Submission, wait: Wait | Non
     """Describe the oldest question or test with what its submission waits for."""
     again = submission.state == SubmissionState.SCORED
     todo, command = _start(workers)
+    if workers and wait and wait.waits_for == WaitsFor.HOST:
+        todo, command = "Prepare the environment on a host, or find what is wrong there:", "manage.py doctor"
+    elif workers and row.reason:
+        todo = "Correct what stopped it; the errors are listed below. It is tried again by itself."
     return Line(
         Waiting.STUCK,
         row.created,

@@ -115,6 +115,7 @@ def test_hosts_that_cannot_run_tests_are_an_obstacle() -> None:
     host = Host.objects.create(name="far", seen=timezone.now() - timedelta(hours=1), pools=["tests"])
     silent = wait_of(submission)
     assert silent is not None
+    assert silent.waits_for == WaitsFor.HOST
     assert silent.text == "No host that is up can run tests. 0 of 2 tests done."
     Host.objects.filter(pk=host.pk).update(seen=timezone.now())
     live = wait_of(submission)
@@ -128,7 +129,8 @@ def test_the_next_try_after_an_infrastructure_error_is_named() -> None:
     TestRun.objects.update(reason="the disk is full", not_before=later)
     wait = wait_of(submission)
     when = f"{timezone.localtime(later):%H:%M:%S %Z}"
-    text = f"0 of 2 tests done. 2 after an infrastructure error (the disk is full); next try at {when}."
+    again = "2 tests to be repeated after an infrastructure error (the disk is full)"
+    text = f"0 of 2 tests done. {again}; next try at {when}."
     assert wait == Wait(WaitsFor.RETRY, text, None, None, NOT_MEASURED)
 
 

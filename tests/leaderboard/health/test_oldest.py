@@ -13,13 +13,14 @@ from django.utils import timezone
 
 from evaluator import waiting
 from evaluator.enums import WorkState
+from evaluator.hosts.able import NO_HOST
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.queue.pushing import MODELS, RUNS
 from leaderboard.health.inbox import inbox
 from leaderboard.health.oldest import oldest_in_each_state
 from leaderboard.health.queues import queue_state
 from submissions.enums import SubmissionState
-from submissions.models import Upload
+from submissions.models import Submission, Upload
 from tests.benchmark_tasks.factories import SuiteFactory, TaskFactory, TaskRevisionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
 from tests.leaderboard.endpoint_runs import endpoint_run
@@ -91,6 +92,10 @@ def test_a_test_of_a_re_evaluation_has_its_own_reason() -> None:
     TestRun.objects.update(reason="the disk is full")
     line = oldest()["tests"]
     assert (line.title, line.reason) == (f"Re-evaluation of submission {submission.pk}", "the disk is full")
+    assert line.todo == "Correct what stopped it; the errors are listed below. It is tried again by itself."
+    Submission.objects.update(state=SubmissionState.QUEUED)
+    TestRun.objects.update(reason=NO_HOST)
+    assert oldest()["tests"].command == "manage.py doctor"
 
 
 def test_the_oldest_judgement_with_its_command() -> None:
