@@ -7,7 +7,7 @@ MANAGE := .venv/bin/python manage.py
 # The shell's own USER is the login name; only `make password USER=name` names an account of the board.
 ACCOUNT = $(if $(filter command line,$(origin USER)),$(USER),maintainer)
 
-.PHONY: help run host setup lmr-bench test test-all boxes attacks chaos lint audit password reset lock format openapi
+.PHONY: help run host setup lmr-bench test test-all boxes attacks chaos bench lint audit password reset lock format openapi
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -46,6 +46,10 @@ attacks: ## Fire every known attack at both sandboxes, and audit every shipped t
 
 chaos: ## Kill workers and servers while runs are under way (TIMES=3: three rounds; CHAOS_SEED=…: the same faults)
 	@exec scripts/chaos.sh
+
+bench: ## Measure the site's speed in one table (PARTS=boards,boxes SOURCE=LMR-BENCH-FOLDER ROUNDS=5)
+	@scripts/environment.sh dev
+	@exec scripts/bench.sh $(if $(PARTS),--parts "$(PARTS)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(ROUNDS),--rounds "$(ROUNDS)")
 
 lint: ## Style, formatting, types, migrations, deployment checks
 	@scripts/environment.sh dev
