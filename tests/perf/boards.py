@@ -91,7 +91,7 @@ def nginx(folder: Path) -> Iterator[None]:
 
 
 def _wait_for_server(path: str = "/healthz", port: int = PORT) -> None:
-    for _ in range(300):
+    for _ in range(1_200):
         try:
             get(path, port)
         except OSError:
