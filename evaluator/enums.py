@@ -140,3 +140,15 @@ class Abstention(TextChoices):
     REFUSED = "refused", "it refused"
     INVALID = "invalid", "its answer was not in the agreed form"
     TOO_LONG = "too_long", "the code does not fit its context"
+
+
+class WaitsFor(TextChoices):
+    """What an unfinished submission waits for."""
+
+    MODEL = "model", "answers of its model"
+    TESTS = "tests", "tests that run now"
+    WORKER = "worker", "a free worker"
+    HOST = "host", "a host with its environment"
+    RETRY = "retry", "the next try after an infrastructure error"
+    RESUMING = "resuming", "being resumed"
+    MAINTAINER = "maintainer", "a maintainer"

@@ -11,8 +11,9 @@ import structlog
 from benchmark_tasks.domain.bucket import StorageUnavailableError
 from evaluator.auditing import auditing, self_checks
 from evaluator.hosts.able import waits_for_another_host
-from evaluator.queue.pushing import UPLOADS, push, top_up
+from evaluator.queue.pushing import SITE, push, top_up
 from evaluator.sandbox.interface import SandboxError
+from evaluator.testing import results
 from evaluator.testing.evaluate import evaluate_next as _evaluate_next
 from submissions.domain import checking
 
@@ -26,6 +27,11 @@ def evaluate_next() -> None:
         push(1)
         # Meanwhile a worker of a host that can take it gets the job.
         time.sleep(ANOTHER_HOST_SECONDS)
+
+
+def finalise_run(run_id: int) -> None:
+    """Finalise what a run of a host without the pool ``site`` was the last one of."""
+    results.finalise_run(run_id)
 
 
 def audit_revision(revision_id: int) -> None:
@@ -52,7 +58,7 @@ def check_next_upload() -> None:
     """Check the next waiting upload, if any."""
     if checking.check_next():
         # Only one file per person is checked at a time; that person's next file may have been waiting for this one.
-        top_up(checking.waiting(), UPLOADS)
+        top_up(checking.waiting(), SITE)
 
 
 def check_endpoint(endpoint_id: int) -> None:

@@ -15,7 +15,7 @@ from evaluator.generation.papers import PaperError, read_paper_limited
 from evaluator.generation.prompt_tasks import stored_paper
 from evaluator.judging.judgements import cancel as cancel_judgements
 from evaluator.judging.judgements import plan_for_submission
-from evaluator.queue.pushing import UPLOADS, top_up
+from evaluator.queue.pushing import SITE, top_up
 from evaluator.reevaluation.reevaluating import finalise_reevaluation
 from evaluator.signals import measured_again, submission_scored
 from evaluator.testing.planning import plan
@@ -28,7 +28,7 @@ from submissions.signals import submission_cancelled, submission_created, upload
 @receiver(upload_waiting)
 def check_after_commit(**_: Any) -> None:
     """Have a worker check the file. If the job is lost, the sweep queues it again."""
-    transaction.on_commit(lambda: top_up(checking.waiting(), UPLOADS))
+    transaction.on_commit(lambda: top_up(checking.waiting(), SITE))
 
 
 @receiver(submission_created)

@@ -16,7 +16,7 @@ from evaluator.generation.reading_trajectories import read_again
 from evaluator.hosts.able import note_unable
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.queue import leases
-from evaluator.queue.pushing import MODELS, UPLOADS, push_check, top_up
+from evaluator.queue.pushing import MODELS, SITE, push_check, top_up
 from evaluator.reevaluation.reevaluating import finalise_reevaluation, reevaluations_to_finalise
 from evaluator.sandbox.configuration import configured_sandbox, golden_folder, sweep_scratch
 from evaluator.sandbox.interface import SandboxError
@@ -70,7 +70,7 @@ def reconcile() -> Sweep:
     for pk in Endpoint.objects.filter(check_state=EndpointCheck.WAITING).values_list("pk", flat=True):
         push_check(pk)
     checking.sweep()
-    top_up(checking.waiting(), UPLOADS)
+    top_up(checking.waiting(), SITE)
     uploads.sweep()
     _read_files()
     note_unable()

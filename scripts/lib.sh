@@ -29,6 +29,8 @@ present() {
     nginx-light) has nginx ;;
     docker.io) has docker && has dockerd ;;
     debootstrap) has debootstrap ;;
+    iproute2) has ip && has nsenter ;;
+    faketime) has faketime ;;
     poppler-utils) has pdftotext && has pdftoppm ;;
     python3-venv) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;
     *) return 1 ;;

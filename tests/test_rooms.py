@@ -45,7 +45,7 @@ FLOORS = {
         ("generation",),
         ("judging",),
         ("reevaluation", "repeating"),
-        ("sweep",),
+        ("sweep", "waiting"),
         ("jobs", "receivers"),
         ("apps", "management"),
     ),

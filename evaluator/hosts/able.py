@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import RunState
 from evaluator.hosts.rows import with_signs_of_life
-from evaluator.models import TestRun
+from evaluator.models import Host, TestRun
 from evaluator.queue import leases
 from evaluator.sandbox.interface import SandboxError
 from evaluator.sandbox.task_environments import environment_name
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from django.db.models import QuerySet
-
-    from evaluator.models import Host
 
 NO_HOST: Final = "waiting: no host that is up offers the environment of this task"
 _SEVERAL: Final = 2
@@ -34,12 +32,21 @@ def able(waiting: QuerySet[TestRun]) -> QuerySet[TestRun]:
     """Return those of ``waiting`` that this host can take.
 
     A host that has not reported, or is the only one, takes all: a run whose environment it lacks then gets the reason.
+    A host with a problem leaves all to the others.
     """
     listed = with_signs_of_life()
     host = next((each for each, _ in listed if each.name == settings.ENVIRONMENT.host_name), None)
-    if host is None or not any(each != host for each in _evaluating(listed)):
+    if host is None or not any(each != host for each in evaluating(listed)):
         return waiting
+    if host.problem:
+        return waiting.none()
     return waiting.alias(graded=_GRADED).filter(_offered_by([host], _environments(waiting)))
+
+
+def leave_to_others(problem: str) -> bool:
+    """Take no runs until this host's next report finds no ``problem``; return whether another host goes on."""
+    Host.objects.filter(name=settings.ENVIRONMENT.host_name).update(problem=problem)
+    return any(each.name != settings.ENVIRONMENT.host_name for each in evaluating(with_signs_of_life()))
 
 
 def waits_for_another_host() -> bool:
@@ -51,7 +58,7 @@ def waits_for_another_host() -> bool:
 def note_unable() -> int:
     """Store on waiting runs that no live host can take what they wait for, and remove it later; return their number."""
     waiting = TestRun.objects.filter(state=RunState.QUEUED)
-    hosts = _evaluating(with_signs_of_life())
+    hosts = evaluating(with_signs_of_life())
     if len(hosts) < _SEVERAL:  # one host takes all
         return 0
     offered = waiting.alias(graded=_GRADED).filter(_offered_by(hosts, _environments(waiting)))
@@ -60,8 +67,8 @@ def note_unable() -> int:
     return waiting.exclude(pk__in=takeable).update(reason=NO_HOST)
 
 
-def _evaluating(listed: Iterable[tuple[Host, bool]]) -> list[Host]:
-    """Return the hosts that evaluate now."""
+def evaluating(listed: Iterable[tuple[Host, bool]]) -> list[Host]:
+    """Return those of the ``listed`` hosts that evaluate now."""
     return [host for host, live in listed if live and "tests" in host.pools and not host.problem]
 
 

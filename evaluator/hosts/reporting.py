@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _MB: Final = 1024 * 1024
+LEAST_DISK_MB: Final = 64
+"""With less, a host leaves runs to others: each run has a copy of its repository and the outputs of its boxes."""
 
 
 def report() -> None:
@@ -40,18 +42,21 @@ def report() -> None:
 def _facts() -> dict[str, Any]:
     environment = settings.ENVIRONMENT
     sandbox, problem = "", ""
+    disk_mb = shutil.disk_usage(settings.DATA_DIR).free // _MB
     if environment.evaluates:
         try:
             sandbox = configured_sandbox().name
         except SandboxError as error:
             problem = str(error)
+        if disk_mb < LEAST_DISK_MB:
+            problem = f"The disk of DATA_DIR has only {disk_mb} MB free: make room on it."
     return {
         "pools": environment.pools,
         "sandbox": f"{sandbox} ({environment.sandbox_runtime})" if environment.sandbox_runtime else sandbox,
         "problem": problem,
         "processors": len(os.sched_getaffinity(0)),
         "memory_mb": memory()[0] // _MB,
-        "disk_mb": shutil.disk_usage(settings.DATA_DIR).free // _MB,
+        "disk_mb": disk_mb,
         "clock_off": round(seconds_ahead(), 3),
     }
 

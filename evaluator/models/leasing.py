@@ -30,5 +30,5 @@ class Leased(models.Model):
 
     @classmethod
     def rows(cls) -> models.QuerySet[Self]:
-        """Return every row, for code that handles all leased work alike."""
-        return cls._default_manager.all()
+        """Return every row in no order, for code that handles all leased work alike."""
+        return cls._default_manager.order_by()

@@ -29,18 +29,19 @@ AUDITS: Final = "audits"
 """Workers look here only when no run waits: an audit takes minutes and is not urgent."""
 MODELS: Final = "models"
 """Served by separate workers: waiting for a model must not keep a box idle."""
-UPLOADS: Final = "uploads"
+SITE: Final = "site"
+"""Checks of uploads, and what needs the rights of the site: finalising, ranks, e-mails."""
 
 _TAKE_NEXT: Final = {
     RUNS: "evaluator.jobs.evaluate_next",
     MODELS: "evaluator.jobs.ask_or_judge_next",
-    UPLOADS: "evaluator.jobs.check_next_upload",
+    SITE: "evaluator.jobs.check_next_upload",
 }
 FAILED_JOBS_SECONDS: Final = 3600
 CHECK_TIMEOUT_SECONDS: Final = 900
 
 
-_POOL_OF: Final = {RUNS: "tests", AUDITS: "builds", MODELS: "model_calls", UPLOADS: "site"}
+_POOL_OF: Final = {RUNS: "tests", AUDITS: "builds", MODELS: "model_calls", SITE: "site"}
 
 
 def queues_of(*, models: bool = False, audits: bool = True) -> list[str]:
@@ -50,7 +51,7 @@ def queues_of(*, models: bool = False, audits: bool = True) -> list[str]:
     puts runs first, and workers that ask ``models`` do that first: accounts that send slow files one after the other
     only delay checks.
     """
-    ordered = [MODELS, UPLOADS] if models else [UPLOADS, RUNS, AUDITS] if audits else [RUNS, UPLOADS]
+    ordered = [MODELS, SITE] if models else [SITE, RUNS, AUDITS] if audits else [RUNS, SITE]
     return [queue for queue in ordered if _POOL_OF[queue] in settings.ENVIRONMENT.pools]
 
 

@@ -149,7 +149,7 @@ def why_not_ready(name: str, build: EnvironmentBuild | None) -> str:
 def require_same(run: TestRun, *, environment: str, digest: str) -> None:
     """Raise ``SandboxError`` if runs that count together with ``run`` used another state of ``environment``."""
     pinned = _peers(run, environment).exclude(environment_digest=digest).values_list("environment_digest", flat=True)
-    other = pinned.first()
+    other = pinned.order_by("pk").first()
     if other is None:
         return
     pinned_to, offered = short_digest(other), short_digest(digest)

@@ -48,7 +48,7 @@ def fair_order(submission_id: int | None = None) -> Iterator[int]:
     waiting = leases.due(TestRun.objects.all())
     # A process that works for one submission tries it here, whatever other hosts offer.
     waiting = able(waiting) if submission_id is None else waiting.filter(implementation__submission=submission_id)
-    running = Counter(TestRun.objects.filter(state=RunState.RUNNING).values_list(owner, flat=True))
+    running = Counter(TestRun.objects.filter(state=RunState.RUNNING).order_by().values_list(owner, flat=True))
     owners = waiting.order_by(owner).values_list(owner, flat=True).distinct()
     for pk in sorted(owners, key=lambda pk: (running[pk], pk)):
         # First results come before re-evaluations.

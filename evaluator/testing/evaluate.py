@@ -63,13 +63,18 @@ def evaluate(claim: Attempt) -> None:
 
 
 def _measure(claim: Attempt, heartbeat: Heartbeat) -> None:
-    run = TestRun.objects.select_related(
+    runs = TestRun.objects.select_related(
         "implementation__submission__suite_version__seed_epoch",
         "implementation__revision__task__suite",
         "implementation__revision__task__paper",
         "revision__task__suite",
         "revision__task__paper",
         "reevaluation__to_version__seed_epoch",
+    )
+    # A host that only runs tests may read no more of an answer and its submission (``evaluator.hosts.grants``).
+    run = runs.only(
+        *("revision", "reevaluation__to_version", "implementation__submission__suite_version"),
+        *("implementation__revision", "implementation__files", "implementation__deleted"),
     ).get(pk=claim.run_id)
     implementation = run.implementation
     version = run.reevaluation.to_version if run.reevaluation else implementation.submission.suite_version

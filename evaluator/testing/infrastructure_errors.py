@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,12 +46,20 @@ def infrastructure_error_of(error: Exception) -> InfrastructureError:
         return InfrastructureError(str(error), error.public, everywhere=not isinstance(error, DamagedError))
     if isinstance(error, OSError):
         if means_full(error):
-            reason = f"The disk of DATA_DIR is full, or its quota is used up: free some space on it. ({error})"
+            reason = f"The disk of DATA_DIR is full, or its quota is used up: free some space on it. ({_first(error)})"
             return InfrastructureError(reason, DISK_IS_FULL, everywhere=True)
-        return InfrastructureError(f"The host failed: {error}", HOST_FAILED)
+        return InfrastructureError(f"The host failed: {_first(error)}", HOST_FAILED)
     if isinstance(error, SandboxError):
         everywhere = isinstance(error, SandboxUnavailableError) or error.public == DISK_IS_FULL
         return InfrastructureError(str(error), error.public, everywhere=everywhere)
     return InfrastructureError(
         f"The evaluator failed ({type(error).__name__}: {error}); see its log.", BUG, is_bug=True
     )
+
+
+def _first(error: OSError) -> str:
+    """Return the text of ``error``; for a copied tree, that of the first file: each file has the same cause."""
+    if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
+        _source, _target, text = error.args[0][0]
+        return str(text)
+    return str(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.db import transaction
@@ -13,13 +13,14 @@ from django.utils import timezone
 
 from benchmark_tasks.domain.clock import database_now
 from evaluator.enums import AttemptState
+from evaluator.hosts.able import leave_to_others
 from evaluator.models import Attempt, TestRun
 from evaluator.queue import leases
-from evaluator.queue.pushing import push
+from evaluator.queue.pushing import SITE, push, push_once
 from evaluator.sandbox import task_environments
 from evaluator.sandbox.interface import SandboxError
 from evaluator.signals import measured_again
-from evaluator.testing.finalising import finalise, stop_runs
+from evaluator.testing.finalising import UNFINISHED, finalise, stop_runs
 from submissions.models import Submission
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ LONGEST_WAIT_SECONDS = 300
 """Longest wait between two tries while this machine cannot start any box."""
 
 WAITING = "waiting"
+FINALISE_JOB: Final = "evaluator.jobs.finalise_run"
 
 
 def accept(
@@ -77,21 +79,33 @@ def _upstream_fields(upstream_verdict: Verdict | SandboxError | None) -> dict[st
 
 def _pin(run_id: int, environment: str, digest: str) -> None:
     """Pin the submission to the first decided run's environment. The row lock serialises runs that end together."""
-    run = TestRun.objects.select_related("implementation").get(pk=run_id)
-    submission = Submission.objects.select_for_update().get(pk=run.implementation.submission_id)
+    run = _with_its_submission(run_id)
+    locked = Submission.objects.select_for_update().only("environment_digest")
+    submission = locked.get(pk=run.implementation.submission_id)
     task_environments.require_same(run, environment=environment, digest=digest)
     if run.reevaluation_id is None and not submission.environment_digest:
         Submission.objects.filter(pk=submission.pk).update(environment_digest=digest)
 
 
+def _with_its_submission(run_id: int) -> TestRun:
+    runs = TestRun.objects.select_related("implementation")
+    return runs.only("reevaluation", "implementation__submission").get(pk=run_id)
+
+
 def finalise_run(run_id: int) -> None:
-    """Update the submission or re-evaluation that waits for the run."""
-    run = (
-        TestRun.objects.select_related("implementation")
-        .only("reevaluation", "implementation__submission")
-        .get(pk=run_id)
-    )
-    if run.reevaluation_id is None:
+    """Update the submission or re-evaluation that waits for the run, if it was the last one.
+
+    A host without the pool ``site`` leaves this to one that has it: scoring and publishing need rights in the database
+    that running tests does not (``evaluator.hosts.grants``). The sweep makes up for a lost job.
+    """
+    run = _with_its_submission(run_id)
+    if "site" not in settings.ENVIRONMENT.pools:
+        together = TestRun.objects.filter(
+            implementation__submission=run.implementation.submission_id, reevaluation=run.reevaluation_id
+        )
+        if not together.filter(state__in=UNFINISHED).exists():
+            push_once(SITE, FINALISE_JOB, run_id, job_id=f"finalise-{run_id}")
+    elif run.reevaluation_id is None:
         finalise(run.implementation.submission_id)
     else:
         measured_again.send(sender=TestRun, reevaluation_id=run.reevaluation_id)
@@ -101,17 +115,22 @@ def record_infra(claim: Attempt, *, reason: str, public: str, everywhere: bool =
     """Store an infrastructure error: retry later, and after three tries hold the run for an operator.
 
     ``reason`` is for maintainers, ``public`` for the submitter. An ``everywhere`` error of this machine (no box can be
-    started at all) does not count against the run: it waits, longer each time, and is never held.
+    started at all) does not count against the run, which is never held for it. If another host evaluates, this one
+    leaves the run, and all others until its next report, to it: it would fail them one after the other. Otherwise the
+    run waits, longer each time.
     """
     with transaction.atomic():
         if everywhere:
+            others = leave_to_others(public)
             kept = leases.release(
                 TestRun,
                 claim.run_id,
                 claim.token,
                 reason=f"{WAITING}: {public}",
-                not_before=database_now() + _retry_delay(claim.run_id),
+                not_before=None if others else database_now() + _retry_delay(claim.run_id),
             )
+            if others:
+                transaction.on_commit(partial(push, 1))
         else:
             kept = leases.record_error(TestRun, claim.run_id, claim.token, reason=public) is not None
         _end_attempt(claim, AttemptState.INFRA if kept else AttemptState.LOST, reason)

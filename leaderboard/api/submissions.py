@@ -90,11 +90,27 @@ class TraceOut(Schema):
     reason: str
 
 
+class WaitOut(Schema):
+    """What an unfinished submission waits for, in words (``text``) and by its kind (``waits_for``).
+
+    ``place`` is the number of tests, of all submitters, that start before its next one; null if none is due.
+    ``seconds`` is the expected time until all its tests, or all answers of its model, are done, from recently measured
+    durations; null with the reason ``no_estimate``.
+    """
+
+    waits_for: Literal["model", "tests", "worker", "host", "retry", "resuming", "maintainer"]
+    text: str
+    place: int | None
+    seconds: float | None
+    no_estimate: str
+
+
 class SubmissionDetail(SubmissionOut):
     """A submission with its progress and numbers. ``open`` while it is being evaluated: poll again later.
 
-    ``counting``: it is scored and its numbers are being computed. ``audited_later`` counts the tasks missing from
-    ``tests`` because their audit has not finished. ``may`` lists the actions now open to you.
+    ``wait`` is null once it is finished, and while you label one of its answers. ``counting``: it is scored and its
+    numbers are being computed. ``audited_later`` counts the tasks missing from ``tests`` because their audit has not
+    finished. ``may`` lists the actions now open to you.
     """
 
     notes: str
@@ -104,6 +120,7 @@ class SubmissionDetail(SubmissionOut):
     counting: bool
     hidden_while_you_label: bool
     progress: ProgressOut
+    wait: WaitOut | None
     judge: LabelsCell | None
     final: LabelsCell | None
     left_out: list[LeftOut]
@@ -231,6 +248,7 @@ def submission_out(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         counting=live["counting"],
         hidden_while_you_label=hidden,
         progress=live["progress"],
+        wait=live["wait"],
         judge=labels_cell(metric, RaterAxis.JUDGE),
         final=final_cell(metric),
         left_out=live["left_out"],

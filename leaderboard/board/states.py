@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import connection, transaction
 from django.db.models import F
 
-from evaluator.queue.pushing import UPLOADS, push_once
+from evaluator.queue.pushing import SITE, push_once
 from leaderboard.models import BoardState
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def note_change(version: int, *, results: bool = False) -> None:
     if not BoardState.objects.filter(suite_version=version).update(**more):
         BoardState.objects.get_or_create(suite_version_id=version)
     if results:
-        push_once(UPLOADS, "leaderboard.upkeep.jobs.rank_board", version, job_id=f"rank-{version}")
+        push_once(SITE, "leaderboard.upkeep.jobs.rank_board", version, job_id=f"rank-{version}")
 
 
 def every_board_changed() -> None:

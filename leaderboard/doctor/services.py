@@ -18,8 +18,9 @@ from redis.exceptions import RedisError
 from benchmark_tasks.domain import content
 from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket
 from benchmark_tasks.domain.clock import TOLERATED_SECONDS, server_time
+from evaluator.hosts import grants
 from evaluator.queue.pushing import opened
-from leaderboard.doctor.findings import failed, ok, warning
+from leaderboard.doctor.findings import State, failed, ok, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,6 @@ OLDEST_POSTGRESQL: Final = 15
 FAILED_SECONDS: Final = 60.0
 """Two clocks that differ by more are wrong."""
 MAIL_SECONDS: Final = 10
-DATABASE_SECONDS: Final = 10
 _SET_CLOCKS: Final = "Let an NTP service (chrony, systemd-timesyncd) set the clock of every host."
 
 
@@ -41,12 +41,6 @@ def clock(of: str, theirs: float, *, earliest: float, latest: float) -> Finding:
     if difference > FAILED_SECONDS:
         return failed(name, found, _SET_CLOCKS)
     return warning(name, found, _SET_CLOCKS) if difference > TOLERATED_SECONDS else ok(name, found)
-
-
-def limit_connecting() -> None:
-    """Let connections to a PostgreSQL server that does not answer end soon, in every thread of this process."""
-    if connection.vendor == "postgresql":
-        connection.settings_dict["OPTIONS"].setdefault("connect_timeout", DATABASE_SECONDS)
 
 
 def missing_sqlite_file() -> str:
@@ -62,7 +56,10 @@ def database() -> Iterator[Finding]:
         return
     try:
         yield _version()
-        yield from _migrations()
+        if role := _role():
+            yield role
+        if role is None or role.state is not State.FAILED:  # a role without rights cannot read the migrations either
+            yield from _migrations()
         if connection.vendor == "postgresql":
             yield _database_clock()
     except DatabaseError as error:
@@ -98,6 +95,19 @@ def _migrations() -> Iterator[Finding]:
         yield failed("migrations", found, "Update the code on this host: another host has a newer version.")
     if not missing and not newer:
         yield ok("migrations", f"all {len(loader.applied_migrations)} applied")
+
+
+def _role() -> Finding | None:
+    """Compare the rights of the role of a host that only runs tests with those that it needs; None on other hosts."""
+    if not grants.applies():
+        return None
+    name, role = "database role", grants.current_role()
+    held, needed = grants.held(role), grants.needed()
+    if lacking := needed - held:
+        return failed(name, f"{role} lacks {grants.listed(lacking)}", grants.remedy(role))
+    if more := held - needed:
+        return warning(name, f"{role} may do more than running tests needs: {grants.listed(more)}", grants.REDUCE)
+    return ok(name, f"{role} may do what running tests needs, and nothing else")
 
 
 def _database_clock() -> Finding:

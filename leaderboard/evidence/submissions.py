@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,7 @@ from evaluator.outcomes import WITHOUT_TEST, Outcome
 from evaluator.providers.spending import sums
 from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import Badge, badge_of, newest
+from evaluator.waiting import wait_of
 from leaderboard.board.provenance import of_submission
 from leaderboard.board.results import pass_at_k_table
 from leaderboard.board.rows import tests_cell
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import HttpRequest
 
+    from evaluator.waiting import Wait
     from submissions.models import Upload, User
 
 NOT_TESTED: Final = "not tested: cancelled"
@@ -343,6 +346,7 @@ def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
     metric = EntryMetric.objects.filter(entry__submission=shown, category__isnull=True).select_related("entry").first()
     evaluators, environments = measured_with(shown, measured)
     tests, later = tests_cell(metric), audited_later({row.implementation.revision for row in measured})
+    wait = None if hidden else wait_of(shown)
     so_far = ""
     if later and progress.passed is not None and shown.state == SubmissionState.SCORED:
         so_far = audited_so_far_text(progress.passed, progress.total, tests.tasks if tests else 0)
@@ -360,7 +364,8 @@ def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "is_open": shown.state in OPEN_STATES,
         # A worker computes the row shortly after the last answer is decided.
         "counting": shown.state == SubmissionState.SCORED and metric is None,
-        "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}"),
+        "wait": wait,
+        "fingerprint": progress.fingerprint(f"{shown.state}-{shown.visibility}-{metric is not None}-{_checksum(wait)}"),
         "tests": None if hidden else tests,
         "left_out": metric.entry.left_out if metric else (),
         "audited_later": later,
@@ -372,6 +377,10 @@ def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "may": [act for act, is_possible in possible.items() if manages and is_possible],
         "needs_maintainer": manages and publishable and not allowed,
     }
+
+
+def _checksum(wait: Wait | None) -> int:
+    return zlib.crc32(wait.sentence.encode()) if wait else 0
 
 
 def _held_in_full(request: HttpRequest, shown: Submission) -> str:

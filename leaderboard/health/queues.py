@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.db.models import Count, Max
 from django.utils import timezone
-from redis.exceptions import RedisError
-from rq import Worker
-from rq.serializers import JSONSerializer
 
 from evaluator.enums import AttemptState, GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, Attempt, Judgement, TestRun
-from evaluator.queue.pushing import MODELS, RUNS, opened
+from evaluator.queue.listening import listening
+from evaluator.queue.pushing import MODELS, RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,8 +27,6 @@ RECENT: Final = timedelta(hours=1)
 STANDSTILL: Final = timedelta(minutes=3)
 # Number of different infrastructure errors that are listed; more at once would not help to find the cause.
 MOST_CAUSES: Final = 20
-# Workers send a heartbeat every 15 seconds (manage.py worker); one that missed two of them was killed.
-LISTENING: Final = timedelta(seconds=40)
 _OPEN: Final = [WorkState.QUEUED, WorkState.RUNNING]
 
 
@@ -79,7 +75,7 @@ def queue_state() -> QueueState:
     """Read the state from the database and the queue's server."""
     counts = Counter(dict(TestRun.objects.order_by().values_list("state").annotate(number=Count("pk"))))
     waiting = TestRun.objects.filter(state=RunState.QUEUED).order_by("created").values_list("created", flat=True)
-    listening = _listening()
+    workers = listening()
     questions = Counter(_questions())
     seen, sandboxes = _recent()
     return QueueState(
@@ -88,8 +84,8 @@ def queue_state() -> QueueState:
         held=counts[RunState.HELD],
         done=counts[RunState.DONE],
         oldest_waiting=waiting.first(),
-        registered=None if listening is None else listening[RUNS],
-        model_workers=None if listening is None else listening[MODELS],
+        registered=None if workers is None else workers[RUNS],
+        model_workers=None if workers is None else workers[MODELS],
         questions=questions[WorkState.QUEUED],
         questions_running=questions[WorkState.RUNNING],
         seen=seen,
@@ -158,18 +154,6 @@ def _questions() -> Iterator[str]:
     requests = AnswerRequest.objects.filter(generation__state=GenerationState.RUNNING)
     yield from requests.filter(state__in=_OPEN).values_list("state", flat=True)
     yield from Judgement.objects.filter(state__in=_OPEN).values_list("state", flat=True)
-
-
-def _listening() -> Counter[str] | None:
-    """Count the running workers of each queue; None if the queue's server does not answer."""
-    try:
-        with opened() as queue:
-            workers = Worker.all(connection=queue.connection, serializer=JSONSerializer)
-            alive = timezone.now() - LISTENING
-            running = [worker for worker in workers if worker.last_heartbeat and worker.last_heartbeat >= alive]
-            return Counter(name for worker in running for name in worker.queue_names())
-    except RedisError:
-        return None
 
 
 def _sandbox_problem() -> str:

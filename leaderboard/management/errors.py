@@ -14,6 +14,7 @@ from benchmark_tasks.domain.content import ContentMissingError
 # SQLite's messages; PostgreSQL has error codes instead: undefined_table, undefined_column.
 _NO_TABLE = re.compile(r"no such (table|column)|has no column named")
 _NO_TABLE_CODES = {"42P01", "42703"}
+_NO_RIGHT_CODE = "42501"
 _UNUSABLE = re.compile(
     r"unable to open|readonly database|is locked|disk is full|disk I/O error|not a database|malformed"
 )
@@ -61,6 +62,13 @@ def _explained(error: DatabaseError) -> str:
         # PostgreSQL appends an excerpt of the query.
         what = str(error).splitlines()[0]
         return f"The database is not set up, or not up to date ({what}). Run make setup (or manage.py setup) first."
+    if code == _NO_RIGHT_CODE:
+        role, what = connection.settings_dict["USER"], str(error).splitlines()[0]
+        return (
+            f"The database refused this to its role {role} ({what}). A host with POOLS=tests needs the rights that "
+            f"manage.py worker_grants {role} gives on the site's host, after each upgrade; all else, such as "
+            "migrations, needs the role that owns the tables (docs/operating.md, “More hosts”)."
+        )
     # A connection that failed or was lost has no code, or one of the classes 08, 53, 57 and 28.
     unreachable = isinstance(error, OperationalError) and hasattr(error.__cause__, "sqlstate")
     if unreachable or _UNUSABLE.search(text):

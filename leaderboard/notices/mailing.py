@@ -17,7 +17,7 @@ from django.db.models import Exists, F
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluator.queue.pushing import UPLOADS, push_once
+from evaluator.queue.pushing import SITE, push_once
 from leaderboard.models import MailChoice, Notice
 from leaderboard.models.enums import NoticeKind
 from submissions.models import User
@@ -82,7 +82,7 @@ def read_off_token(token: str) -> tuple[User, NoticeKind] | None:
 def push_mails() -> None:
     """Queue a job that sends the due e-mails."""
     if is_offered() and _due().exists():
-        push_once(UPLOADS, "leaderboard.upkeep.jobs.mail_notices", job_id="mail-notices")
+        push_once(SITE, "leaderboard.upkeep.jobs.mail_notices", job_id="mail-notices")
 
 
 def send_due() -> int:

@@ -301,7 +301,7 @@ class Environment:
         seconds = "socket_timeout=2&socket_connect_timeout=2"
         url = f"{self.queue_url}{'&' if urlsplit(self.queue_url).query else '?'}{seconds}"
         queue = {"URL": url, "DEFAULT_TIMEOUT": -1, "SERIALIZER": "json"}
-        return dict.fromkeys(("default", "audits", "models", "uploads"), queue)
+        return dict.fromkeys(("default", "audits", "models", "site"), queue)
 
 
 class Variables(FileAwareEnv):

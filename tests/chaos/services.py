@@ -99,6 +99,9 @@ class Postgres:
             shutil.chown(self._folder, "postgres")
             self._as_user = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups")
         self._run("initdb", "--username", "tests", "--auth", "trust", "--encoding", "UTF8", "--no-sync")
+        if address:
+            with (self._folder / "data" / "pg_hba.conf").open("a", encoding="ascii") as rules:
+                rules.write("host all all samenet trust\n")
         place = address or str(self._folder).replace("/", "%2F")
         self.url = f"postgres://tests@{place}/postgres"
         self.dsn = f"host={self._folder} user=tests dbname=postgres"
@@ -116,9 +119,6 @@ class Postgres:
 
     def start(self) -> None:
         """See :class:`Service`. A killed cluster first recovers what was committed."""
-        if self._address:
-            with (self._folder / "data" / "pg_hba.conf").open("a", encoding="ascii") as rules:
-                rules.write("host all all samenet trust\n")
         options = (
             f"-c listen_addresses='{self._address}' -c unix_socket_directories='{self._folder}' -c max_connections=60"
         )

@@ -19,6 +19,7 @@ from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.interface import SandboxError
 from tests.benchmark_tasks.factories import write_suite
 from tests.evaluator.forked import ForkedBubblewrap
+from tests.evaluator.roles import bare_role, tests_role  # noqa: F401 - fixtures
 from tests.evaluator.torch_environment import (  # noqa: F401 - fixtures
     torch_docker,
     torch_environments,

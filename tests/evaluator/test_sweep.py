@@ -102,7 +102,7 @@ def test_files_that_wait_for_their_check_are_pushed_again(redis_url: str) -> Non
     lost = UploadFactory(checked=False, checking_since=timezone.now() - timedelta(minutes=6), tries=3)
     reconcile()
     reconcile()
-    with pushing.opened(pushing.UPLOADS) as queue:
+    with pushing.opened(pushing.SITE) as queue:
         assert [job.func_name for job in queue.jobs] == ["evaluator.jobs.check_next_upload"]
     lost.refresh_from_db()
     assert (lost.checked, lost.report["infrastructure_error"]) == (True, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections import Counter
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -15,15 +16,17 @@ import psycopg
 
 from tests.bucket import made_bucket, s3_server
 from tests.chaos.services import Postgres, Redis
+from tests.conftest import PROJECT_ROOT
 from tests.evaluator.processes import descendants, kill, wait_until
 from tests.instances import Instance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 LEASE_SECONDS: Final = 6
 SCORED: Final = "SELECT count(*) FROM submissions_submission WHERE state <> 'scored'"
 ACCEPTED: Final = "SELECT worker FROM evaluator_attempt WHERE state = 'accepted'"
+ROLE: Final = "tests_only"
 _RANGE: Final = 512
 _FIRST_UID: Final = 60928
 
@@ -79,9 +82,14 @@ class Network:
 
 
 class Cluster:
-    """Servers, the host ``site``, and ``hosts``, which may start and end; with ``network`` each in its namespace."""
+    """Servers, the host ``site``, and ``hosts``, which may start and end; with ``network`` each in its namespace.
 
-    def __init__(self, folder: Path, hosts: Iterable[str], *, network: Network | None = None) -> None:
+    Those of ``restricted`` only run tests, without keys, and with the role :data:`ROLE`, which needs its grants.
+    """
+
+    def __init__(
+        self, folder: Path, hosts: Iterable[str], *, network: Network | None = None, restricted: Collection[str] = ()
+    ) -> None:
         self.folder, self.network = folder, network
         server, within = (network.server, network.within("servers")) if network else ("", ())
         self.postgres = Postgres(folder, address=server, within=within)
@@ -90,14 +98,17 @@ class Cluster:
         self._undo = ExitStack()
         self.hosts: dict[str, Instance] = {}
         self._names = ["site", *hosts]
+        self._restricted = restricted
 
     def __enter__(self) -> Self:
         with self._undo:
             self._undo.callback(self.postgres.kill, SIGQUIT)
             self.postgres.start()
+            self.query(f"CREATE ROLE {ROLE} LOGIN")
             self._undo.callback(self.redis.kill, SIGKILL)
             self.redis.start()
-            url = made_bucket(self._undo.enter_context(self._storage)) if not self.network else self._made_bucket()
+            self._wheels = _downloaded_wheels(self.folder / "wheels") if self.network else {}
+            url = self._made_bucket()
             for number, name in enumerate(self._names):
                 self.hosts[name] = self._host(name, number, url)
             self._undo.callback(self.stop_all)
@@ -108,15 +119,14 @@ class Cluster:
         self._undo.close()
 
     def _made_bucket(self) -> str:
-        """Make the bucket from within the servers' network."""
-        assert self.network is not None
+        """Make the bucket; only a process in the servers' network reaches its server."""
         place = self._undo.enter_context(self._storage)
-        code = f"import tests.bucket as b; print(b.made_bucket({place!r}))"
-        site = Instance(self.folder / "maker")
-        site.within = self.network.within("servers")
-        made = site.python("-c", f"import django; django.setup(); {code}")
-        assert made.returncode == 0, made.stderr
-        return made.stdout.strip()
+        if self.network is None:
+            return made_bucket(place)
+        code = f"from tests.bucket import made_bucket; print(made_bucket({place!r}))"
+        maker = Instance(self.folder / "maker")
+        maker.within = self.network.within("servers")
+        return maker.python("-c", code).stdout.strip()
 
     def _host(self, name: str, number: int, storage: str) -> Instance:
         folder = self.folder / name
@@ -140,8 +150,12 @@ class Cluster:
             SANDBOX_IDLE_MINUTES="1",
             LOG_LEVEL="INFO",
         )
+        if name in self._restricted:
+            url = self.postgres.url.replace("tests@", f"{ROLE}@")
+            host.environment |= {"POOLS": "tests", "DATABASE_URL": url, "SECRET_KEY": "", "ENDPOINT_KEYS": ""}
         if self.network:
             host.within = self.network.within(name)
+            host.environment |= self._wheels
         for made in (folder, host.data, sandboxes):
             made.mkdir(exist_ok=True)
         host.data.chmod(0o700)
@@ -178,9 +192,19 @@ class Cluster:
         return int(json.loads(self.hosts["site"].printed("submit", str(bundle), "--json"))["submission"])
 
     def query(self, text: str) -> list[tuple[Any, ...]]:
-        """Ask the database, which also has a Unix socket."""
-        with psycopg.connect(self.postgres.dsn, connect_timeout=5) as connection:
-            return connection.execute(text).fetchall()
+        """Ask the database, which also has a Unix socket, and wait up to a minute for one that restarts."""
+        rows: list[tuple[Any, ...]] = []
+
+        def answered() -> bool:
+            with suppress(psycopg.OperationalError):
+                with psycopg.connect(self.postgres.dsn, connect_timeout=5) as connection:
+                    cursor = connection.execute(text)
+                    rows[:] = cursor.fetchall() if cursor.description else []
+                return True
+            return False
+
+        wait_until(answered, "the database to answer", seconds=60)
+        return rows
 
     def wait_until_scored(self, seconds: float = 300) -> None:
         """Wait until every submission is scored."""
@@ -203,3 +227,15 @@ class Cluster:
                     lines = log.read_text(errors="replace").splitlines()[-15:]
                     ends.append("\n".join([f"--- {name} {log.name}", *lines]))
         return "\n".join(ends)
+
+
+def _downloaded_wheels(folder: Path) -> dict[str, str]:
+    """Download the boxes' packages; return the variables that install from there: a namespace reaches no index."""
+    lock = ["--require-hashes", "--requirement", "requirements/box-numpy.txt"]
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    subprocess.run([*download, *lock, "--dest", str(folder)], cwd=PROJECT_ROOT, check=True)
+    return {
+        f"{tool}_{name}": value
+        for tool in ("PIP", "UV")
+        for name, value in (("NO_INDEX", "1"), ("FIND_LINKS", str(folder)))
+    }

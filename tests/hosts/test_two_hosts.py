@@ -1,4 +1,7 @@
-"""Two worker hosts that share no folder score bundles, also when one of them dies. ``make hosts`` tries much more."""
+"""Two worker hosts that share no folder score bundles, also when one of them dies. ``make hosts`` tries much more.
+
+One of them only runs tests: its role in the database may do no more.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import pytest
 
 from tests.chaos.services import ServiceMissingError
 from tests.evaluator.processes import wait_until
-from tests.hosts.cluster import Cluster
+from tests.hosts.cluster import ROLE, Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +37,7 @@ def cluster() -> Iterator[Cluster]:
     folder = Path(tempfile.mkdtemp(prefix="hosts-", dir="/tmp"))
     folder.chmod(0o711)
     try:
-        with Cluster(folder, WORKERS) as made:
+        with Cluster(folder, WORKERS, restricted=["south"]) as made:
             yield made
     except ServiceMissingError as missing:
         pytest.skip(str(missing))
@@ -45,6 +48,9 @@ def cluster() -> Iterator[Cluster]:
 def test_two_hosts_score_bundles_and_one_goes_on_alone(cluster: Cluster) -> None:
     site, north, south = (cluster.hosts[name] for name in ("site", "north", "south"))
     site.printed("setup", "--no-audit")
+    refused = south.manage("serve", "--workers-only")
+    assert f"CommandError: The database role {ROLE} lacks rights that a host with POOLS=tests needs" in refused.stderr
+    site.printed("worker_grants", ROLE)
     golden, again = cluster.folder / "golden.zip", cluster.folder / "again.zip"
     site.printed("sample_bundle", "golden", "--suite", "lmr-mini", "--output", str(golden))
     with zipfile.ZipFile(golden) as old, zipfile.ZipFile(again, "w") as new:
@@ -74,4 +80,6 @@ def test_two_hosts_score_bundles_and_one_goes_on_alone(cluster: Cluster) -> None
         kept = {path.name for path in host.data.iterdir()}
         assert ("content" in kept, "db.sqlite3" in kept, "cache" in kept) == (False, False, True)
     status, text = site.get("/status.json")
-    assert (status, [each["pools"] for each in json.loads(text)["hosts"]]) == (200, [WORK, ["site"], WORK])
+    assert (status, [each["pools"] for each in json.loads(text)["hosts"]]) == (200, [WORK, ["site"], ["tests"]])
+    logs = "".join(log.read_text() for log in (south.data / "logs").glob("*.log"))
+    assert ("run_ended" in logs, "permission denied" in logs) == (True, False)

@@ -7,6 +7,8 @@ import io
 import pytest
 from django.core.management import call_command
 
+from tests.evaluator.roles import bare_role, tests_role  # noqa: F401 - fixtures
+
 
 @pytest.fixture
 def shipped(db: None) -> None:

@@ -115,7 +115,7 @@ def world(
     monkeypatch.setattr("leaderboard.board.ranks.LEAST_TASKS", 1)
     monkeypatch.setattr("leaderboard.web.views.pictures.MOST_DRAWN", 1_000)
     # Workers that other tests leave in the shared Redis end between the two worlds.
-    monkeypatch.setattr("leaderboard.health.queues._listening", Counter)
+    monkeypatch.setattr("leaderboard.health.queues.listening", Counter)
     most = {"api_token_requests": 10_000, "api_anonymous_requests": 10_000}
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, **most)
     assert secret_call.answer_request is not None

@@ -18,6 +18,7 @@ from evaluator.outcomes import Outcome
 from evaluator.queue.pushing import opened
 from evaluator.testing.planning import plan
 from evaluator.testing.progress import summary
+from evaluator.waiting import wait_of
 from submissions.domain.command_line import add_manifest_arguments, lines, packed, problem_lines
 from submissions.domain.operators import OPERATOR, local_operator
 from submissions.domain.publishing import CODE_LICENCES
@@ -111,10 +112,16 @@ class Command(OneForWrongArguments):
     def _wait(self, submission: Submission) -> None:
         """Evaluate the submission's runs here; wait for those held by other workers."""
         plan(submission.pk)
+        shown = ""
         while True:
             submission.refresh_from_db()
             if submission.state in ENDED:
                 return
+            # This process takes the submission's own tests, so neither its place nor the number of workers matters.
+            wait = wait_of(submission)
+            if wait and wait.text != shown and not self.as_json:
+                shown = wait.text
+                self.stdout.write(f"submission {submission.pk}: {shown}")
             evaluate_or_wait([submission.pk])
 
     def _refuse(self, error: BundleRefusedError) -> NoReturn:

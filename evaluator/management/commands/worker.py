@@ -14,10 +14,11 @@ from django_rq import get_worker
 from redis.exceptions import RedisError
 
 from evaluator.auditing.self_checks import CanaryError, note_unavailable, run_canary
+from evaluator.hosts import grants
 from evaluator.hosts.reporting import prepare, report
 from evaluator.hosts.rows import note_family
 from evaluator.queue.processes import job_label
-from evaluator.queue.pushing import UPLOADS, opened, queues_of
+from evaluator.queue.pushing import SITE, opened, queues_of
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.interface import SandboxError
 from evaluator.sweep import reconcile
@@ -59,6 +60,8 @@ class Command(BaseCommand):
             raise CommandError(msg)
         if models and settings.ENVIRONMENT.keys_problem:
             raise CommandError(settings.ENVIRONMENT.keys_problem)
+        if problem := grants.problem():
+            raise CommandError(problem)
         if not models:
             _require_sandbox()
         try:
@@ -68,7 +71,7 @@ class Command(BaseCommand):
             msg = f"The queue cannot be reached: {error}. Start it (make run does), or correct REDIS_URL."
             raise CommandError(msg) from None
         report()
-        if UPLOADS in queues:
+        if SITE in queues:
             reconcile()
         _preload_sdks() if models else _prove_evaluator()
         # The job runs in a forked child, and a database connection must not be shared with it.

@@ -10,7 +10,6 @@ from django.core.management.base import BaseCommand
 
 from leaderboard.doctor.checks import CHECKS
 from leaderboard.doctor.findings import State, examine
-from leaderboard.doctor.services import limit_connecting
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -31,7 +30,6 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print the findings as they come."""
         logging.disable(logging.CRITICAL)  # the findings report what the log would
-        limit_connecting()
         found = []
         try:
             for finding in examine(CHECKS):

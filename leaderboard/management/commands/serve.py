@@ -12,6 +12,7 @@ from django.db import connection, connections
 from benchmark_tasks.enums import AuditState
 from evaluator.auditing.auditing import note_obstacle, waiting
 from evaluator.auditing.self_checks import note_unavailable
+from evaluator.hosts import grants
 from evaluator.hosts.rows import leave
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.interface import SandboxError
@@ -82,6 +83,8 @@ class Command(BaseCommand):
             raise SupervisionError(msg)
         if "model_calls" in environment.pools:
             check_keys(environment)
+        if problem := grants.problem():
+            raise SupervisionError(problem)
         if not environment.storage_url:
             self.stderr.write("STORAGE_URL is not set: this works only if all hosts share one DATA_DIR.")
         for warning in filter(None, (*unknown_names(), make_private(environment.data_dir))):

@@ -523,7 +523,7 @@ def status(site: Site, options: argparse.Namespace) -> int:
         now = site.get(f"/submissions/{options.submission}")
         if options.watch and now["open"]:
             done = now["progress"]
-            more = f"{now['state']}, {done['done']} of {done['total']} answers decided"
+            more = f"{now['state']}, {done['done']} of {done['total']} answers decided{expected(now)}"
             bar(f"submission {now['id']}", done["done"], done["total"], more)
         return now
 
@@ -544,7 +544,18 @@ def in_words(shown: Any) -> str:
         return f"{line}, {tests['passed']:g} of {tests['tasks']} tasks pass: {tests['percent']:.1f} %{interval}"
     if shown["state"] == "held":
         return f"{line} after an infrastructure error, not because of the answers. {shown['held_reason']}".rstrip()
-    return f"{line}, {done['done']} of {done['total']} answers decided"
+    return f"{line}, {done['done']} of {done['total']} answers decided{expected(shown)}"
+
+
+def expected(shown: Any) -> str:
+    """Describe what an unfinished submission waits for; empty for older sites, which do not report it."""
+    wait = shown.get("wait")
+    if not wait:
+        return ""
+    when = f"no expected time: {wait['no_estimate']}"
+    if wait["seconds"] is not None:
+        when = f"about {max(1, round(wait['seconds'] / 60))} min"
+    return f"; {wait['text'].rstrip('.')}; {when}"
 
 
 def results(site: Site, options: argparse.Namespace) -> int:

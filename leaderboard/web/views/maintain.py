@@ -20,6 +20,7 @@ from leaderboard.board.visibility import closed_submissions
 from leaderboard.evidence.events import event_rows
 from leaderboard.evidence.suites import suite_rows
 from leaderboard.health.inbox import MOST_LINES, inbox
+from leaderboard.health.oldest import oldest_in_each_state
 from leaderboard.health.queues import infra_causes, queue_state
 from leaderboard.web.forms import QuotaForm, SubmissionNumberForm, VisibilityForm
 from submissions.domain import publishing, quotas
@@ -147,8 +148,10 @@ def _set_limit(given: dict[str, Any], actor: User) -> str:
 def _inbox(request: HttpRequest, failed: forms.Form | None = None, *, status: int = 200) -> HttpResponse:
     """Render the inbox; ``failed`` is a form that was refused."""
     state = queue_state()
+    found = inbox(state, hidden=closed_submissions(request))
     context = {
-        "inbox": inbox(state, hidden=closed_submissions(request)),
+        "inbox": found,
+        "oldest": oldest_in_each_state(found, state),
         "most": MOST_LINES,
         "state": state,
         "causes": infra_causes(),

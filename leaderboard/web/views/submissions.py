@@ -16,6 +16,7 @@ from benchmark_tasks.domain.content import ContentMissingError, tree_path
 from evaluator.outcomes import WITHOUT_TEST
 from evaluator.sandbox.task_environments import short_digest
 from evaluator.testing.shown_outcomes import badge_of
+from evaluator.waiting import waits_of
 from leaderboard.board.actions import steps_of
 from leaderboard.board.filters import OwnSubmissionFilter
 from leaderboard.board.query_strings import query_with, requested_sort, sort_columns
@@ -209,10 +210,13 @@ def my_submissions(request: HttpRequest) -> HttpResponse:
     sort = requested_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
     found = OwnSubmissionFilter(request.GET, queryset=own_submissions(user=user, sort=sort))
     remaining = quotas.remaining(user)
+    page = Paginator(found.qs, PAGE_SIZE).get_page(request.GET.get("page"))
+    waits = waits_of(list(page))
     context = {
         "filter": found,
         "kept": [("sort", request.GET.get("sort", ""))],
-        "page": Paginator(found.qs, PAGE_SIZE).get_page(request.GET.get("page")),
+        "page": page,
+        "rows": [(each, waits.get(each.pk)) for each in page],
         "columns": sort_columns(request.GET, SORT_KEYS, DEFAULT_SORT),
         "uploads": [(upload, upload_state(upload, quota=remaining)) for upload in Upload.objects.filter(owner=user)],
         "quota_remaining": remaining,

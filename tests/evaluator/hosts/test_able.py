@@ -13,9 +13,11 @@ from benchmark_tasks.models import TaskRevision
 from evaluator import jobs
 from evaluator.enums import RunState
 from evaluator.hosts.able import NO_HOST, able, note_unable, waits_for_another_host
+from evaluator.hosts.rows import own
 from evaluator.models import Host, TestRun
 from evaluator.queue import pushing
 from evaluator.testing.claims import claim_next
+from evaluator.testing.results import record_infra
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory
@@ -74,6 +76,26 @@ def test_a_host_takes_only_runs_whose_environment_it_has(submission: Submission)
     assert claim_next(worker="here:1") is None
     # A process that works for one submission tries everything, so that it ends with a reason.
     assert claim_next(worker="here:1", submission_id=submission.pk) is not None
+
+
+def test_a_host_with_a_problem_leaves_its_runs_to_others(submission: Submission) -> None:
+    numpy = waiting(submission, "numpy")
+    host("here", NUMPY)
+    there = host("there", NUMPY)
+    claim = claim_next(worker="here:1")
+    assert claim is not None
+    record_infra(claim, reason="/srv/x is full", public="the host's disk is full", everywhere=True)
+    numpy.refresh_from_db()
+    assert (numpy.state, numpy.reason, numpy.not_before) == (RunState.QUEUED, "waiting: the host's disk is full", None)
+    assert (own().problem, taken(), waits_for_another_host()) == ("the host's disk is full", set(), True)
+    # With no other host left, this one tries again, and the run waits longer each time.
+    there.delete()
+    assert taken() == {numpy}
+    claim = claim_next(worker="here:1")
+    assert claim is not None
+    record_infra(claim, reason="/srv/x is full", public="the host's disk is full", everywhere=True)
+    numpy.refresh_from_db()
+    assert numpy.not_before > timezone.now()
 
 
 @pytest.mark.parametrize(

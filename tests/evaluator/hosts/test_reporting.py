@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import pytest
 from django.utils import timezone
 
 from benchmark_tasks.models import TaskRevision
+from evaluator.hosts import reporting
 from evaluator.hosts.reporting import lacks_environment, prepare, report
 from evaluator.hosts.rows import leave, note_family, own, with_signs_of_life
 from evaluator.models import Host
@@ -52,6 +54,18 @@ def test_a_host_without_boxes_says_why(settings: Settings) -> None:
     host = own()
     assert host is not None
     assert (host.sandbox, host.problem.startswith("SANDBOX_RUNTIME is for Docker only")) == (" (runsc)", True)
+
+
+def test_a_host_with_a_full_disk_says_so(
+    real_sandbox: Sandbox, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = shutil.disk_usage(settings.DATA_DIR).free // (1024 * 1024)
+    monkeypatch.setattr(reporting, "LEAST_DISK_MB", 2 * free)
+    report()
+    host = own()
+    assert host is not None
+    assert host.problem == f"The disk of DATA_DIR has only {host.disk_mb} MB free: make room on it."
+    assert (host.sandbox, host.disk_mb > 0) == ("bubblewrap", True)
 
 
 def test_silent_hosts_are_listed_for_a_day(real_sandbox: Sandbox) -> None:

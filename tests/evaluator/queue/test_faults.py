@@ -136,6 +136,8 @@ def test_each_error_has_a_public_and_an_internal_reason() -> None:
         (InterfaceError("/srv/x"), "the database did not answer", True),
         (KeyError("/srv/x"), "an error of the evaluator", False),
     ]
+    copied = infrastructure_error_of(shutil.Error([("a", "b", str(full)), ("c", "d", "further texts")]))
+    assert copied.reason.endswith("free some space on it. ([Errno 28] No space left on device: '/srv/x')")
     for error, public, everywhere in cases:
         infra = infrastructure_error_of(error)
         assert (infra.public, infra.everywhere) == (public, everywhere), error

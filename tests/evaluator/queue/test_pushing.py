@@ -79,9 +79,9 @@ def test_the_queue_is_topped_up_to_the_number_of_waiting_runs(redis_url: str) ->
 @pytest.mark.parametrize(
     ("options", "queues"),
     [
-        ({}, ["uploads", "default", "audits"]),
-        ({"audits": False}, ["default", "uploads"]),
-        ({"models": True}, ["models", "uploads"]),
+        ({}, ["site", "default", "audits"]),
+        ({"audits": False}, ["default", "site"]),
+        ({"models": True}, ["models", "site"]),
     ],
 )
 def test_the_order_of_a_workers_queues(options: dict[str, bool], queues: list[str]) -> None:
@@ -99,7 +99,7 @@ def test_a_queue_that_is_away_is_no_error(settings: Settings) -> None:
     settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url="redis://127.0.0.1:1/0").rq_queues
     submission = QueuedSubmissionFactory()
     assert len(planning.plan(submission.pk)) == 2
-    assert (pushing.push(3), pushing.top_up(3), pushing.top_up(3, pushing.UPLOADS)) == (0, 0, 0)
+    assert (pushing.push(3), pushing.top_up(3), pushing.top_up(3, pushing.SITE)) == (0, 0, 0)
     assert TestRun.objects.filter(state=RunState.QUEUED).count() == 2
 
 
@@ -141,13 +141,13 @@ def test_a_stored_file_is_queued_for_its_check_after_commit(
         uploads.receive(owner=UserFactory(), file=SimpleUploadedFile("a.zip", b"no archive"), described=None, fields={})
         assert jobs_of_uploads() == []
     assert jobs_of_uploads() == [("evaluator.jobs.check_next_upload", [])]
-    assert pushing.top_up(1, pushing.UPLOADS) == 0
+    assert pushing.top_up(1, pushing.SITE) == 0
     check_next_upload()
     assert Upload.objects.get().checked
 
 
 def jobs_of_uploads() -> list[tuple[Any, list[Any]]]:
-    with pushing.opened(pushing.UPLOADS) as queue:
+    with pushing.opened(pushing.SITE) as queue:
         return [(job.func_name, list(job.args)) for job in queue.jobs]
 
 

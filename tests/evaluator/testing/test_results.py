@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
 from django.utils import timezone
 
-from evaluator.enums import AttemptState, RunState
+from evaluator import jobs
+from evaluator.enums import AttemptState, ReevaluationState, RunState
 from evaluator.generation import generating
 from evaluator.models import Attempt, TestRun
 from evaluator.outcomes import Outcome
-from evaluator.queue import leases
+from evaluator.queue import leases, pushing
 from evaluator.sandbox.interface import SandboxError
 from evaluator.signals import submission_scored
 from evaluator.testing import claims, results
@@ -23,10 +26,13 @@ from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import AuditEvent, Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
+from tests.evaluator.reevaluations import decide, scored, start
 from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
-    from pytest_django import DjangoCaptureOnCommitCallbacks
+    from collections.abc import Iterator
+
+    from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -220,3 +226,62 @@ def test_consent_given_beforehand_publishes_when_scored(on_commit: DjangoCapture
     submission.refresh_from_db()
     assert submission.visibility == Visibility.PUBLISHED
     assert submission.entry.published
+
+
+def test_a_host_without_the_pool_site_leaves_finalising_to_one_that_has_it(redis_url: str, settings: Settings) -> None:
+    submission = QueuedSubmissionFactory()
+    runs_of(submission)
+    with on_host(settings, "tests", "builds", "model_calls"):
+        results.accept(claim(), verdict=PASSED, environment_digest="d")
+        assert finalising_jobs() == []
+        last = claim()
+        for _ in range(2):  # the answer to the first commit was lost
+            results.accept(last, verdict=PASSED, environment_digest="d")
+        assert finalising_jobs() == [last.run_id]
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.RUNNING
+    with on_host(settings, "site"):
+        jobs.finalise_run(last.run_id)
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.SCORED
+
+
+def test_where_one_holds_a_run_the_other_holds_the_submission(redis_url: str, settings: Settings) -> None:
+    submission = one_task_submission()
+    (run,) = runs_of(submission)
+    with on_host(settings, "tests"):
+        for _ in range(leases.INFRA_TRIES):
+            assert finalising_jobs() == []
+            TestRun.objects.update(not_before=None)
+            results.record_infra(claim(), reason="/srv/x is gone", public="the host failed")
+        assert finalising_jobs() == [run.pk]
+    jobs.finalise_run(run.pk)
+    submission.refresh_from_db()
+    assert (submission.state, submission.held_reason) == (SubmissionState.HELD, "the host failed")
+
+
+def test_a_reevaluation_is_applied_where_the_site_is(redis_url: str, settings: Settings) -> None:
+    reevaluation = start(scored("passed", evaluator="1"))
+    with on_host(settings, "tests"):
+        decide()
+        reevaluation.refresh_from_db()
+        assert reevaluation.state == ReevaluationState.RUNNING
+        assert finalising_jobs() == [reevaluation.runs.get().pk]
+    jobs.finalise_run(reevaluation.runs.get().pk)
+    reevaluation.refresh_from_db()
+    assert reevaluation.state == ReevaluationState.APPLIED
+
+
+@contextmanager
+def on_host(settings: Settings, *pools: str) -> Iterator[None]:
+    """Act as a host with these pools."""
+    own = settings.ENVIRONMENT
+    settings.ENVIRONMENT = replace(own, pools=list(pools))
+    yield
+    settings.ENVIRONMENT = own
+
+
+def finalising_jobs() -> list[int]:
+    """The runs that the jobs for hosts of the site name."""
+    with pushing.opened(pushing.SITE) as queue:
+        return [*chain.from_iterable(job.args for job in queue.jobs if job.func_name == results.FINALISE_JOB)]

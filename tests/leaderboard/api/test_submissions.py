@@ -259,3 +259,26 @@ def test_the_bundle_is_returned_unchanged(answer: Implementation, alice: User, b
     assert response.headers["Content-Disposition"].endswith('.zip"')
     assert Program(bob).problem("GET", address)["status"] == 404
     assert Program().problem("GET", address)["status"] == 401
+
+
+def test_an_unfinished_submission_says_what_it_waits_for(
+    answer: Implementation, alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaluator.waiting.listening", lambda: {"default": 2})
+    assert Program(alice).get(address_of(answer))["wait"] is None
+    waits = ImplementationFactory(
+        submission=SubmissionFactory(owner=alice, suite_version=answer.submission.suite_version, state="queued"),
+        revision=answer.revision,
+        attempted=True,
+    )
+    TestRunFactory(implementation=waits)
+    assert Program(alice).get(address_of(waits))["wait"] == {
+        "waits_for": "worker",
+        "text": "0 of 1 test done.",
+        "place": 0,
+        "seconds": None,
+        "no_estimate": "no test of this suite was measured here",
+    }
+    Submission.objects.filter(pk=waits.submission_id).update(state="held", held_reason="No image.")
+    held = Program(alice).get(address_of(waits))["wait"]
+    assert (held["waits_for"], held["text"]) == ("maintainer", "Held: No image.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import socketserver
@@ -15,9 +16,11 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from benchmark_tasks.domain.bucket import bucket_at
+from evaluator.hosts import grants
 from leaderboard.doctor import services
 from leaderboard.doctor.findings import Finding, State, failed, ok, warning
 from tests.bucket import proxy_before
+from tests.evaluator.roles import acting_as, execute, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,6 +82,33 @@ class TestDatabase:
             "1 applied that this host's code does not have: leaderboard.9999_of_the_future",
             "Update the code on this host: another host has a newer version.",
         )
+
+
+@pytest.mark.django_db
+@pytest.mark.postgres
+@pytest.mark.skipif("DATABASE_URL" not in os.environ, reason="needs DATABASE_URL of a PostgreSQL server")
+def test_the_role_of_a_host_that_only_runs_tests(tests_role: str, settings: Settings) -> None:
+    needed = len(grants.needed())
+    remedy = f"Run manage.py worker_grants {tests_role} on the site's host, as after each upgrade."
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, pools=["tests"])
+    name, own = "database role", connection.settings_dict["USER"]
+    rest = len(grants.held(own)) - needed - 3
+    more = "CREATE TABLE IN public, DELETE account_emailaddress, DELETE account_emailconfirmation"
+    found = f"{own} may do more than running tests needs: {more} and {rest} more"
+    assert role_finding() == [warning(name, found, grants.REDUCE)]
+    with acting_as(tests_role):
+        assert role_finding() == [ok(name, f"{tests_role} may do what running tests needs, and nothing else")]
+    execute(f"REVOKE UPDATE (log, outcome) ON evaluator_testrun FROM {quoted(tests_role)}")
+    lacking = f"{tests_role} lacks UPDATE evaluator_testrun.log, UPDATE evaluator_testrun.outcome"
+    with acting_as(tests_role):
+        assert role_finding() == [failed(name, lacking, remedy)]
+        assert "migrations" not in [finding.name for finding in services.database()]
+        settings.ENVIRONMENT = replace(settings.ENVIRONMENT, pools=["tests", "builds"])
+        assert role_finding() == []
+
+
+def role_finding() -> list[Finding]:
+    return [finding for finding in services.database() if finding.name == "database role"]
 
 
 def test_a_missing_sqlite_file_is_not_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmark_tasks.models import Suite
-from evaluator.queue.pushing import UPLOADS, opened
+from evaluator.queue import pushing
 from leaderboard.models import MailChoice, Notice
 from leaderboard.notices import mailing, making
 from submissions.models import Submission
@@ -139,7 +139,7 @@ def test_the_delay_between_attempts_grows_to_six_hours(alice: User) -> None:
 
 def queued() -> list[str]:
     """Take the waiting jobs off the queue."""
-    with opened(UPLOADS) as queue:
+    with pushing.opened(pushing.SITE) as queue:
         found = list(queue.job_ids)
         queue.connection.flushall()
     return found

@@ -74,7 +74,7 @@ def infra(run: TestRun, reason: str) -> None:
 
 def inbox_of(client: Client) -> str:
     """The inbox as text."""
-    return words_of(client.get(ADDRESS)).partition("Inbox (")[2].partition("Work Test runs")[0]
+    return words_of(client.get(ADDRESS)).partition("Inbox (")[2].partition("Oldest in each state")[0]
 
 
 def test_an_empty_inbox_says_so_in_one_line(as_maintainer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +101,15 @@ def test_maintainers_see_that_no_proxy_is_in_front(
     words = "no proxy in front ALLOW_NO_PROXY accepts that a few slow connections stop the site."
     assert [words_of(as_maintainer.get(page)).count(words) for page in (ADDRESS, "/status/")] == [shown, shown]
     assert [Client().get(page).content.count(b"proxy") for page in ("/status/", "/status.json")] == [0, 0]
+
+
+def test_the_oldest_in_each_state_is_in_a_table(as_maintainer: Client) -> None:
+    assert "Oldest in each state Nothing waits." in words_of(as_maintainer.get(ADDRESS))
+    submission = held_submission()
+    table = words_of(as_maintainer.get(ADDRESS)).partition("Oldest in each state")[2].partition("Work Test runs")[0]
+    expected = f"Held submissions Submission {submission.pk}: Alpha Solver on {submission.suite_version} by"
+    assert expected in table
+    assert "The image is missing. Correct what stopped it, then retry it. Retry it in the inbox" in table
 
 
 def test_a_held_submission_is_retried(as_maintainer: Client, maintainer: User) -> None:

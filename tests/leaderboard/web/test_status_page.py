@@ -25,10 +25,11 @@ from benchmark_tasks.models import TaskRevision
 from evaluator.enums import AttemptState, BuildState, GenerationState, RunState, SelfCheckKind, WorkState
 from evaluator.management.commands.worker import MONITORING_SECONDS, WORKER_TTL_SECONDS
 from evaluator.models import Attempt, EnvironmentBuild, Host, SelfCheck, TestRun
+from evaluator.queue.listening import LISTENING
 from evaluator.queue.pushing import MODELS, RUNS, opened
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from leaderboard.health import status as domain
-from leaderboard.health.queues import LISTENING, infra_summary, queue_state
+from leaderboard.health.queues import infra_summary, queue_state
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.core.files.base import ContentFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -24,7 +26,7 @@ from submissions.models import Implementation, Submission, User
 from tests.evaluator.factories import TestRunFactory
 from tests.leaderboard.api.program import Program
 from tests.leaderboard.showing import get, scored, text_of, words_of
-from tests.submissions.factories import UserFactory, with_answers
+from tests.submissions.factories import SubmissionFactory, SystemFactory, UserFactory, with_answers
 
 if TYPE_CHECKING:
     pass
@@ -92,7 +94,8 @@ def test_only_an_unfinished_submission_is_polled(client: Client, alice: User) ->
     TestRunFactory(implementation=with_answers(submission, 1)[0], running=True)
     page = get(client, submission, alice).content.decode()
     address = reverse("submission_progress", args=[submission.pk])
-    assert f'hx-get="{address}?seen=running-private-False-1-1-0-1"' in page
+    # The number stands for what it waits for.
+    assert re.search(rf'hx-get="{address}\?seen=running-private-False-\d+-1-1-0-1"', page)
     assert 'hx-trigger="every 2s"' in page
     assert "1 of 2 answers decided, 1 running" in page
     assert "htmx" in page
@@ -281,3 +284,36 @@ def test_edits_set_aside_are_shown_to_viewers_of_the_code(client: Client, alice:
     client.logout()
     Submission.objects.update(visibility=Visibility.PUBLISHED)
     assert "set aside" not in get(client, submission).content.decode()
+
+
+def test_an_open_submission_shows_what_it_waits_for_and_updates_when_that_changes(
+    client: Client, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listening = {"default": 2}
+    monkeypatch.setattr("evaluator.waiting.listening", lambda: listening)
+    submission = scored(alice, "passed", state=SubmissionState.QUEUED)
+    TestRunFactory(implementation=with_answers(submission, 1)[0])
+    line = "1 of 2 tests done. Tests of all submitters before its next one: 0."
+    assert line in words_of(get(client, submission, alice))
+    mine = words_of(client.get(reverse("my_submissions")))
+    assert line in mine
+    progress = reverse("submission_progress", args=[submission.pk])
+    seen = client.get(progress).context["fingerprint"]
+    assert client.get(progress, {"seen": seen}).status_code == 204
+    listening["default"] = 0
+    changed = client.get(progress, {"seen": seen})
+    assert "No worker is running. 1 of 2 tests done. No expected time: nothing is tested now." in words_of(changed)
+    Submission.objects.update(state=SubmissionState.CANCELLED)
+    assert "tests done" not in words_of(client.get(progress, {"seen": seen}))
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_the_owner_s_list_has_constant_queries(client: Client, alice: User, number: int) -> None:
+    for each in range(number):
+        system = SystemFactory(owner=alice, name=f"System {each}")
+        submission = SubmissionFactory(owner=alice, system=system, state=SubmissionState.QUEUED)
+        TestRunFactory(implementation=with_answers(submission, 1)[0])
+    client.force_login(alice)
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get(reverse("my_submissions")).status_code == 200
+    assert len(queries) == 14
