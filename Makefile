@@ -7,7 +7,7 @@ MANAGE := .venv/bin/python manage.py
 # The shell's own USER is the login name; only `make password USER=name` names an account of the board.
 ACCOUNT = $(if $(filter command line,$(origin USER)),$(USER),maintainer)
 
-.PHONY: help run host setup lmr-bench test test-all boxes attacks chaos hosts lint audit password reset lock format openapi
+.PHONY: help run host setup lmr-bench test test-all boxes attacks chaos hosts bench lint audit password reset lock format openapi
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,10 @@ chaos: ## Kill workers and servers while runs are under way (TIMES=3: three roun
 
 hosts: ## Measure one, two and four hosts in network namespaces, and break each (as root; PARTS=failures: only that)
 	@exec scripts/hosts.sh $(if $(PARTS),--parts "$(PARTS)")
+
+bench: ## Measure the site's speed in one table (PARTS=boards,boxes SOURCE=LMR-BENCH-FOLDER ROUNDS=5)
+	@scripts/environment.sh dev
+	@exec scripts/bench.sh $(if $(PARTS),--parts "$(PARTS)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(ROUNDS),--rounds "$(ROUNDS)")
 
 lint: ## Style, formatting, types, migrations, deployment checks
 	@scripts/environment.sh dev

@@ -26,6 +26,7 @@ present() {
     redis-server) has redis-server ;;
     postgresql) postgres_programs >/dev/null ;;
     chromium) has chromium ;;
+    nginx-light) has nginx ;;
     docker.io) has docker && has dockerd ;;
     debootstrap) has debootstrap ;;
     iproute2) has ip && has nsenter ;;

@@ -1,4 +1,4 @@
-"""The site's settings with an additional address, for ``benchmark_board``."""
+"""The site's settings with an additional address, for ``boards``."""
 
 from __future__ import annotations
 

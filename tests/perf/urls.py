@@ -1,4 +1,4 @@
-"""The site's addresses, and a bare view that returns a file's bytes, for ``benchmark_board``."""
+"""The site's addresses, and a bare view that returns a file's bytes, for ``boards``."""
 
 from __future__ import annotations
 

@@ -1,23 +1,19 @@
-"""Measure pages about many answers: ``python -m tests.perf.benchmark_pages [--submissions 3000]``. Not a test.
+"""Measure pages about many answers.
 
 Fills LMR-Mini of an instance of its own with submissions whose answers are all tested, and labelled by the judge that
-the board shows. Then requests pages about them from two web processes, each time after a change of the data. Prints
-milliseconds (median and 95th percentile, one request at a time, after a warm-up).
+the board shows. Then requests pages about them from two web processes, one at a time, each after a change of the data.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
-import statistics
 import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
-from tests.perf.benchmark_board import WARMED, get, instance
-from tests.perf.benchmark_suite import MANAGE, PROJECT_ROOT
+from tests.perf.boards import WARMED, get, instance
+from tests.perf.rows import Goal, Row, p95
+from tests.perf.suites import MANAGE, PROJECT_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +22,8 @@ if TYPE_CHECKING:
     from submissions.models import Submission
 
 SUITE = "lmr-mini"
-MOST = 400.0
+GOAL = Goal(plus=0.4)
+SUBMISSIONS, REQUESTS = 3_000, 8
 OUTCOMES = ("passed", "wrong_output")
 PAGES = {
     "board": f"/board/{SUITE}/",
@@ -106,31 +103,18 @@ def change() -> None:
     note_change(SuiteVersion.objects.get(suite__slug=SUITE).pk)
 
 
-def main() -> None:
-    """Measure each page and print a line for it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--submissions", type=int, default=3_000, help="default: %(default)s")
-    parser.add_argument("--requests", type=int, default=40, help="of each page; default: %(default)s")
-    options = parser.parse_args()
+def measure(*, rounds: int, **_: object) -> list[Row]:
+    """Return a row for each page: the 95th percentile of :data:`REQUESTS` requests a round."""
+    rows = []
     with instance():
-        task = fill(options.submissions)
+        task = fill(SUBMISSIONS)
         subprocess.run([*MANAGE, "analyse", "--suite", SUITE], cwd=PROJECT_ROOT, check=True, stdout=subprocess.DEVNULL)
-        sys.stdout.write(
-            f"load {os.getloadavg()[0]:.1f}; {options.submissions:,} submissions to {SUITE}; milliseconds; "
-            f"target of every 95th percentile: {MOST:.0f}\n| page | median | p95 |\n|---|---|---|\n"
-        )
         for name, path in PAGES.items():
-            address, took = path.format(task=task), []
-            for _ in range(WARMED + options.requests):
+            address, took = path.format(task=task), list[float]()
+            for _ in range(WARMED + REQUESTS * rounds):
                 change()
                 started = time.perf_counter()
                 get(address)
-                took.append(1000 * (time.perf_counter() - started))
-            took = took[WARMED:]
-            p95 = statistics.quantiles(took, n=20)[-1]
-            sys.stdout.write(f"| {name} | {statistics.median(took):.0f} | {p95:.0f} |\n")
-            sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
+                took.append(time.perf_counter() - started)
+            rows.append(Row(f"page {name}, {SUBMISSIONS:,} submissions, p95", p95(took[WARMED:]), goal=GOAL))
+    return rows

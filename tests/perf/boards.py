@@ -1,20 +1,15 @@
-"""Measure requests of a board with many rows: ``python -m tests.perf.benchmark_board [--sizes 13,1000]``. Not a test.
+"""Measure requests of a board with many rows beside a bare view and beside nginx, which return the same bytes.
 
-Fills the LMR-BENCH board of an instance of its own (a new data folder with SQLite, or the database that DATABASE_URL
-names, which must be empty) to each size in turn. Then requests it from two web processes, two requests at a time: the
-same bytes from a bare view, the cached board (kept), and the board after its data changed. Before each of the first two
-requests another board's data change, so that the database writes as often. Prints milliseconds (median and 95th
-percentile), the ratio of the 95th percentiles to the bare view's, and the page's size in bytes. The load is printed as
-well: on a busy machine the figures mean little.
+Fills the LMR-BENCH board of an instance of its own to each size in turn, and requests it from two web processes, two
+requests at a time: from nginx, from a bare view, the cached board (kept), and the board after its data changed. Before
+each request but the last kind, another board's data change, so that the database writes as often.
 """
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import os
 import random
-import statistics
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,7 +20,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.perf.benchmark_suite import MANAGE, PROJECT_ROOT
+from tests.perf.rows import Goal, Row, p95, progress
+from tests.perf.suites import MANAGE, PROJECT_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,9 +29,12 @@ if TYPE_CHECKING:
     from leaderboard.models import Entry, EntryMetric
     from leaderboard.models.board import Marks
 
-SUITE, ANOTHER, PORT, AT_ONCE, WARMED = "lmr-bench", "another-suite", 18_740, 2, 20
+SUITE, ANOTHER, AT_ONCE, WARMED = "lmr-bench", "another-suite", 2, 20
+PORT, NGINX_PORT = 18_740, 18_741
+SIZES = (13, 1_000, 10_000, 100_000)
+REQUESTS = 60
 BOARD = f"/board/{SUITE}/"
-TARGETS = {"kept": 1.5, "changed": 6.0}
+GOALS = {"kept": Goal(1.5), "changed": Goal(3.5)}
 
 
 @contextmanager
@@ -68,10 +67,33 @@ def _add_another() -> None:
     SuiteVersion.objects.create(suite=suite, number=1, seed_epoch=SeedEpoch.objects.earliest("pk"))
 
 
-def _wait_for_server() -> None:
-    for _ in range(300):
+@contextmanager
+def nginx(folder: Path) -> Iterator[None]:
+    """Serve the files of ``folder`` with two processes of nginx, configured below it."""
+    place = folder / "nginx"
+    place.mkdir()
+    temporary = "".join(
+        f"{kind}_temp_path {place}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = "user root;" if os.geteuid() == 0 else ""  # the folder is private
+    (place / "nginx.conf").write_text(
+        f"{user} daemon off; worker_processes 2; pid {place}/pid; error_log {place}/errors;\n"
+        f"events {{}} http {{ access_log off; {temporary} default_type text/html; "
+        f"server {{ listen 127.0.0.1:{NGINX_PORT}; root {folder}; }} }}\n",
+        encoding="utf-8",
+    )
+    with subprocess.Popen(["nginx", "-e", place / "errors", "-c", place / "nginx.conf"]) as process:
         try:
-            get("/healthz")
+            _wait_for_server("/nginx/pid", NGINX_PORT)
+            yield
+        finally:
+            process.terminate()
+
+
+def _wait_for_server(path: str = "/healthz", port: int = PORT) -> None:
+    for _ in range(1_200):
+        try:
+            get(path, port)
         except OSError:
             time.sleep(0.1)
         else:
@@ -159,10 +181,10 @@ def change_another() -> None:
     change(ANOTHER)
 
 
-def get(path: str, **headers: str) -> bytes:
+def get(path: str, port: int = PORT) -> bytes:
     """The body of a response with status 200."""
-    connection = HTTPConnection("127.0.0.1", PORT, timeout=60)
-    connection.request("GET", path, headers=headers)
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", path)
     response = connection.getresponse()
     content = response.read()
     connection.close()
@@ -171,49 +193,40 @@ def get(path: str, **headers: str) -> bytes:
     return content
 
 
-def milliseconds(path: str, requests: int, before: Callable[[], None]) -> list[float]:
-    """Milliseconds of each of ``requests`` requests, after a warm-up; calls ``before`` before each request."""
+def seconds(path: str, requests: int, before: Callable[[], None], port: int = PORT) -> list[float]:
+    """Seconds of each of ``requests`` requests, after a warm-up; calls ``before`` before each request."""
 
     def timed(_: int) -> float:
         before()
         started = time.perf_counter()
-        get(path)
-        return 1000 * (time.perf_counter() - started)
+        get(path, port)
+        return time.perf_counter() - started
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(timed, range(WARMED)))
         return list(pool.map(timed, range(requests)))
 
 
-def main() -> None:
-    """Measure each size and print a line for it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", default="13,1000,10000,100000", help="rows, ascending; default: %(default)s")
-    parser.add_argument("--requests", type=int, default=300, help="of each kind; default: %(default)s")
-    options = parser.parse_args()
-    with instance() as folder:
-        targets = ", ".join(f"{name} at most {most} x" for name, most in TARGETS.items())
-        sys.stdout.write(
-            f"load {os.getloadavg()[0]:.1f}; milliseconds, median / p95; targets, of the bare p95: {targets}\n"
-        )
-        sys.stdout.write("| rows | bare | kept | changed | kept / bare | changed / bare | bytes | compressed |\n")
-        sys.stdout.write("|---|---|---|---|---|---|---|---|\n")
-        for rows in map(int, options.sizes.split(",")):
-            fill(rows)
-            content = get(BOARD)
-            (folder / f"{rows}.html").write_bytes(content)
-            took = {
-                "bare": milliseconds(f"/bare/{rows}.html", options.requests, change_another),
-                "kept": milliseconds(BOARD, options.requests, change_another),
-                "changed": milliseconds(BOARD, options.requests, change),
-            }
-            p95 = {name: statistics.quantiles(values, n=20)[-1] for name, values in took.items()}
-            cells = [f"{statistics.median(took[name]):.1f} / {p95[name]:.1f}" for name in took]
-            ratios = [f"{p95[name] / p95['bare']:.2f}" for name in ("kept", "changed")]
-            sizes = [f"{len(content):,}", f"{len(gzip.compress(content, 6)):,}"]
-            sys.stdout.write(f"| {' | '.join([f'{rows:,}', *cells, *ratios, *sizes])} |\n")
-            sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
+def measure(*, rounds: int, **_: object) -> list[Row]:
+    """Return the rows of every size: 95th percentiles of :data:`REQUESTS` requests a round."""
+    rows, requests = [], REQUESTS * rounds
+    with instance() as folder, ExitStack() as stack:
+        has_nginx = shutil.which("nginx") is not None
+        if has_nginx:
+            stack.enter_context(nginx(folder))
+        for size in SIZES:
+            progress(f"  {size:,} rows")
+            fill(size)
+            content, name = get(BOARD), f"{size}.html"
+            (folder / name).write_bytes(content)
+            ways = {"kept": seconds(BOARD, requests, change_another), "changed": seconds(BOARD, requests, change)}
+            bare = p95(seconds(f"/bare/{name}", requests, change_another))
+            static = p95(seconds(f"/{name}", requests, change_another, NGINX_PORT)) if has_nginx else None
+            for way, took in ways.items():
+                title = f"board of {size:,} rows, {way}, p95 ({len(content):,} bytes)"
+                rows.append(Row(title, p95(took), "bare view", bare, GOALS[way]))
+                if static is not None:
+                    rows.append(Row(title, p95(took), "nginx", static))
+        if not has_nginx:
+            rows.append(Row("boards beside nginx", missing="not installed (package nginx-light)"))
+    return rows
