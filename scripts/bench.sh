@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 PATH="$PWD/.venv/bin:$PATH"
 
-if [ -n "$(missing nginx-light)" ] && may_install; then
+# Where systemd runs, the package would start a server on port 80.
+if [ -n "$(missing nginx-light)" ] && may_install && [ ! -d /run/systemd/system ]; then
   install nginx-light >&2 || warn "nginx-light could not be installed"
 fi
 if has docker && has debootstrap && docker info >/dev/null 2>&1; then

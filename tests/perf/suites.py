@@ -57,7 +57,7 @@ def manage(*command: str) -> None:
 
 
 def mark_as_audited() -> None:
-    """Let every runnable task count, without the minutes that its audit takes."""
+    """Let every task count, without the minutes that audits take."""
     from benchmark_tasks.enums import AuditState
     from benchmark_tasks.models import TaskRevision
 
