@@ -67,22 +67,23 @@ class Wait:
         return " ".join(parts)
 
 
-def waits_of(submissions: Collection[Submission]) -> dict[int, Wait]:
+def waits_of(submissions: Collection[Submission], *, here: bool = False) -> dict[int, Wait]:
     """Map the ids of those ``submissions`` that are not finished to what they wait for.
 
-    At most eight queries, whatever their number, and one look at the queue's server; none if all are finished.
+    ``here``: this process runs their tests, so that workers and hosts do not matter. At most eight queries, whatever
+    their number, and one look at the queue's server; none if all are finished.
     """
     asked = [each for each in submissions if each.state in {SubmissionState.GENERATING, SubmissionState.HELD}]
     tested = [each for each in submissions if each.state in _TESTED]
     if not asked and not tested:
         return {}
     workers = listening()
-    return _asked(asked, workers) | _tested(tested, workers)
+    return _asked(asked, workers) | _tested(tested, workers, here=here)
 
 
-def wait_of(submission: Submission) -> Wait | None:
-    """Return what ``submission`` waits for; None if it is finished."""
-    return waits_of([submission]).get(submission.pk)
+def wait_of(submission: Submission, *, here: bool = False) -> Wait | None:
+    """Return what ``submission`` waits for; None if it is finished. See :func:`waits_of`."""
+    return waits_of([submission], here=here).get(submission.pk)
 
 
 def _asked(submissions: Collection[Submission], workers: Counter[str] | None) -> dict[int, Wait]:
@@ -204,7 +205,7 @@ def _measured() -> _Measured:
     )
 
 
-def _tested(submissions: Collection[Submission], workers: Counter[str] | None) -> dict[int, Wait]:
+def _tested(submissions: Collection[Submission], workers: Counter[str] | None, *, here: bool) -> dict[int, Wait]:
     """Describe submissions whose answers are being tested."""
     if not submissions:
         return {}
@@ -215,8 +216,8 @@ def _tested(submissions: Collection[Submission], workers: Counter[str] | None) -
     for submission, state, number in grouped:
         counts[submission][state] = number
     hosts = with_signs_of_life()
-    obstacle = _no_worker(workers, RUNS, "worker")
-    if not obstacle and hosts and not evaluating(hosts):
+    obstacle = "" if here else _no_worker(workers, RUNS, "worker")
+    if not here and not obstacle and hosts and not evaluating(hosts):
         obstacle = "No host that is up can run tests."
     measured = _measured()
     missing = _environments(run for queue in queues.values() for run in queue.runs if run.reason == NO_HOST)

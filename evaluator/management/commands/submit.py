@@ -117,8 +117,7 @@ class Command(OneForWrongArguments):
             submission.refresh_from_db()
             if submission.state in ENDED:
                 return
-            # This process takes the submission's own tests, so neither its place nor the number of workers matters.
-            wait = wait_of(submission)
+            wait = wait_of(submission, here=True)
             if wait and wait.text != shown and not self.as_json:
                 shown = wait.text
                 self.stdout.write(f"submission {submission.pk}: {shown}")

@@ -49,6 +49,19 @@ def sample(folder: Path, kind: str, version: SuiteVersion) -> str:
     return str(bundle)
 
 
+@pytest.mark.bubblewrap
+def test_waiting_shows_each_step(
+    tmp_path: Path, lmr_mini: SuiteVersion, real_sandbox: Sandbox, without_a_queue: None
+) -> None:
+    out = io.StringIO()
+    with pytest.raises(SystemExit):  # not all of its answers pass
+        call_command("submit", sample(tmp_path, "mixed", lmr_mini), "--wait", stdout=out)
+    number = Submission.objects.get().pk
+    steps = [line for line in out.getvalue().splitlines() if line.endswith("done.")]
+    # One answer does not apply, so it is decided at once; that there is no queue does not matter here.
+    assert steps == [f"submission {number}: {done} of 8 tests done." for done in range(1, 8)]
+
+
 @pytest.mark.parametrize(
     ("box", "kind", "passed"),
     [
