@@ -124,7 +124,7 @@ def seconds_of_bare(tests: list[BareTest]) -> list[float]:
 
 def mean_of_medians(rounds: list[list[float]]) -> float:
     """Return the mean over answers of their medians over rounds."""
-    return statistics.mean([statistics.median(answer) for answer in zip(*rounds, strict=True)])
+    return statistics.fmean([statistics.median(answer) for answer in zip(*rounds, strict=True)])
 
 
 def measure(*, rounds: int, **_: object) -> list[Row]:

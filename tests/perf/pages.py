@@ -111,7 +111,7 @@ def measure(*, rounds: int, **_: object) -> list[Row]:
         subprocess.run([*MANAGE, "analyse", "--suite", SUITE], cwd=PROJECT_ROOT, check=True, stdout=subprocess.DEVNULL)
         for name, path in PAGES.items():
             address, took = path.format(task=task), list[float]()
-            for _ in range(WARMED + REQUESTS * rounds):
+            for _round in range(WARMED + REQUESTS * rounds):
                 change()
                 started = time.perf_counter()
                 get(address)

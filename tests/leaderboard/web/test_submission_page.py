@@ -94,7 +94,7 @@ def test_only_an_unfinished_submission_is_polled(client: Client, alice: User) ->
     TestRunFactory(implementation=with_answers(submission, 1)[0], running=True)
     page = get(client, submission, alice).content.decode()
     address = reverse("submission_progress", args=[submission.pk])
-    # The number stands for what it waits for.
+    # The number represents what it waits for.
     polled = re.search(rf'hx-get="({address}\?seen=running-private-False-\d+-1-1-0-1)"', page)
     assert polled is not None
     assert 'hx-trigger="every 2s"' in page
