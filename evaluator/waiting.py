@@ -222,7 +222,9 @@ def _tested(submissions: Collection[Submission], workers: Counter[str] | None, *
     measured = _measured()
     missing = _environments(run for queue in queues.values() for run in queue.runs if run.reason == NO_HOST)
     return {
-        each.pk: _tests(each.pk, queues[each.owner_id], counts[each.pk], measured, obstacle, missing, workers)
+        each.pk: _tests(
+            each.pk, queues[each.owner_id], counts[each.pk], measured, obstacle, missing, workers, here=here
+        )
         for each in submissions
     }
 
@@ -254,6 +256,8 @@ def _tests(
     obstacle: str,
     missing: Mapping[int, str],
     workers: Counter[str] | None,
+    *,
+    here: bool,
 ) -> Wait:
     """Describe one submission whose answers are being tested."""
     own = [run for run in queue.runs if run.submission == submission]
@@ -277,6 +281,8 @@ def _tests(
     waits_for = WaitsFor.TESTS if running else WaitsFor.WORKER
     if not running and not positions and own:
         waits_for = WaitsFor.RETRY if delayed else WaitsFor.HOST
+    elif not running and not here:
+        text = f"{text} The next one waits for a free worker."
     if hostless:
         return Wait(waits_for, text, place, no_estimate="a host with that environment must start")
     seconds = _expected(queue, positions, running, own, measured, workers[RUNS] if workers else 0)

@@ -16,7 +16,7 @@ from benchmark_tasks.domain import content
 from benchmark_tasks.domain.bucket import bucket
 from benchmark_tasks.domain.content import GRACE, Kind
 from benchmark_tasks.domain.derived import PREFIX
-from benchmark_tasks.models import SeedEpoch
+from benchmark_tasks.models import SeedEpoch, TaskRevision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 BETWEEN_SWEEPS: Final = timedelta(days=1)
 DERIVED_STAY: Final = timedelta(days=30)
 """Derived files are removed this long after they were made; the next use makes them again."""
+LOOKED_FOR: Final = 3
+"""Number of newest task revisions that are looked for: the site's store has one of them."""
 log = structlog.get_logger(__name__)
 _SWEPT: Final = "content-swept"
 _MISSING: Final = "content-missing"
@@ -98,6 +100,21 @@ def compare() -> Comparison:
     result.missing = {blob: name for blob, name in left.items() if not content.stored_at(*blob)}
     cache.set(_MISSING, [[name, *blob] for blob, name in result.missing.items()], None)
     return result
+
+
+def why_not_the_sites() -> str:
+    """Return why this host's content store cannot be the site's: it has none of the newest tasks; empty if it may be.
+
+    Raises StorageUnavailableError.
+    """
+    trees = TaskRevision.objects.exclude(repository_hash="").order_by("-pk").values_list("repository_hash", flat=True)
+    looked_for = list(trees[:LOOKED_FOR])
+    if not looked_for or any(content.stored_at("trees", each) for each in looked_for):
+        return ""
+    return (
+        f"The content store {content.where()} has none of the tasks' files, so it is not the site's: "
+        "set STORAGE_URL as on the site's host."
+    )
 
 
 class ForeignStoreError(Exception):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from django.conf import settings
 
+from benchmark_tasks.domain import garbage
+from benchmark_tasks.domain.bucket import StorageUnavailableError
 from benchmark_tasks.domain.clock import database_now, seconds_ahead
 from evaluator.enums import BuildState
 from evaluator.hosts.rows import FORGOTTEN_AFTER, own
@@ -50,6 +53,9 @@ def _facts() -> dict[str, Any]:
             problem = str(error)
         if disk_mb < LEAST_DISK_MB:
             problem = f"The disk of DATA_DIR has only {disk_mb} MB free: make room on it."
+        # A storage that does not answer is no problem of this host: its runs wait.
+        with suppress(StorageUnavailableError):
+            problem = problem or garbage.why_not_the_sites()
     return {
         "pools": environment.pools,
         "sandbox": f"{sandbox} ({environment.sandbox_runtime})" if environment.sandbox_runtime else sandbox,

@@ -15,7 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.template.defaultfilters import filesizeformat
 from redis.exceptions import RedisError
 
-from benchmark_tasks.domain import content
+from benchmark_tasks.domain import content, garbage
 from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket
 from benchmark_tasks.domain.clock import TOLERATED_SECONDS, server_time
 from evaluator.hosts import grants
@@ -160,9 +160,22 @@ def storage() -> Iterator[Finding]:
     if not whole or written is None:
         yield failed(name, f"{where} returned other bytes than were stored", "Repair the storage.")
         return
+    if problem := _not_the_sites():
+        yield failed(name, problem, "Correct STORAGE_URL (docs/operating.md, “More hosts”).")
+        return
     yield ok(name, f"{where}: a file was stored, read and removed in {time.monotonic() - begun:.2f} s")
     if bucket() is not None:  # it reports whole seconds
         yield clock("the bucket", written.timestamp(), earliest=earliest - 1, latest=latest)
+
+
+def _not_the_sites() -> str:
+    """Return why the storage is not the site's, where hosts share a database that answers."""
+    if connection.vendor != "postgresql":
+        return ""
+    try:
+        return garbage.why_not_the_sites()
+    except DatabaseError:
+        return ""
 
 
 def mail() -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from evaluator.enums import ReevaluationState, WorkState
 from evaluator.hosts.rows import with_signs_of_life
 from evaluator.models import Judgement, Reevaluation
 from leaderboard.health.queues import errors_of_held
-from leaderboard.health.status import unaudited_tasks
+from leaderboard.health.status import pools_without_host, unaudited_tasks
 from reviews.cases.flags import raised_flags
 from reviews.enums import CLOSED, CaseState, TriggerKind
 from reviews.models import Trigger
@@ -141,8 +141,12 @@ def _missing_files() -> Iterator[Line]:
 
 
 def _hosts() -> Iterator[Line]:
-    """Yield the hosts that are silent or cannot evaluate."""
-    for host, live in with_signs_of_life():
+    """Yield the hosts that are silent or cannot evaluate, and work that no host does."""
+    listed = with_signs_of_life()
+    if unserved := pools_without_host(listed):
+        todo = f"Add {','.join(unserved)} to POOLS of a host (docs/operating.md, “More hosts”). See the"
+        yield _standing(f"No host does this work: {', '.join(unserved)}", todo, timezone.now())
+    for host, live in listed:
         if not live:
             todo = "Start it again. A host that is gone is forgotten after a day. See the"
             yield _standing(f"Host {host.name} is silent", todo, host.seen)

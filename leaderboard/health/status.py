@@ -6,7 +6,7 @@ It contains no paths, no secrets and no names of unpublished things: only counts
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Max, OuterRef, Subquery
 
@@ -20,8 +20,12 @@ from evaluator.models import EnvironmentBuild, Host, SelfCheck
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from evaluator.sandbox.task_environments import short_digest
 from leaderboard.health.queues import QueueState, infra_summary, queue_state
+from leaderboard.settings.environment import POOLS
 from submissions.enums import SubmissionState
 from submissions.models import Submission
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _KINDS: Final = {
     SelfCheckKind.FULL: "Full attack test",
@@ -131,13 +135,21 @@ class Status:
         failed = [entry for entry in self.rounds if entry.check and not entry.check.ok and not entry.check.cause]
         found += [f"{entry.title}: {entry.verdict}." for entry in failed]
         if self.causes:
-            found.append("Runs wait because of an infrastructure error.")
+            found.append("Runs wait, or are held, because of an infrastructure error.")
         elif self.queue.stalled:
             found.append("Runs have been waiting for minutes, and none is under way.")
         found += [f"Host {each.number} {problem}." for each in self.hosts for problem in each.problems]
+        if unserved := pools_without_host((each.host, each.live) for each in self.hosts):
+            found.append(f"No host that is up does this work, so it waits: {', '.join(unserved)}.")
         if self.missing_files:
             found.append(f"Stored files are missing: {self.missing_files}.")
         return found
+
+
+def pools_without_host(listed: Iterable[tuple[Host, bool]]) -> list[str]:
+    """Return the pools that none of the live hosts has; none if no host is live, which is another problem."""
+    served = {pool for host, live in listed if live for pool in host.pools}
+    return [pool for pool in POOLS if served and pool not in served]
 
 
 def status() -> Status:

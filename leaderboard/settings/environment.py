@@ -276,18 +276,26 @@ class Environment:
         return self.redis_url or f"unix://{self.embedded_redis_socket}?db=0"
 
     @property
+    def needs_keys(self) -> bool:
+        """Whether this host signs sessions or opens the providers' keys."""
+        return not {"site", "model_calls"}.isdisjoint(self.pools)
+
+    @property
     def keys_problem(self) -> str:
-        """Why the web server and model workers may not start without keys; empty if they may.
+        """Why the web server and model workers may not start without keys; empty if they may, or this host has neither.
 
         Keys that are made on first use lie in one host's data folder, so they serve one host only.
         """
+        if not self.needs_keys:
+            return ""
         absent = [name for name in ("SECRET_KEY", "ENDPOINT_KEYS") if not getattr(self, name.lower())]
         if not absent or not self.redis_url or not urlsplit(self.database_url).scheme.startswith("postgres"):
             return ""
         return (
             f"DATABASE_URL and REDIS_URL name servers, which several hosts may share, but {' and '.join(absent)} "
             f"{'are' if absent[1:] else 'is'} not set, so that each host would make its own.\n"
-            "Print those of this data folder with manage.py keys, and set them on every host."
+            "Print those of this data folder with manage.py keys, which makes missing ones, and set them on every host "
+            "with the pool site or model_calls."
         )
 
     @property

@@ -14,7 +14,15 @@ from django.core.files.base import ContentFile
 from benchmark_tasks.domain import content, garbage
 from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket
 from benchmark_tasks.domain.content import put_file, put_tree
-from benchmark_tasks.domain.garbage import Blob, ForeignStoreError, compare, missing, sweep, sweep_when_due
+from benchmark_tasks.domain.garbage import (
+    Blob,
+    ForeignStoreError,
+    compare,
+    missing,
+    sweep,
+    sweep_when_due,
+    why_not_the_sites,
+)
 from benchmark_tasks.domain.importing import import_suite
 from benchmark_tasks.models import SeedEpoch, TaskRevision
 from tests.benchmark_tasks.factories import SuiteFactory, write_suite
@@ -199,3 +207,14 @@ def test_derived_files_are_removed_from_the_bucket_after_a_month(
     monkeypatch.setattr(garbage, "DERIVED_STAY", timedelta(seconds=-60))
     sweep()
     assert list(shared.listed("derived/")) == []
+
+
+def test_a_store_without_any_of_the_tasks_is_not_the_sites(where: str, tmp_path: Path) -> None:
+    assert why_not_the_sites() == ""
+    imported(tmp_path / "suite")
+    assert why_not_the_sites() == ""
+    TaskRevision.objects.exclude(repository_hash="").update(repository_hash="0" * 64)
+    assert why_not_the_sites() == (
+        f"The content store {content.where()} has none of the tasks' files, so it is not the site's: "
+        "set STORAGE_URL as on the site's host."
+    )

@@ -89,7 +89,9 @@ def test_finished_submissions_wait_for_nothing_and_cost_no_query() -> None:
 
 
 def test_a_queued_submission_waits_for_a_worker() -> None:
-    assert wait_of(queued()) == Wait(WaitsFor.WORKER, "0 of 2 tests done.", 0, None, NOT_MEASURED)
+    assert wait_of(queued()) == Wait(
+        WaitsFor.WORKER, "0 of 2 tests done. The next one waits for a free worker.", 0, None, NOT_MEASURED
+    )
 
 
 def test_running_tests_are_counted() -> None:
@@ -120,7 +122,7 @@ def test_hosts_that_cannot_run_tests_are_an_obstacle() -> None:
     Host.objects.filter(pk=host.pk).update(seen=timezone.now())
     live = wait_of(submission)
     assert live is not None
-    assert live.text == "0 of 2 tests done."
+    assert live.text == "0 of 2 tests done. The next one waits for a free worker."
 
 
 def test_the_next_try_after_an_infrastructure_error_is_named() -> None:
@@ -217,13 +219,16 @@ def test_the_expected_time_is_the_work_before_the_last_test_by_the_workers() -> 
     assert wait is not None
     assert (wait.place, wait.seconds) == (4, pytest.approx(60 * (4 + 3) / 2))
     assert wait.sentence == (
-        "0 of 2 tests done. Tests of all submitters before its next one: 4. Expected end: about 4 minutes."
+        "0 of 2 tests done. The next one waits for a free worker. "
+        "Tests of all submitters before its next one: 4. Expected end: about 4 minutes."
     )
 
 
 def test_nothing_is_expected_of_a_suite_that_was_not_measured() -> None:
     measured(finished(), 60)
-    assert wait_of(queued()) == Wait(WaitsFor.WORKER, "0 of 2 tests done.", 0, None, NOT_MEASURED)
+    assert wait_of(queued()) == Wait(
+        WaitsFor.WORKER, "0 of 2 tests done. The next one waits for a free worker.", 0, None, NOT_MEASURED
+    )
 
 
 def test_a_retry_ends_after_its_pause() -> None:

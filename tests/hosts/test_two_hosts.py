@@ -51,6 +51,10 @@ def test_two_hosts_score_bundles_and_one_goes_on_alone(cluster: Cluster) -> None
     refused = south.manage("serve", "--workers-only")
     assert f"CommandError: The database role {ROLE} lacks rights that a host with POOLS=tests needs" in refused.stderr
     site.printed("worker_grants", ROLE)
+    bucket = south.environment.pop("STORAGE_URL")
+    refused = south.manage("serve", "--workers-only")
+    assert "has none of the tasks' files, so it is not the site's: set STORAGE_URL" in refused.stderr
+    south.environment["STORAGE_URL"] = bucket
     golden, again = cluster.folder / "golden.zip", cluster.folder / "again.zip"
     site.printed("sample_bundle", "golden", "--suite", "lmr-mini", "--output", str(golden))
     with zipfile.ZipFile(golden) as old, zipfile.ZipFile(again, "w") as new:

@@ -19,6 +19,9 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Print the keys. They are secret: they sign sessions and open the providers' keys."""
         if settings.ENVIRONMENT.keys_problem:
-            self.stderr.write("Set these on every host. Keys that are not set are those of this host's data folder.")
+            self.stderr.write(
+                "Set these on every host with the pool site or model_calls. Keys that are not set are those of this "
+                "host's data folder."
+            )
         self.stdout.write(f"SECRET_KEY={settings.SECRET_KEY}")
         self.stdout.write(f"ENDPOINT_KEYS={','.join(endpoint_keys.present())}")

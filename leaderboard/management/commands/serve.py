@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError, call_command
 from django.db import connection, connections
 
+from benchmark_tasks.domain import garbage
 from benchmark_tasks.enums import AuditState
 from evaluator.auditing.auditing import note_obstacle, waiting
 from evaluator.auditing.self_checks import note_unavailable
@@ -81,12 +82,11 @@ class Command(BaseCommand):
                 "STORAGE_URL (docs/operating.md, “More hosts”)."
             )
             raise SupervisionError(msg)
-        if "model_calls" in environment.pools:
-            check_keys(environment)
+        check_keys(environment)
         if problem := grants.problem():
             raise SupervisionError(problem)
-        if not environment.storage_url:
-            self.stderr.write("STORAGE_URL is not set: this works only if all hosts share one DATA_DIR.")
+        if problem := garbage.why_not_the_sites():
+            raise SupervisionError(problem)
         for warning in filter(None, (*unknown_names(), make_private(environment.data_dir))):
             self.stderr.write(warning)
         self._supervise(environment, explained=False, site=False)

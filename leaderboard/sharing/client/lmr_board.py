@@ -554,7 +554,7 @@ def expected(shown: Any) -> str:
         return ""
     when = f"no expected time: {wait['no_estimate']}"
     if wait["seconds"] is not None:
-        when = f"about {max(1, round(wait['seconds'] / 60))} min"
+        when = "less than a minute" if wait["seconds"] < 60 else f"about {round(wait['seconds'] / 60)} min"
     return f"; {wait['text'].rstrip('.')}; {when}"
 
 

@@ -68,6 +68,16 @@ def test_a_host_with_a_full_disk_says_so(
     assert (host.sandbox, host.disk_mb > 0) == ("bubblewrap", True)
 
 
+def test_a_host_with_another_store_than_the_sites_takes_no_runs(
+    real_sandbox: Sandbox, small_version: SuiteVersion
+) -> None:
+    report()
+    assert own().problem == ""
+    TaskRevision.objects.update(repository_hash="0" * 64)
+    report()
+    assert own().problem.endswith("so it is not the site's: set STORAGE_URL as on the site's host.")
+
+
 def test_silent_hosts_are_listed_for_a_day(real_sandbox: Sandbox) -> None:
     now = timezone.now()
     for name, seconds in (("fresh", 90), ("silent", 110), ("gone", 25 * 3600)):

@@ -274,7 +274,7 @@ def test_an_unfinished_submission_says_what_it_waits_for(
     TestRunFactory(implementation=waits)
     assert Program(alice).get(address_of(waits))["wait"] == {
         "waits_for": "worker",
-        "text": "0 of 1 test done.",
+        "text": "0 of 1 test done. The next one waits for a free worker.",
         "place": 0,
         "seconds": None,
         "no_estimate": "no test of this suite was measured here",

@@ -32,7 +32,10 @@ def test_hosts_that_share_servers_are_asked_to_share_the_keys(settings: Settings
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, **servers)
     errors = io.StringIO()
     call_command("keys", stdout=io.StringIO(), stderr=errors)
-    expected = "Set these on every host. Keys that are not set are those of this host's data folder.\n"
+    expected = (
+        "Set these on every host with the pool site or model_calls. "
+        "Keys that are not set are those of this host's data folder.\n"
+    )
     assert errors.getvalue() == expected
 
 

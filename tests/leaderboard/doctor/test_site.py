@@ -46,10 +46,13 @@ def test_keys(use: Callable[..., None]) -> None:
         "keys",
         "DATABASE_URL and REDIS_URL name servers, which several hosts may share, but ENDPOINT_KEYS is not set, "
         "so that each host would make its own.",
-        "Print those of this data folder with manage.py keys, and set them on every host.",
+        "Print those of this data folder with manage.py keys, which makes missing ones, and set them on every host "
+        "with the pool site or model_calls.",
     )
     use(endpoint_keys=["e" * 50])
     assert one(site.keys()) == ok("keys", "SECRET_KEY and ENDPOINT_KEYS are set")
+    use(pools=["tests"])
+    assert one(site.keys()) == ok("keys", "not needed with POOLS=tests")
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_the_oldest_question_and_test_with_what_their_submissions_wait_for() -> 
     assert (asked.title, asked.address) == (f"Submission {number}", f"/submissions/{number}/")
     assert asked.reason.endswith("1 of 2 arrived. Expected end: about 2 minutes.")
     assert (tested.title, tested.todo) == (f"Submission {old.pk}", MOVES)
-    assert tested.reason.startswith("0 of 2 tests done. Tests of all submitters before its next one: 0.")
+    assert tested.reason.startswith("0 of 2 tests done. The next one waits for a free worker.")
     assert timezone.now() - tested.since > timedelta(hours=23)
     without = oldest(registered=0, model_workers=None)
     assert [without[state].command for state in ("questions to models", "tests")] == ["make run"] * 2

@@ -104,6 +104,7 @@ def test_hosts_are_listed_with_what_is_wrong(client: Client) -> None:
         "Host 3 cannot run boxes.",
     ]
     assert [each for each in data["troubles"] if each.startswith("Host")] == wrong
+    assert "No host that is up does this work, so it waits: model_calls, builds, site." in data["troubles"]
     assert all(each.replace("+", "+") in page for each in wrong)
     assert SECRET not in page + json.dumps(data)
     assert [(each["number"], each["live"], each["environments"]) for each in data["hosts"]] == [

@@ -294,7 +294,7 @@ def test_an_open_submission_shows_what_it_waits_for_and_updates_when_that_change
     monkeypatch.setattr("evaluator.waiting.listening", lambda: listening)
     submission = scored(alice, "passed", state=SubmissionState.QUEUED)
     TestRunFactory(implementation=with_answers(submission, 1)[0])
-    line = "1 of 2 tests done. Tests of all submitters before its next one: 0."
+    line = "1 of 2 tests done. The next one waits for a free worker. Tests of all submitters before its next one: 0."
     assert line in words_of(get(client, submission, alice))
     mine = words_of(client.get(reverse("my_submissions")))
     assert line in mine
