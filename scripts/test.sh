@@ -109,7 +109,7 @@ TEST_SANDBOX_DIR="$work/sandbox" stage "tests on SQLite" \
   tests sqlite -n 3 --dist loadgroup -m "not e2e and not postgres and not chaos and not attacks $left_out" "${covered[@]}"
 start_lint
 [ -z "$all" ] || stage "attacks" tests attacks -m attacks "${covered[@]}" tests
-chaos="chaos and not docker"
+chaos="chaos and not docker and not in_full"
 [ -z "$all" ] || chaos=chaos
 # No other tests run: it starts its own servers, kills them, and counts leftover processes. Only "all" includes Docker.
 stage "chaos" tests chaos -m "$chaos" tests/chaos tests/hosts
