@@ -16,6 +16,7 @@ from evaluator.enums import AttemptState, GenerationState, RunState, WaitsFor, W
 from evaluator.hosts.able import NO_HOST, evaluating
 from evaluator.hosts.rows import with_signs_of_life
 from evaluator.models import Attempt, Generation, TestRun
+from evaluator.queue import leases
 from evaluator.queue.listening import listening
 from evaluator.queue.pushing import MODELS, RUNS
 from evaluator.sandbox.interface import SandboxError
@@ -232,8 +233,7 @@ def _tested(submissions: Collection[Submission], workers: Counter[str] | None, *
 def _queues(owners: Collection[int]) -> dict[int, _Queue]:
     """Read the waiting runs of ``owners`` and the numbers of all owners' runs. Three queries."""
     queued = TestRun.objects.filter(state=RunState.QUEUED)
-    now = Q(not_before__isnull=True) | Q(not_before__lte=timezone.now())
-    due = queued.filter(now).exclude(reason=NO_HOST)
+    due = leases.due(queued).exclude(reason=NO_HOST)
     waiting = dict(due.order_by().values_list(_OWNER).annotate(number=Count("pk")))
     running = dict(
         TestRun.objects.filter(state=RunState.RUNNING).order_by().values_list(_OWNER).annotate(number=Count("pk"))

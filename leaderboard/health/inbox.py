@@ -177,8 +177,13 @@ def _held_verdicts() -> Iterator[Line]:
             f"{_number(each['number'], 'held judgement')} of {each['config__name']}",
             "Correct what stopped them, then:",
             address=reverse("judge", args=[each["config__slug"]]),
-            command=f"manage.py judge --pending --config {each['config__slug']} --retry-held",
+            command=retry_judgements(each["config__slug"]),
         )
+
+
+def retry_judgements(judge: str) -> str:
+    """Return the command that retries the held judgements of the judge with this slug."""
+    return f"manage.py judge --pending --config {judge} --retry-held"
 
 
 def _number(number: int, what: str) -> str:

@@ -9,7 +9,8 @@ from django.urls import reverse
 from evaluator.enums import GenerationState, RunState, WaitsFor, WorkState
 from evaluator.models import AnswerRequest, Judgement, TestRun
 from evaluator.waiting import waits_of
-from leaderboard.health.inbox import Line, Waiting
+from leaderboard.health.inbox import Line, Waiting, retry_judgements
+from leaderboard.health.queues import OPEN
 from submissions.enums import SubmissionState
 from submissions.models import Upload
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from leaderboard.health.inbox import Inbox
     from leaderboard.health.queues import QueueState
     from submissions.models import Submission
-
-_OPEN = [WorkState.QUEUED, WorkState.RUNNING]
 
 
 class Oldest(NamedTuple):
@@ -36,7 +35,7 @@ def oldest_in_each_state(found: Inbox, queue: QueueState) -> list[Oldest]:
 
     ``found`` is the viewer's inbox, which has the items that need a maintainer. A constant number of queries.
     """
-    request = AnswerRequest.objects.filter(state__in=_OPEN, generation__state=GenerationState.RUNNING)
+    request = AnswerRequest.objects.filter(state__in=OPEN, generation__state=GenerationState.RUNNING)
     question = request.select_related("generation__submission").order_by("created", "pk").first()
     test = (
         TestRun.objects.filter(state=RunState.QUEUED)
@@ -86,14 +85,14 @@ def _work(row: AnswerRequest | TestRun, submission: Submission, wait: Wait | Non
 
 
 def _judgement(queue: QueueState) -> Line | None:
-    waiting = Judgement.objects.filter(state__in=[*_OPEN, WorkState.HELD]).select_related("config", "implementation")
+    waiting = Judgement.objects.filter(state__in=[*OPEN, WorkState.HELD]).select_related("config", "implementation")
     oldest = waiting.order_by("created", "pk").first()
     if oldest is None:
         return None
     todo, command = _start(queue.model_workers)
     if oldest.state == WorkState.HELD:
         todo = "Correct what stopped it, then:"
-        command = f"manage.py judge --pending --config {oldest.config.slug} --retry-held"
+        command = retry_judgements(oldest.config.slug)
     return Line(
         Waiting.STUCK,
         oldest.created,

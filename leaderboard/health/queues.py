@@ -27,7 +27,7 @@ RECENT: Final = timedelta(hours=1)
 STANDSTILL: Final = timedelta(minutes=3)
 # Number of different infrastructure errors that are listed; more at once would not help to find the cause.
 MOST_CAUSES: Final = 20
-_OPEN: Final = [WorkState.QUEUED, WorkState.RUNNING]
+OPEN: Final = [WorkState.QUEUED, WorkState.RUNNING]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +152,8 @@ def _recent() -> tuple[dict[str, tuple[int, datetime]], tuple[str, ...]]:
 def _questions() -> Iterator[str]:
     """Yield the state of every answer and verdict that is, or will be, requested from a model. Two queries."""
     requests = AnswerRequest.objects.filter(generation__state=GenerationState.RUNNING)
-    yield from requests.filter(state__in=_OPEN).values_list("state", flat=True)
-    yield from Judgement.objects.filter(state__in=_OPEN).values_list("state", flat=True)
+    yield from requests.filter(state__in=OPEN).values_list("state", flat=True)
+    yield from Judgement.objects.filter(state__in=OPEN).values_list("state", flat=True)
 
 
 def _sandbox_problem() -> str:
