@@ -90,7 +90,7 @@ MADE_ONCE = ("prepared", "torch_sandbox")
 # Most sites use started boxes of bubblewrap. Only ``make boxes`` runs tests in other boxes, except tests with the mark
 # ``smoke``.
 OTHER_BOXES = (
-    *("docker", "docker_is_configured", "forked_bubblewrap"),
+    *("docker", "docker_is_configured", "forked_bubblewrap", "gvisor"),
     *("DockerSandbox", "ForkedBubblewrap"),
 )
 PYTORCH = ("torch_sandbox", "torch_docker", "torch_packages")

@@ -79,6 +79,7 @@ class LocalSandbox(ABC):
         self._wanted_state_dir = state_dir
         self._environments = environments
         self._host_uid = host_uid
+        self._silence = "it wrote nothing"
         self._checked = False
 
     def check(self) -> None:
@@ -97,7 +98,7 @@ class LocalSandbox(ABC):
         if result.stdout != b"ready\n":
             raise SandboxUnavailableError(
                 f"a trivial box of {self.name} ended with {result.ending}, exit code {result.exit_code}: "
-                f"{tail(result.stderr)}"
+                f"{tail(result.stderr) or self._silence}"
             )
         self._checked = True
 

@@ -43,6 +43,10 @@ ENGINE_FAILED: Final = "the sandbox engine failed"
 NO_IMAGE: Final = "the environment's image is missing"
 
 _LAUNCHER_PROCESSES: Final = 1
+_HOST_THREADS: Final = 64
+"""Allowance on the host for each process of a box with a kernel of its own. gVisor (release 20240729) had up to 26
+threads for each, and it ends the whole box when it cannot make another one."""
+
 _SECONDS: Final = 30
 _HELP: Final = "start it, or set DOCKER_HOST"
 _HEADER: Final = struct.Struct(">BxxxI")
@@ -170,7 +174,8 @@ def container_settings(
     path = ":".join(filter(None, (image.path, BOX_VARIABLES["PATH"])))
     tmpfs = f"rw,noexec,nosuid,nodev,mode=1777,size={limits.tmpfs_bytes},nr_inodes={limits.tmpfs_files}"
     mounts = (*spec.mounts, Mount(launcher, LAUNCH))
-    settings = {
+    processes = limits.processes + _LAUNCHER_PROCESSES
+    settings: dict[str, Any] = {
         "labels": {LABEL: name.label},
         "name": f"{NAME_PREFIX}{name}",
         "entrypoint": ["python3", "-I", "-S", f"{LAUNCH}/launch.py", f"{LAUNCH}/filter.bpf"],
@@ -190,7 +195,7 @@ def container_settings(
         "shm_size": SHARED_MEMORY_BYTES,
         "mem_limit": limits.memory_bytes,
         "memswap_limit": limits.memory_bytes,
-        "pids_limit": limits.processes + _LAUNCHER_PROCESSES,
+        "pids_limit": processes,
         "nano_cpus": 1_000_000_000,
         "oom_score_adj": 500,
         "ulimits": [
@@ -202,7 +207,11 @@ def container_settings(
         "log_config": types.LogConfig(type="none"),
         "mounts": [types.Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in mounts],
     }
-    return settings | ({"runtime": runtime} if runtime else {})
+    if runtime:
+        # The host's control group counts the runtime's threads. Its kernel counts the box's processes, by their user.
+        settings["ulimits"].append(types.Ulimit(name="nproc", soft=processes, hard=processes))
+        settings |= {"runtime": runtime, "pids_limit": processes * _HOST_THREADS}
+    return settings
 
 
 @contextmanager

@@ -82,6 +82,8 @@ class DockerSandbox(LocalSandbox):
         """
         super().__init__(state_dir.resolve(), environments, host_uid=host_uid)
         self._runtime = runtime
+        if runtime:
+            self._silence += f"; {runtime}'s own log says more (gVisor: runtimeArgs --debug and --debug-log=FOLDER/)"
         self._connection = Engine(base_url)
         self._images: dict[str, BoxImage] = {}
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
+import resource
 import sys
 from pathlib import Path
 
@@ -55,11 +55,11 @@ def wait_for(child: int) -> int:
 def main() -> None:
     """See the module's docstring."""
     load_filter(sys.argv[1])
-    # The program may signal this process. The kernel drops what nobody handles, but the interpreter handles this one.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     child = os.fork()
     if child == 0:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.setsid()  # the filter refuses signals to this process; a signal to the group of both would reach it
+        # gVisor counts processor time only for a process that has set its limit itself.
+        resource.setrlimit(resource.RLIMIT_CPU, resource.getrlimit(resource.RLIMIT_CPU))
         os.execv(sys.executable, [sys.executable, *sys.argv[2:]])  # noqa: S606
     # Only the program holds the pipes now, so the end of its output is seen even while this process lives.
     for descriptor in (0, 1, 2):

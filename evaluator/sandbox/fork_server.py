@@ -26,10 +26,14 @@ import sys
 from contextlib import suppress
 
 if __name__ == "__main__":
+    import importlib.util
+    import shutil  # noqa: F401
+    import traceback  # noqa: F401
+
     with suppress(ImportError):
         import numpy as np  # noqa: F401
-_USUAL = frozenset(sys.modules)
-"""Modules that every box program has imported before it touches an answer's files."""
+_USUAL = frozenset(name.partition(".")[0] for name in sys.modules)
+"""Packages that every box program has imported before it touches an answer's files."""
 
 import builtins
 import ctypes
@@ -107,8 +111,10 @@ def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dic
         for name in modules:
             with suppress(Exception):  # imported only for speed: a program that needs it reports the error itself
                 importlib.import_module(name)
+        for name in _seeded():  # NumPy would otherwise import it in every fork, to seed it
+            importlib.import_module(f"{name}.random")
         sys.stdout.flush()  # output of imports must not appear in a program's output
-        loaded = {name.partition(".")[0] for name in frozenset(sys.modules) - _USUAL}
+        loaded = {name.partition(".")[0] for name in frozenset(sys.modules)} - _USUAL
         gc.collect()
         gc.freeze()  # frozen objects are never written by the collector, so they stay shared with every fork
         group = os.open(GROUP, os.O_PATH | os.O_DIRECTORY)
@@ -298,10 +304,15 @@ def _reset_interpreter(streams: list[int]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # a shell makes background processes ignore it
     random.seed()
-    for name in sys.modules.keys() & {"numpy", "torch"}:
+    for name in _seeded():
         sys.modules[name].random.seed()
     if "_ssl" in sys.modules:
         sys.modules["_ssl"].RAND_add(os.urandom(32), 32.0)  # it detects forks by pid, and this pid is the server's
+
+
+def _seeded() -> set[str]:
+    """Return the imported packages that have a generator of random numbers for the whole process."""
+    return sys.modules.keys() & {"numpy", "torch"}
 
 
 def _renew_stream(name: str, mode: str) -> None:

@@ -15,6 +15,7 @@ import errno
 import fcntl
 import os
 import socket
+import stat
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
@@ -39,6 +40,12 @@ _SOCKET_FILTERS: Final = (26, 50, 51, 52)  # SO_ATTACH_FILTER, SO_ATTACH_BPF, SO
 _SET_SECCOMP: Final = 22
 _TERMINAL_INPUT: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing into another user's terminal
 _MADV_PAGEOUT: Final = 21
+_DEVICES: Final = (stat.S_IFCHR, stat.S_IFBLK)
+_FIRST_PROCESS: Final = 1
+_SIGNALS: Final = {"kill": (0,), "tkill": (0,), "tgkill": (0, 1), "rt_sigqueueinfo": (0,), "rt_tgsigqueueinfo": (0, 1)}
+"""Calls that send a signal, and which of their arguments name a process or thread."""
+_OWNER_COMMANDS: Final = (fcntl.F_SETOWN, 15)  # the second one is F_SETOWN_EX
+_OWNER_REQUESTS: Final = (0x8901, 0x8902)  # FIOSETOWN, SIOCSPGRP
 _LOW_HALF: Final = 0xFFFFFFFF  # the part of an int argument that the kernel reads; a filter sees all 64 bits
 
 _SHARED_FILE_COMMANDS: Final = (
@@ -130,9 +137,26 @@ def _add_rules(library: Any, context: int) -> None:
     _deny(library, context, "clone", [_Comparison(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER)])
     # A process of the same user could limit any other's processor time, and so kill its box's first process.
     _deny(library, context, "prlimit64", [_Comparison(0, _NOT_EQUAL, 0, 0)])
+    for device in _DEVICES:  # Linux refuses them to users without CAP_MKNOD; gVisor's kernel does not
+        for call, mode in (("mknod", 1), ("mknodat", 2)):
+            _deny(library, context, call, [_Comparison(mode, _MASKED_EQUAL, stat.S_IFMT(_LOW_HALF), device)])
     for request in _TERMINAL_INPUT:
         _deny(library, context, "ioctl", [_equals(1, request)])
     _deny(library, context, "prctl", [_equals(0, _SET_SECCOMP)])
+    _protect_first_process(library, context)
+
+
+def _protect_first_process(library: Any, context: int) -> None:
+    """Refuse signals to the box's first process, which Linux spares by itself and gVisor's kernel does not."""
+    for call, arguments in _SIGNALS.items():
+        for argument in arguments:
+            _deny(library, context, call, [_equals(argument, _FIRST_PROCESS)])
+    # The process is behind a descriptor or a pointer, which a filter cannot follow.
+    _deny(library, context, "pidfd_send_signal", action=refuse(errno.ENOSYS))
+    for command in _OWNER_COMMANDS:
+        _deny(library, context, "fcntl", [_equals(1, command)])
+    for request in _OWNER_REQUESTS:
+        _deny(library, context, "ioctl", [_equals(1, request)])
 
 
 def _add_socket_rules(library: Any, context: int, families: tuple[int, ...]) -> None:

@@ -17,6 +17,7 @@ from tests.evaluator.conftest import (
     docker_is_configured,
     each_way,
     forked_bubblewrap,
+    gvisor,
     real_sandbox,
     state_dir,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "docker_is_configured",
     "each_way",
     "forked_bubblewrap",
+    "gvisor",
     "real_sandbox",
     "state_dir",
 ]

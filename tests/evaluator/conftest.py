@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from evaluator.sandbox.interface import Sandbox
 
 IDLE_SECONDS = 300.0
+GVISOR = "runsc"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test that uses a sandbox's fixture with its name."""
     for item in items:
-        for name in {"bubblewrap", "docker"} & set(getattr(item, "fixturenames", ())):
+        for name in {"bubblewrap", "docker", "gvisor"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(name)
 
 
@@ -66,6 +67,15 @@ def docker(state_dir: Path) -> Iterator[DockerSandbox]:
 
 
 @pytest.fixture(scope="session")
+def gvisor(docker: DockerSandbox, state_dir: Path) -> Iterator[DockerSandbox]:
+    """A Docker sandbox whose boxes have a kernel of their own."""
+    sandbox = DockerSandbox(state_dir, runtime=GVISOR)
+    _skip_unless_usable(sandbox)
+    yield sandbox
+    sandbox.close()
+
+
+@pytest.fixture(scope="session")
 def forked_bubblewrap(bubblewrap: BubblewrapSandbox, state_dir: Path) -> Iterator[ForkedBubblewrap]:
     """A bubblewrap sandbox that forks its boxes."""
     sandbox = ForkedBubblewrap(state_dir, fork_idle_seconds=IDLE_SECONDS)
@@ -87,10 +97,11 @@ def each_sandbox(request: pytest.FixtureRequest) -> Sandbox:
         pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
         pytest.param("forked_bubblewrap", marks=pytest.mark.bubblewrap),
         pytest.param("docker", marks=pytest.mark.docker),
+        pytest.param("gvisor", marks=pytest.mark.gvisor),
     ]
 )
 def each_way(request: pytest.FixtureRequest) -> Sandbox:
-    """Bubblewrap with started boxes, bubblewrap with forked boxes, and Docker."""
+    """Bubblewrap with started boxes, bubblewrap with forked boxes, Docker, and Docker with gVisor."""
     found: Sandbox = request.getfixturevalue(request.param)
     return found
 

@@ -52,7 +52,7 @@ def variable(path):
 def powers():
     status = open("/proc/self/status").read().splitlines()
     values = dict(line.split(":\\t", 1) for line in status if ":\\t" in line)
-    if os.getuid() == 0 or int(values["CapEff"], 16) or int(values["CapBnd"], 16) or values["NoNewPrivs"] != "1":
+    if os.getuid() == 0 or int(values["CapEff"], 16) or int(values["CapBnd"], 16) or _libc.prctl(39, 0, 0, 0, 0) != 1:
         return values
     raise PermissionError(errno.EPERM, "none")
 

@@ -10,9 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from evaluator.sandbox.cgroups import GroupStore
+from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.interface import BoxResult, BoxSpec, Limits, Mount, Sandbox
 
 QUICK = Limits(wall_seconds=10.0, cpu_seconds=5)
+
+
+def has_own_kernel(sandbox: Sandbox) -> bool:
+    """Whether boxes have gVisor's kernel instead of the host's."""
+    return isinstance(sandbox, DockerSandbox) and bool(sandbox._runtime)
 
 
 def own(label: str) -> str:

@@ -39,7 +39,8 @@ def client(docker: DockerSandbox) -> Iterator[Any]:
     made.close()
 
 
-def test_the_engine_holds_every_setting(docker: DockerSandbox, client: Any) -> None:
+def settings_held(sandbox: DockerSandbox, client: Any) -> dict[str, Any]:
+    """What the engine reports about a running container of the sandbox."""
     found: list[dict] = []
 
     def look() -> bool:
@@ -48,8 +49,18 @@ def test_the_engine_holds_every_setting(docker: DockerSandbox, client: Any) -> N
         return bool(found)
 
     with pytest.raises(RunCancelledError):
-        docker.run(order("import time; time.sleep(20)", label=own("settings")), cancelled=look)
-    host = found[0]["HostConfig"]
+        sandbox.run(order("import time; time.sleep(20)", label=own("settings")), cancelled=look)
+    return found[0]
+
+
+def limits_held(host: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Soft and hard limits of a container's processes."""
+    return {entry["Name"]: (entry["Soft"], entry["Hard"]) for entry in host["Ulimits"]}
+
+
+def test_the_engine_holds_every_setting(docker: DockerSandbox, client: Any) -> None:
+    found = settings_held(docker, client)
+    host = found["HostConfig"]
     expected = {
         "NetworkMode": "none", "IpcMode": "private", "CapDrop": ["ALL"], "CapAdd": None, "Privileged": False,
         "ReadonlyRootfs": True, "Memory": 512 << 20, "MemorySwap": 512 << 20, "PidsLimit": 65, "NanoCpus": 10**9,
@@ -60,13 +71,12 @@ def test_the_engine_holds_every_setting(docker: DockerSandbox, client: Any) -> N
     assert host["RestartPolicy"]["Name"] in {"", "no"}
     assert host["LogConfig"]["Type"] == "none"
     assert host["Tmpfs"] == {"/tmp": "rw,noexec,nosuid,nodev,mode=1777,size=67108864,nr_inodes=4096"}
-    ulimits = {entry["Name"]: (entry["Soft"], entry["Hard"]) for entry in host["Ulimits"]}
-    assert ulimits == {"core": (0, 0), "nofile": (256, 256), "fsize": (32 << 20, 32 << 20), "cpu": (5, 6)}
-    user, _, group = found[0]["Config"]["User"].partition(":")
+    assert limits_held(host) == {"core": (0, 0), "nofile": (256, 256), "fsize": (32 << 20, 32 << 20), "cpu": (5, 6)}
+    user, _, group = found["Config"]["User"].partition(":")
     assert user == group
     assert int(user) in range(DEFAULT_HOST_ID, DEFAULT_HOST_ID + HOST_USERS)
-    assert found[0]["Image"].startswith("sha256:")
-    assert found[0]["Config"]["Healthcheck"] == {"Test": ["NONE"]}
+    assert found["Image"].startswith("sha256:")
+    assert found["Config"]["Healthcheck"] == {"Test": ["NONE"]}
 
 
 def test_a_forked_process_has_connections_of_its_own(docker: DockerSandbox) -> None:
@@ -289,8 +299,11 @@ def test_an_unknown_runtime_is_refused_with_those_that_are_known(docker: DockerS
     sandbox.close()
 
 
-def test_a_named_runtime_is_used_and_part_of_the_digest(docker: DockerSandbox, state_dir: Path) -> None:
+def test_a_named_runtime_is_used_and_part_of_the_digest(docker: DockerSandbox, client: Any, state_dir: Path) -> None:
     sandbox = DockerSandbox(state_dir, runtime="runc")
+    host = settings_held(sandbox, client)["HostConfig"]
+    # A runtime with its own kernel counts the box's processes; the host counts that kernel's threads.
+    assert (host["Runtime"], host["PidsLimit"], limits_held(host)["nproc"]) == ("runc", 65 * 64, (65, 65))
     sandbox.check()
     assert run(sandbox, "print('by runc')").stdout == b"by runc\n"
     assert sandbox.environment_digest("numpy") != docker.environment_digest("numpy")

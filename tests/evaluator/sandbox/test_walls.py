@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,14 @@ from evaluator.sandbox import seccomp
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.host_users import DEFAULT_HOST_ID, HOST_USERS
 from evaluator.sandbox.interface import Ending, Limits, Mount, Sandbox, SandboxUnavailableError
-from tests.evaluator.sandbox.boxes import QUICK, order, run
+from tests.evaluator.sandbox.boxes import has_own_kernel, order, run
 
 MEBIBYTE = 1024 * 1024
 
 
 # The program reports all that it can see of its box; the attacks (tests/attacks) try to get further.
 SPY = """
-import errno, json, os, re, socket
+import ctypes, errno, json, os, re, socket
 
 def attempt(action):
     try:
@@ -54,7 +55,7 @@ seen = {
     "first process": first_process(),
     "user": [os.getuid(), os.getgid() == os.getuid(), set(os.getgroups()) <= {os.getgid()}],
     "powers": sorted(set(re.findall(r"Cap(?:Inh|Prm|Eff|Bnd|Amb):\\t0*(\\w)", status))),
-    "no new powers": re.search(r"NoNewPrivs:\\t(\\d)", status)[1],
+    "no new powers": ctypes.CDLL(None).prctl(39, 0, 0, 0, 0),
     "filter": re.search(r"Seccomp:\\t(\\d)", open("/proc/1/status").read())[1],
     "processes": len([name for name in os.listdir("/proc") if name.isdigit()]),
     "descriptors": len(os.listdir("/proc/self/fd")),
@@ -85,7 +86,7 @@ def test_the_view_from_inside_a_box(sandbox: Sandbox, tmp_path: Path, monkeypatc
         "first process": 0,
         "user": [65534, True, True],
         "powers": ["0"],
-        "no new powers": "1",
+        "no new powers": 1,
         "filter": "2",
         "processes": 2,
         "descriptors": 4,
@@ -104,32 +105,6 @@ def test_the_view_from_inside_a_box(sandbox: Sandbox, tmp_path: Path, monkeypatc
         for each in seen:
             each["user"][0] = 65534 if each["user"][0] in numbers else f"not one of {numbers}"
     assert seen == [expected] * 2, results[0].stderr
-
-
-def test_nothing_ends_the_first_process(sandbox: Sandbox) -> None:
-    """Its end would end the box without a report, and the box would run again as if the host had failed."""
-    code = """
-        import ctypes, os, resource, signal, time
-        for number in set(range(1, 65)) - {32, 33}:
-            try:
-                os.kill(1, number)
-            except OSError as error:
-                print(number, error)
-        limits = (ctypes.c_uint64 * 2)(0, 0)
-        for first in (1, 1 + (1 << 32)):
-            print(ctypes.CDLL(None, use_errno=True).syscall(
-                302, ctypes.c_long(first), resource.RLIMIT_CPU, limits, None), ctypes.get_errno())
-        for _ in range(200):
-            if os.fork() == 0:
-                if os.fork() == 0:
-                    sum(range(10_000))
-                os._exit(0)
-            os.wait()
-        print(resource.prlimit(0, resource.RLIMIT_CORE), os.getppid())
-    """
-    result = run(sandbox, code, limits=replace(QUICK, wall_seconds=30.0))
-    assert (result.ending, result.exit_code, result.stderr) == (Ending.EXITED, 0, b"")
-    assert result.stdout == b"-1 1\n-1 1\n(0, 0) 1\n"
 
 
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
@@ -174,6 +149,50 @@ def call(number, *arguments):
 """
 
 
+def test_nothing_ends_the_first_process(sandbox: Sandbox) -> None:
+    """Its end would end the box without a report, and the box would run again as if the host had failed.
+
+    Linux spares the first process of a box; gVisor's kernel does not, so the call filter must refuse every way.
+    """
+    if os.uname().machine != "x86_64":
+        pytest.skip("the call numbers in this test are those of x86-64")
+    code = f"""{CALL}
+import os, resource, signal, socket, time
+high = 1 << 32
+ways = {{
+    "kill": [(62, 1, 9), (62, high | 1, 9)], "tkill": [(200, 1, 9), (200, high | 1, 9)],
+    "tgkill": [(234, 1, 1, 9), (234, 1, high | 1, 9), (234, high | 1, 1, 9)],
+    "rt_sigqueueinfo": [(129, 1, 9, 0)], "rt_tgsigqueueinfo": [(297, 1, 1, 9, 0)],
+    "limit": [(302, 1, 0, 0, 0), (302, high | 1, 0, 0, 0)],
+    "owner": [(72, 0, 8, 1), (72, 0, 15, 0), (72, 0, high | 8, 1), (16, 0, 0x8901, 0), (16, 0, 0x8902, 0)],
+}}
+print(json.dumps({{name: [call(*way) for way in tries] for name, tries in ways.items()}}))
+print(call(424, 3, 9, 0, 0))  # pidfd_send_signal
+print(sorted({{call(62, 1, number) for number in range(1, 65)}}), os.getpid() > 1)
+call(109, 0, 1)  # setpgid: where it succeeds, the next signals to the group reach the first process
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for target in (0, -1):
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+    os.kill(target, signal.SIGTERM)
+    os.kill(child, signal.SIGKILL)
+    os.wait()
+for _ in range(100):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            sum(range(10_000))
+        os._exit(0)
+    os.wait()
+print(resource.prlimit(0, resource.RLIMIT_CORE), os.getppid())
+"""
+    result = run(sandbox, code, limits=Limits(wall_seconds=60.0))
+    assert (result.ending, result.exit_code, result.stderr) == (Ending.EXITED, 0, b"")
+    answers, *lines = result.stdout.decode().splitlines()
+    assert set(chain(*json.loads(answers).values())) == {"EPERM"}, answers
+    assert lines == ["ENOSYS", "['EPERM'] True", "(0, 0) 1"]
+
+
 UPPER_HALF = 1 << 32  # the kernel reads an int argument's lower half, and a filter must too
 
 
@@ -188,6 +207,8 @@ DENIED = {
         "high_second_filter": (157, UPPER_HALF | 22, 2, 0, 0, 0),
         **{f"socket_filter_{option}": (54, 0, 1, option, 0, 0) for option in (26, 50, 51, 52)},
         "high_socket_filter": (54, 0, UPPER_HALF | 1, UPPER_HALF | 26, 0, 0),
+        "device": (133, 0, 0o20666, 0), "disk": (133, 0, 0o60666, 0), "high_device": (133, 0, UPPER_HALF | 0o20666, 0),
+        "device_at": (259, 0, 0, 0o20666, 0), "disk_at": (259, 0, 0, 0o60666, 0),
     },
     # The kernel seems to have only Unix sockets: code for machines without a network handles these errors.
     "EAFNOSUPPORT": {
@@ -220,6 +241,7 @@ def test_programs_work_without_the_denied_calls(sandbox: Sandbox) -> None:
     code = """
         import fcntl, mmap, os, sqlite3, tempfile, threading
         import numpy as np
+        os.mkfifo("/tmp/fifo")
         file = tempfile.TemporaryFile()
         file.write(b"0123456789")
         file.flush()
@@ -248,7 +270,11 @@ def test_calls_of_the_32_bit_abi_kill(sandbox: Sandbox) -> None:
         print("alive")
     """
     result = run(sandbox, code)
-    assert (result.ending, result.signal, result.stdout) == (Ending.SIGNALLED, 31, b"")
+    if has_own_kernel(sandbox) and result.ending is Ending.EXITED:
+        # gVisor on ptrace takes it for the 64-bit call of this number (writev), which the filter sees, too.
+        assert result.stdout == b"alive\n"
+    else:
+        assert (result.ending, result.signal, result.stdout) == (Ending.SIGNALLED, 31, b"")
 
 
 def test_variables_are_added_and_replaced(sandbox: Sandbox) -> None:
