@@ -12,6 +12,7 @@ from benchmark_tasks.domain.bucket import StorageUnavailableError
 from evaluator.auditing import auditing, self_checks
 from evaluator.hosts.able import waits_for_another_host
 from evaluator.queue.pushing import SITE, push, top_up
+from evaluator.queue.rq_classes import worker_stops
 from evaluator.sandbox.interface import SandboxError
 from evaluator.testing import results
 from evaluator.testing.evaluate import evaluate_next as _evaluate_next
@@ -19,11 +20,21 @@ from submissions.domain import checking
 
 log = structlog.get_logger(__name__)
 ANOTHER_HOST_SECONDS: Final = 2.0
+QUICK_SECONDS: Final = 1.0
+"""How long after its start a job begins another run."""
 
 
 def evaluate_next() -> None:
-    """Evaluate the next waiting run, if any that this host can take; otherwise leave the job to another host."""
-    if not _evaluate_next() and waits_for_another_host():
+    """Evaluate the next waiting run, if any that this host can take; otherwise leave the job to another host.
+
+    Quick runs follow each other in one job, since a job's process costs as much as a quick box. Their own jobs will then
+    find nothing to do.
+    """
+    begun = time.monotonic()
+    if _evaluate_next():
+        while not worker_stops() and time.monotonic() < begun + QUICK_SECONDS and _evaluate_next():
+            pass
+    elif waits_for_another_host():
         push(1)
         # Meanwhile a worker of a host that can take it gets the job.
         time.sleep(ANOTHER_HOST_SECONDS)

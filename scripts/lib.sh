@@ -28,6 +28,7 @@ present() {
     chromium) has chromium ;;
     nginx-light) has nginx ;;
     docker.io) has docker && has dockerd ;;
+    runsc) has runsc ;;
     debootstrap) has debootstrap ;;
     iproute2) has ip && has nsenter ;;
     faketime) has faketime ;;

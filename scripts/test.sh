@@ -65,6 +65,8 @@ tests() {
 debian_packages() {
   local lacking
   lacking=$(missing redis-server postgresql chromium bubblewrap docker.io debootstrap libseccomp2 poppler-utils)
+  # By itself, because not every release of Debian and Ubuntu has the package (gVisor).
+  [ -z "$(missing runsc)" ] || ! may_install || install runsc || warn "runsc could not be installed"
   [ -n "$lacking" ] || return 0
   if may_install; then
     # shellcheck disable=SC2086 - a list of words

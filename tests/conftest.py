@@ -88,7 +88,7 @@ BOTH_DATABASES = (
 MADE_ONCE = ("prepared", "torch_sandbox")
 
 # Most sites use started boxes of bubblewrap. Only ``make boxes`` runs tests in other boxes, except tests with the mark
-# ``smoke``.
+# ``smoke``, and in gVisor's boxes, which are slow, those with ``smoke("gvisor")``.
 OTHER_BOXES = (
     *("docker", "docker_is_configured", "forked_bubblewrap", "gvisor"),
     *("DockerSandbox", "ForkedBubblewrap"),
@@ -278,7 +278,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     boxes = item.get_closest_marker("bubblewrap") or item.get_closest_marker("docker")
     if not boxes and item.nodeid.startswith(BOTH_DATABASES):
         item.add_marker("both_in_full")
-    if not item.get_closest_marker("smoke") and _runs_in_other_boxes(item):
+    smoke = item.get_closest_marker("smoke")
+    left_out = not smoke or (item.get_closest_marker("gvisor") and "gvisor" not in smoke.args)
+    if left_out and _runs_in_other_boxes(item):
         item.add_marker("boxes")
     for name in MADE_ONCE:
         if name in getattr(item, "fixturenames", ()):

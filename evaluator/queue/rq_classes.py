@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import time
@@ -20,6 +21,15 @@ JOB_MODULES: Final = ("evaluator.jobs", "leaderboard.upkeep.jobs")
 
 GIVING_UP_SECONDS: Final = 7.0
 """How long a job's process has to give its work back when its worker must stop at once."""
+
+
+_STOPS: Final = mmap.mmap(-1, 1)
+"""One byte that a worker shares with the processes of its jobs: 1 once it was told to stop."""
+
+
+def worker_stops() -> bool:
+    """Return, in a job, whether its worker was told to stop after the current piece of work."""
+    return bool(_STOPS[0])
 
 
 class KnownJob(Job):
@@ -58,6 +68,11 @@ class ReleasingWorker(Worker):
 
     RQ itself kills the job's process with SIGKILL, after which the lease would have to expire.
     """
+
+    def handle_warm_shutdown_request(self) -> None:
+        """Let the current job know that it must begin nothing else."""
+        _STOPS[0] = 1
+        super().handle_warm_shutdown_request()  # type: ignore[no-untyped-call]
 
     def setup_work_horse_signals(self) -> None:
         """Have SIGTERM (from :meth:`kill_horse`, or from an init system to all processes) interrupt the job."""

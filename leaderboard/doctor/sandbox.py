@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 OLDEST_BUBBLEWRAP: Final = (0, 8)
 OLDEST_ENGINE: Final = (20, 10)
 OLD_ENGINE: Final = (24, 0)
-OLDEST_GVISOR: Final = 20240729
+OLDEST_GVISOR: Final = 20221219
 """The oldest release of gVisor that was tried; Debian bookworm's, of 2022, ends every box."""
 _DOCS: Final = "docs/sandboxes.md"
 _PROGRAM_SECONDS: Final = 10
@@ -167,7 +167,7 @@ def runtime(name: str, known: dict[str, Any]) -> Finding:
     text = _output(known[name].get("path") or name, "--version")
     release = re.search(r"runsc version .*?(\d{8})", text)
     if release and int(release[1]) < OLDEST_GVISOR:
-        todo = f"Install release {OLDEST_GVISOR}, the oldest that was tried, or newer: Debian's of 2022 ends every box."
+        todo = f"Install release {OLDEST_GVISOR}, the oldest that was tried, or a newer one."
         return warning(label, f"{name}: {text}", todo)
     return ok(label, f"{name}: {text or 'its version is unknown'}")
 

@@ -61,7 +61,7 @@ def test_a_busy_loop_is_stopped_for_its_processor_time(sandbox: Sandbox) -> None
     assert result.wall_seconds < 30
 
 
-@pytest.mark.smoke
+@pytest.mark.smoke("gvisor")
 def test_processes_are_counted(sandbox: Sandbox) -> None:
     code = """
         import os, time

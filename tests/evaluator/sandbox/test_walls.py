@@ -149,6 +149,7 @@ def call(number, *arguments):
 """
 
 
+@pytest.mark.smoke("gvisor")
 def test_nothing_ends_the_first_process(sandbox: Sandbox) -> None:
     """Its end would end the box without a report, and the box would run again as if the host had failed.
 
