@@ -6,6 +6,7 @@ swap, processes and processor share. The kernel's counters report what happened;
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -165,16 +166,14 @@ class Group:
 
     def _stop_forks(self) -> None:
         """Ensure that killing catches up with a program that forks endlessly."""
-        # A group of version 2 may lack the controller "pids"; the kernel refuses to create the file.
-        with suppress(FileNotFoundError, PermissionError):
-            (self._at["pids" if self._is_v1 else ""] / "pids.max").write_text("0")
+        # A group of version 2 may lack the controller "pids".
+        _write_if_there(self._at["pids" if self._is_v1 else ""] / "pids.max", "0")
 
     def _kill_all(self) -> set[int]:
         if not self._is_v1:
             # Killed processes leave the list at once, so it is read first. Kernels before 5.14 lack ``cgroup.kill``.
             inside = self.processes()
-            with suppress(FileNotFoundError, PermissionError):
-                (self._at[""] / "cgroup.kill").write_text("1")
+            if _write_if_there(self._at[""] / "cgroup.kill", "1"):
                 return inside
         # A pid read from the group may belong to another process by the time it is signalled. A descriptor is bound to
         # its process: only processes in the group before and after taking the descriptor are killed.
@@ -288,6 +287,21 @@ def _set_weight(parent: Path) -> None:
     for name, usual in _USUAL_WEIGHTS.items():
         if (parent / name).exists():
             (parent / name).write_text(str(min(usual * processors, _MOST_WEIGHT)))
+
+
+def _write_if_there(path: Path, text: str) -> bool:
+    """Write to a group's file; return whether it exists. Another process may remove the group at any moment.
+
+    The kernel refuses to create a file (``EPERM``, ``EACCES``), and to write to one that was opened before its group
+    was removed (``ENODEV``).
+    """
+    try:
+        path.write_text(text)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.EPERM, errno.EACCES, errno.ENODEV}:
+            return False
+        raise
+    return True
 
 
 def _read_counter(path: Path, key: str) -> int:

@@ -10,17 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from evaluator.queue.processes import start_ticks
 from evaluator.sandbox.cgroups import HELPER_PROCESSES, Group, GroupStore, ResourceUsage
 from evaluator.sandbox.interface import Limits, SandboxError, SandboxUnavailableError
 
 _JOIN: Final = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 > "$1" || exit 125; shift; n=$((n-1)); done; exec "$@"'
 REPORT_COUNTERS: Final = (
-    'status=$1; shift; "$@"; code=$?; '
-    'read -r line < /proc/self/cgroup; group="/sys/fs/cgroup${line#0::}"; '
-    'cat "$group/memory.events" "$group/cpu.stat" > "/proc/self/fd/$status"; exit $code'
+    "status=$1; limit=$2; shift 2; "
+    'read -r line < /proc/self/cgroup; group="/sys/fs/cgroup${line#0::}"; read -r found < "$group/memory.max"; '
+    '[ "$found" = "$limit" ] || { echo "this scope has no memory limit: is memory delegated?" >&2; exit 125; }; '
+    '"$@"; code=$?; cat "$group/memory.events" "$group/cpu.stat" > "/proc/self/fd/$status"; exit $code'
 )
-"""The shell that stays in a scope beside the box. A scope and its counters disappear with its last process, so the
-shell reports them on the status pipe after the box has ended, and ends last."""
+"""The shell that stays in a scope beside the box, and starts none without the memory limit.
+
+A scope and its counters disappear with its last process, so the shell reports them on the status pipe after the box has
+ended, and ends last."""
 
 _SHELL_PROCESSES: Final = 2
 _APPEAR_SECONDS: Final = 5.0
@@ -112,17 +116,23 @@ class ScopeConfinement(Confinement):
         self._last = ResourceUsage()
 
     def started(self, pid: int) -> None:
-        """Wait until the process is in its scope and the scope has the memory limit. Raises ``SandboxError``."""
+        """Wait until the process is in its scope and the scope has the memory limit. Raises ``SandboxError``.
+
+        On a busy host the process may have ended before, and its scope with it; the shell has checked the limit then.
+        """
         deadline = time.monotonic() + _APPEAR_SECONDS
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and start_ticks(pid) is not None:
             lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
             path = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), "")
             if path.endswith(_unit(self._name)):
                 group = Path(f"/sys/fs/cgroup{path}")
-                if (group / "memory.max").read_text().strip() == str(self._limits.memory_bytes):
-                    self._group = Group({"": group})
-                    return
+                with suppress(OSError):  # the scope has just ended
+                    if (group / "memory.max").read_text().strip() == str(self._limits.memory_bytes):
+                        self._group = Group({"": group})
+                        return
             time.sleep(0.005)
+        if start_ticks(pid) is None:
+            return
         raise SandboxError(
             f"systemd did not give box {self._name} a scope that limits its memory: is memory delegated to users?"
         )
@@ -166,7 +176,8 @@ def scope_command(name: str, limits: Limits, status: int) -> list[str]:
     command = [systemd_run, "--user", "--scope", "--quiet", "--collect", f"--unit={_unit(name)}"]
     command += [f"--property={key}={value}" for key, value in properties.items()]
     # The shell is the box's parent: if the worker dies, the shell must die too, and the box with it.
-    return [*command, setpriv, "--pdeathsig", "KILL", shell, "-c", REPORT_COUNTERS, "sh", str(status)]
+    arguments = (str(status), str(limits.memory_bytes))
+    return [*command, setpriv, "--pdeathsig", "KILL", shell, "-c", REPORT_COUNTERS, "sh", *arguments]
 
 
 def _unit(name: str) -> str:

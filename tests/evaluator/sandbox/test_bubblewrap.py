@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -299,7 +301,7 @@ def test_a_scope_has_every_limit() -> None:
         "--property=Delegate=yes",
     ]
     assert command[12:14] == ["--pdeathsig", "KILL"]
-    assert command[-1] == "9"
+    assert command[-2:] == ["9", "1000"]
 
 
 def test_without_a_session_the_error_gives_advice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,10 +331,69 @@ def test_a_missing_program_is_named_with_its_package() -> None:
         tool("no-such-tool", "its-package")
 
 
-def test_the_shell_beside_the_box_ends_as_the_box_did() -> None:
+@pytest.mark.usefixtures("session")
+def test_a_box_that_ended_before_its_scope_was_seen_is_no_error() -> None:
+    process = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # a zombie, whose scope may be gone
+    scope = ScopeConfinement("run-1", LIMITS, 9)
+    scope.started(process.pid)
+    process.wait()
+    assert scope.destroy() == set()
+
+
+class _Shell(NamedTuple):
+    code: int
+    output: str
+    report: str
+    errors: str
+
+
+def shell_beside_a_box(folder: Path, memory_max: str | None) -> _Shell:
+    """Run the shell with a group in ``folder`` that has this limit, as the shell would in /sys/fs/cgroup."""
+    folder.mkdir()
+    for name, text in (("memory.events", "oom_kill 1\n"), ("cpu.stat", "usage_usec 5\n"), ("memory.max", memory_max)):
+        if text is not None:
+            (folder / name).write_text(text)
+    (folder / "self").write_text("0::/\n")
+    script = REPORT_COUNTERS.replace("/proc/self/cgroup", str(folder / "self")).replace("/sys/fs/cgroup", str(folder))
     reader, writer = os.pipe()
-    command = ["sh", "-c", REPORT_COUNTERS, "sh", str(writer), "sh", "-c", "exit 7"]
-    done = subprocess.run(command, pass_fds=[writer], stderr=subprocess.DEVNULL, check=False)
-    os.close(reader)
+    command = ["sh", "-c", script, "sh", str(writer), "1000", "sh", "-c", "echo ran; exit 7"]
+    done = subprocess.run(command, pass_fds=[writer], capture_output=True, text=True, check=False)
     os.close(writer)
-    assert done.returncode == 7
+    with os.fdopen(reader) as report:
+        return _Shell(done.returncode, done.stdout, report.read(), done.stderr)
+
+
+def test_the_shell_beside_the_box_reports_and_ends_as_the_box_did(tmp_path: Path) -> None:
+    assert shell_beside_a_box(tmp_path / "group", "1000\n") == (7, "ran\n", "oom_kill 1\nusage_usec 5\n", "")
+
+
+@pytest.mark.parametrize("memory_max", ["max\n", None])
+def test_the_shell_starts_no_box_without_its_memory_limit(tmp_path: Path, memory_max: str | None) -> None:
+    done = shell_beside_a_box(tmp_path / "group", memory_max)
+    assert (done.code, done.output, done.report) == (125, "", "")
+    assert "this scope has no memory limit: is memory delegated?" in done.errors
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.ENODEV])
+@pytest.mark.parametrize("name", ["pids.max", "cgroup.kill"])
+def test_a_group_that_another_process_removes_at_that_moment_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, number: int
+) -> None:
+    """A scope is removed by systemd as soon as its last process has ended."""
+    folder = tmp_path / "box"
+    folder.mkdir()
+    (folder / "keeps-it-busy").touch()
+    written: list[str] = []
+
+    def write(path: Path, text: str) -> int:
+        written.append(path.name)
+        if path.name == name:
+            (folder / "keeps-it-busy").unlink(missing_ok=True)
+            raise OSError(number, os.strerror(number))
+        return len(text)
+
+    monkeypatch.setattr(Path, "write_text", write)
+    assert Group({"": folder}).destroy() == set()
+    assert name in written
+    assert not folder.exists()
