@@ -27,8 +27,8 @@ QUICK_SECONDS: Final = 1.0
 def evaluate_next() -> None:
     """Evaluate the next waiting run, if any that this host can take; otherwise leave the job to another host.
 
-    Quick runs follow each other in one job, since a job's process costs as much as a quick box. Their own jobs then find
-    nothing to do.
+    Quick runs follow each other in one job, since a job's process costs as much as a quick box. Their own jobs then
+    find nothing to do.
     """
     begun = time.monotonic()
     if _evaluate_next():
