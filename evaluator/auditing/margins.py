@@ -29,9 +29,8 @@ LARGEST = 1e6
 """Margin reported for values that cannot be compared at all, and the upper limit of all margins."""
 
 _WIDE = "AVX2 FMA3 F16C AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V3 X86_V4"
-_PYTORCH: Final = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"}
 VARIATIONS: Final[dict[str, dict[str, str]]] = {
-    "an older processor": {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": _WIDE} | _PYTORCH,
+    "an older processor": {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": _WIDE},
     "4 threads": dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "4"),
 }
 """Simulated machines, with the environment variables that simulate them."""
