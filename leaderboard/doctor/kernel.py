@@ -81,6 +81,12 @@ def _version_2(root: Path, mount: Path, user: int) -> Finding:
         group = group / f"user.slice/user-{user}.slice/user@{user}.service"
         if not group.is_dir():
             return failed(_GROUPS, f"version 2; user {user} has no session of systemd", linger)
+        runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+        if not runtime or not (_below(root, Path("/", runtime)) / "systemd").is_dir():
+            # A service of the whole system with User= has no variables of the session, though the session exists.
+            todo = f"Set XDG_RUNTIME_DIR=/run/user/{user} for the workers, or start them with systemctl --user."
+            named = f"XDG_RUNTIME_DIR={runtime}" if runtime else "XDG_RUNTIME_DIR is not set"
+            return failed(_GROUPS, f"version 2; this process cannot find the session of user {user}: {named}", todo)
     available = _read(group / "cgroup.controllers").split()
     missing = [name for name in NEEDED if name not in available]
     if missing:

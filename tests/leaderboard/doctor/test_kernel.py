@@ -152,7 +152,9 @@ class TestControlGroups:
         (root / "sys/fs/cgroup/cgroup.procs").write_text("")
         assert kernel.control_groups(root, 0).state is State.OK
 
-    def test_version_2_as_a_user(self, tmp_path: Path) -> None:
+    def test_version_2_as_a_user(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
+        write(tmp_path, {"run/user/1000/systemd/": ""})
         session = "user.slice/user-1000.slice/user@1000.service/"
         root = self.groups_2(tmp_path, session, controllers="memory pids\n", subtree_control="memory pids\n")
         assert kernel.control_groups(root, 1000) == failed(
@@ -164,6 +166,28 @@ class TestControlGroups:
         assert kernel.control_groups(root, 1000) == ok("control groups", "version 2: memory, pids, cpu, writable")
         found = "version 2; user 1001 has no session of systemd"
         assert kernel.control_groups(root, 1001) == failed("control groups", found, LINGER)
+
+    @pytest.mark.parametrize(
+        ("runtime", "found"),
+        [
+            ("", "XDG_RUNTIME_DIR is not set"),
+            ("/nowhere", "XDG_RUNTIME_DIR=/nowhere"),
+            ("/run/user/1000", "XDG_RUNTIME_DIR=/run/user/1000"),
+        ],
+    )
+    def test_version_2_as_a_user_whose_processes_do_not_know_the_session(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runtime: str, found: str
+    ) -> None:
+        """A service of the whole system with ``User=`` cannot make boxes, though the user's session exists."""
+        controllers = "cpu memory pids\n"
+        session = "user.slice/user-1000.slice/user@1000.service/"
+        root = self.groups_2(tmp_path, session, controllers=controllers, subtree_control=controllers)
+        write(root, {"run/user/1000/": ""})
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        todo = "Set XDG_RUNTIME_DIR=/run/user/1000 for the workers, or start them with systemctl --user."
+        assert kernel.control_groups(root, 1000) == failed(
+            "control groups", f"version 2; this process cannot find the session of user 1000: {found}", todo
+        )
 
     def test_boxes_without_limits_are_a_warning(self, tmp_path: Path, settings: Settings) -> None:
         settings.ENVIRONMENT = replace(settings.ENVIRONMENT, sandbox_allow_no_cgroups=True)
