@@ -24,11 +24,11 @@ GIVING_UP_SECONDS: Final = 7.0
 
 
 _STOPS: Final = mmap.mmap(-1, 1)
-"""One byte that a worker shares with the processes of its jobs: 1 once it was told to stop."""
+"""One byte that a worker shares with the processes of its jobs: 1 once it must stop."""
 
 
 def worker_stops() -> bool:
-    """Return, in a job, whether its worker was told to stop after the current piece of work."""
+    """Return, in a job, whether its worker must stop after the current piece of work."""
     return bool(_STOPS[0])
 
 

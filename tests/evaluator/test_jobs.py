@@ -27,7 +27,7 @@ RUNS = 4
 
 @pytest.fixture
 def queued(small_version: SuiteVersion, real_sandbox: Sandbox, redis_url: str) -> Iterator[None]:
-    """Four quick runs, and a worker that was not told to stop."""
+    """Four quick runs, and a worker that goes on afterwards."""
     for _ in range(2):
         plan(QueuedSubmissionFactory(suite_version=small_version).pk)
     assert TestRun.objects.filter(state=RunState.QUEUED).count() == RUNS
@@ -50,7 +50,7 @@ def test_a_job_takes_quick_runs_until_its_time_is_over(monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("queued")
-def test_a_job_begins_no_other_run_once_its_worker_was_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_begins_no_other_run_once_its_worker_must_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "QUICK_SECONDS", 600.0)
     worker = get_worker(RUNS_QUEUE)
     assert not rq_classes.worker_stops()
