@@ -11,7 +11,8 @@ start_docker() {
   has docker || return 0 # already reported
   docker_answers && return 0
   local runtimes=()
-  if has runsc; then
+  # The engine does not start if its configuration names runtimes as well.
+  if has runsc && ! grep -qs '"runtimes"' /etc/docker/daemon.json; then
     # A box has no network in any case, and ptrace works on every processor. The engine takes no arguments for a runtime.
     printf '#!/bin/sh\nexec runsc --network=none --platform=ptrace "$@"\n' >"$work/runsc"
     chmod 0755 "$work/runsc"

@@ -87,12 +87,15 @@ def test_two_tests_with_one_id_are_refused() -> None:
         conftest.pytest_collection_modifyitems(SimpleNamespace(), twins)  # type: ignore[arg-type]
 
 
-def test_a_skip_for_lack_of_shared_does_not_fail_and_seconds_include_setup_and_teardown(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(SKIPS.format(reason="no ../shared here"), encoding="utf-8")
+@pytest.mark.parametrize("reason", conftest.MAY_SKIP)
+def test_a_skip_for_lack_of_these_does_not_fail_and_seconds_include_setup_and_teardown(
+    tmp_path: Path, reason: str
+) -> None:
+    (tmp_path / "test_it.py").write_text(SKIPS.format(reason=reason), encoding="utf-8")
     result, found = reported(tmp_path, require_all=True)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "skipped, which REQUIRE_ALL=1 forbids" not in result.stdout
-    assert (found["passed"], [skip[1] for skip in found["skips"]]) == (2, ["no ../shared here"])
+    assert (found["passed"], [skip[1] for skip in found["skips"]]) == (2, [reason])
     seconds = {name.partition("::")[2]: taken for name, taken in found["seconds"].items()}
     assert sorted(seconds) == ["test_passes", "test_skips", "test_slow"]
     assert 0.6 <= seconds["test_slow"] < 5
@@ -128,8 +131,8 @@ def test_skips_and_stages_that_did_not_run_are_listed(tmp_path: Path, require_al
     assert (lines[-1].count("1 errors"), "2 skipped" in lines[-1]) == (int(require_all), True)
 
 
-def test_missing_upstream_files_alone_do_not_fail_the_run(tmp_path: Path) -> None:
-    skips = [["tests/a.py::test", "no ../shared here"]]
+def test_missing_upstream_files_and_gvisor_alone_do_not_fail_the_run(tmp_path: Path) -> None:
+    skips = [["tests/a.py::test", reason] for reason in conftest.MAY_SKIP]
     code, lines = summary(tmp_path, sqlite={"passed": 10, "skips": skips}, require_all=True)
     assert code == 0
     assert [line.strip("! ") for line in lines if "!!!" in line] == ["NOT EVERYTHING WAS TESTED", ""]

@@ -18,6 +18,7 @@ from evaluator.sandbox.configuration import configured_sandbox, sandbox_state_fo
 from evaluator.sandbox.docker_engine import DockerSandbox
 from evaluator.sandbox.interface import SandboxError
 from tests.benchmark_tasks.factories import write_suite
+from tests.conftest import NO_GVISOR
 from tests.evaluator.forked import ForkedBubblewrap
 from tests.evaluator.roles import bare_role, tests_role  # noqa: F401 - fixtures
 from tests.evaluator.torch_environment import (  # noqa: F401 - fixtures
@@ -69,6 +70,8 @@ def docker(state_dir: Path) -> Iterator[DockerSandbox]:
 @pytest.fixture(scope="session")
 def gvisor(docker: DockerSandbox, state_dir: Path) -> Iterator[DockerSandbox]:
     """A Docker sandbox whose boxes have a kernel of their own."""
+    if GVISOR not in docker._connection.client().info()["Runtimes"]:
+        pytest.skip(NO_GVISOR)
     sandbox = DockerSandbox(state_dir, runtime=GVISOR)
     _skip_unless_usable(sandbox)
     yield sandbox
