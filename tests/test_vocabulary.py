@@ -90,7 +90,6 @@ ALLOWED_IN: Final = {
     ("evaluator/management/commands/audit_tasks.py", "faults"): "a key of the command's JSON output",
     ("evaluator/providers/sdk_client.py", "faults"): _MODULE,
     ("evaluator/sandbox/bubblewrap.py", "nobody"): "the user of this name",
-    ("evaluator/sandbox/docker_launcher.py", "nobody"): "the digest of every Docker environment includes this source",
     ("submissions/domain/samples.py", "tells"): "part of the samples' digest, by which setup recognises them",
     ("tests/chaos/instance.py", "faults"): _INJECTION,
     ("tests/chaos/test_chaos.py", "fault"): _INJECTION,
