@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django_rq import get_worker
@@ -52,7 +52,7 @@ def test_a_job_takes_quick_runs_until_its_time_is_over(monkeypatch: pytest.Monke
 @pytest.mark.usefixtures("queued")
 def test_a_job_begins_no_other_run_once_its_worker_must_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "QUICK_SECONDS", 600.0)
-    worker = get_worker(RUNS_QUEUE)
+    worker: Any = get_worker(RUNS_QUEUE)
     assert not rq_classes.worker_stops()
     worker.handle_warm_shutdown_request()
     assert evaluated() == 1

@@ -188,8 +188,14 @@ def test_migrations_are_refused(tests_role: str) -> None:
 @pytest.mark.xdist_group("boxes-of-runs")
 @pytest.mark.django_db(transaction=True)
 def test_a_host_that_only_runs_tests_does_all_its_work(
-    tests_role: str, small_version: SuiteVersion, real_sandbox: Sandbox, settings: Settings, redis_url: str
+    tests_role: str,
+    small_version: SuiteVersion,
+    real_sandbox: Sandbox,
+    settings: Settings,
+    redis_url: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(jobs, "QUICK_SECONDS", 0.0)  # one run in each job
     here = replace(settings.ENVIRONMENT, host_name="here", pools=["tests"], infra_retry_seconds=0)
     there = replace(here, host_name="there", pools=["site"])
     runs_of(QueuedSubmissionFactory(suite_version=small_version))
