@@ -10,6 +10,10 @@ docker_answers() { [ -n "$(docker info --format '{{.ServerVersion}}' 2>/dev/null
 start_docker() {
   has docker || return 0 # already reported
   docker_answers && return 0
+  if [ "$(id -u)" != 0 ]; then
+    not_run "the Docker box: the engine does not answer, and only root can start one"
+    return 1
+  fi
   local runtimes=()
   # The engine does not start if its configuration names runtimes as well.
   if has runsc && ! grep -qs '"runtimes"' /etc/docker/daemon.json; then
@@ -17,10 +21,6 @@ start_docker() {
     printf '#!/bin/sh\nexec runsc --network=none --platform=ptrace "$@"\n' >"$work/runsc"
     chmod 0755 "$work/runsc"
     runtimes=(--add-runtime "runsc=$work/runsc")
-  fi
-  if [ "$(id -u)" != 0 ]; then
-    not_run "the Docker box: the engine does not answer, and only root can start one"
-    return 1
   fi
   say "Starting the Docker engine …"
   setsid dockerd "${runtimes[@]}" >"$work/dockerd.log" 2>&1 </dev/null &

@@ -32,7 +32,7 @@ OLDEST_BUBBLEWRAP: Final = (0, 8)
 OLDEST_ENGINE: Final = (20, 10)
 OLD_ENGINE: Final = (24, 0)
 OLDEST_GVISOR: Final = 20221219
-"""The oldest release of gVisor that was tried; Debian bookworm's, of 2022, ends every box."""
+"""The oldest release of gVisor that was tried: Debian bookworm's."""
 _DOCS: Final = "docs/sandboxes.md"
 _PROGRAM_SECONDS: Final = 10
 
