@@ -114,7 +114,7 @@ def main(folder: str, filter_file: str, idle_seconds: str, *modules: str) -> dic
         for name in _seeded():  # NumPy would otherwise import it in every fork, to seed it
             importlib.import_module(f"{name}.random")
         sys.stdout.flush()  # output of imports must not appear in a program's output
-        loaded = {name.partition(".")[0] for name in frozenset(sys.modules)} - _USUAL
+        loaded = {name.partition(".")[0] for name in sys.modules} - _USUAL
         gc.collect()
         gc.freeze()  # frozen objects are never written by the collector, so they stay shared with every fork
         group = os.open(GROUP, os.O_PATH | os.O_DIRECTORY)

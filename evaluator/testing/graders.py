@@ -239,9 +239,15 @@ def writable_copy(tree: Path) -> Iterator[Path]:
     """Copy a stored tree to a scratch folder, for an answer to be added; remove it afterwards."""
     folder = Path(mkdtemp(prefix="tree-", dir=scratch_folder()))
     try:
-        shutil.copytree(tree, folder, copy_function=shutil.copyfile, symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(tree, folder, copy_function=_copy_readable, symlinks=True, dirs_exist_ok=True)
         for path in (folder, *(found for found in folder.rglob("*") if found.is_dir())):
             path.chmod(0o755)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _copy_readable(source: str, target: str) -> None:
+    """Copy a file so that forked boxes link it instead of copying it again. Only this user can enter the folder."""
+    shutil.copyfile(source, target)
+    Path(target).chmod(0o644)

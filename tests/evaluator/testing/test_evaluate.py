@@ -14,6 +14,7 @@ from benchmark_tasks.domain.bucket import DamagedError
 from evaluator.enums import RunState
 from evaluator.models import Attempt, TestRun
 from evaluator.sandbox.interface import BoxSpec
+from evaluator.sandbox.trees import link_tree
 from evaluator.testing import evaluate, graders
 from evaluator.testing.boxes import HELLO_SECONDS
 from evaluator.testing.infrastructure_errors import infrastructure_error_of
@@ -70,6 +71,17 @@ def test_the_answers_own_text_runs_and_deleted_files_are_gone(
     answer = answer.replace("import math", "import math\nREADME = '/box/repository/README.md'")
     run = decided(run_with(small_version, answer, deleted=["README.md"]))
     assert run.outcome == "passed"
+
+
+def test_a_forked_box_links_an_answers_files_and_never_the_stored_ones(tmp_path: Path) -> None:
+    stored, box = tmp_path / "stored", tmp_path / "box"
+    (stored / "scoring").mkdir(parents=True)
+    (stored / "scoring/core.py").touch(mode=0o444)
+    with graders.writable_copy(stored) as tree:
+        link_tree(tree, box, bytecode=True)
+        assert (tree / "scoring/core.py").samefile(box / "scoring/core.py")
+        assert not (tree / "scoring/core.py").samefile(stored / "scoring/core.py")
+        (tree / "scoring/core.py").write_text("answer")
 
 
 def test_a_bug_of_the_evaluator_is_an_infrastructure_error(
