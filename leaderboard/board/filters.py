@@ -98,17 +98,18 @@ class BoardFilter(ListFilter):
     agent = ChoiceFilter(field_name="entry__system__scaffold", label="Agent", empty_label="any agent")
     backbone = ChoiceFilter(field_name="entry__system__backbone", label="Backbone", empty_label="any model")
     organisation = ChoiceFilter(field_name="entry__system__organisation", label="Organisation", empty_label="any")
+    # Choices are functions because every request copies the filters, and would copy lists.
     weights = ChoiceFilter(
-        field_name="entry__system__weights", choices=Weights.choices, label="Weights", empty_label="any"
+        field_name="entry__system__weights", choices=lambda: Weights.choices, label="Weights", empty_label="any"
     )
     inputs = ChoiceFilter(
-        field_name="entry__inputs", choices=Inputs.choices, label="Inputs given", empty_label="any inputs"
+        field_name="entry__inputs", choices=lambda: Inputs.choices, label="Inputs given", empty_label="any inputs"
     )
     show = ChoiceFilter(
         method="of_source",
         label="Source",
         empty_label=None,
-        choices=[("all", "any source"), ("measured", "measured here"), *Provenance.choices],
+        choices=lambda: [("all", "any source"), ("measured", "measured here"), *Provenance.choices],
     )
     since = DateFilter(field_name="entry__date", lookup_expr="date__gte", label="Since", widget=_day())
     until = DateFilter(field_name="entry__date", lookup_expr="date__lte", label="Until", widget=_day())
