@@ -45,7 +45,10 @@ ENDED: Final = """
     SELECT split_part(worker, ':', 1), count(*) FROM evaluator_attempt
     WHERE state = 'accepted' AND run_id IN ({runs}) GROUP BY 1 ORDER BY 1
 """
-BEGAN: Final = "SELECT extract(epoch FROM min(started))::float FROM evaluator_attempt WHERE run_id IN ({runs})"
+TIMES: Final = """
+    SELECT extract(epoch FROM min(started))::float, extract(epoch FROM max(ended))::float FROM evaluator_attempt
+    WHERE run_id IN ({runs})
+"""
 OTHER_ENDS: Final = """
     SELECT count(*), string_agg(DISTINCT reason, '; ') FROM evaluator_attempt
     WHERE state <> 'accepted' AND run_id IN ({runs})
@@ -64,9 +67,13 @@ RUNS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the database says about one submission. ``share`` has each host's accepted results."""
+    """What the database says about one submission. ``share`` has each host's accepted results.
+
+    ``deciding`` is the seconds from the first claim to the last verdict, ``seconds`` those until it was scored, too.
+    """
 
     runs: int
+    deciding: float
     seconds: float
     share: dict[str, int]
     repeated: int
@@ -77,7 +84,7 @@ class Measured:
 
     @property
     def per_minute(self) -> float:
-        return 60 * self.runs / self.seconds
+        return 60 * self.runs / self.deciding
 
 
 class Bundles:
@@ -118,10 +125,11 @@ def score(cluster: Cluster, bundle: Path, act: Callable[[Cluster], None] | None 
         if act is not None:
             acted.result()
     share = dict(cluster.query(ENDED.format(runs=runs)))
-    [(began,)] = cluster.query(BEGAN.format(runs=runs))
+    [(began, ended)] = cluster.query(TIMES.format(runs=runs))
     [(repeated, reasons)] = cluster.query(OTHER_ENDS.format(runs=runs))
     [(lost, blamed, doubled)] = cluster.query(WRONG.format(runs=runs))
-    return Measured(sum(share.values()), scored - began, share, repeated, reasons or "", lost, blamed, doubled)
+    seconds = ended - began, scored - began
+    return Measured(sum(share.values()), *seconds, share, repeated, reasons or "", lost, blamed, doubled)
 
 
 def start_hosts(cluster: Cluster, names: list[str]) -> None:
@@ -146,9 +154,10 @@ def throughput(cluster: Cluster, bundles: Bundles) -> list[str]:
         running = hosts
         cells = []
         for kind, trials in TRIALS.items():
-            rate = score(cluster, bundles.make(kind, trials)).per_minute
+            found = score(cluster, bundles.make(kind, trials))
+            rate = found.per_minute
             cells += [f"{rate:.1f}", f"{rate / first.setdefault(kind, rate):.2f}"]
-            _say(f"{hosts} hosts, {kind}: {rate:.1f} a minute")
+            _say(f"{hosts} hosts, {kind}: {rate:.1f} a minute, scored {found.seconds - found.deciding:.1f} s later")
         lines.append(f"| {hosts} | {' | '.join(cells)} |")
     return lines
 
