@@ -248,6 +248,6 @@ def writable_copy(tree: Path) -> Iterator[Path]:
 
 
 def _copy_readable(source: str, target: str) -> None:
-    """Copy a file so that forked boxes link it instead of copying it again. Only this user can enter the folder."""
+    """Copy a file so that forked boxes link it instead of copying it again. No other user can enter the folders above."""
     shutil.copyfile(source, target)
     Path(target).chmod(0o644)

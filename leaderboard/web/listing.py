@@ -65,10 +65,7 @@ class Listing:
         # With few rows, the pass rate reveals each row's result.
         rates = [] if self.hidden else self.state.pass_rates
         slug = self.category.slug if self.category else ""
-        tasks = keep(
-            lambda: arranged(self.around.tasks, rates, category=slug, order=self.task_order),
-            *("tasks", version.pk, self.state.surroundings, rates, slug, self.task_order),
-        )
+        tasks = arranged(self.around.tasks, rates, category=slug, order=self.task_order)
         self.tasks = later(tasks, self.month) if self.month else tasks
         self.by_system = folds(params) and not file_requested(request)
         self._one_each = may_fold(params)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SIZES, REQUESTS = (1_000, 100_000), 8
-KEPT: Final = ("context", "published", "tasks", "count", "controls", "sql", "ROWS", "WRITTEN")
+KEPT: Final = ("context", "published", "count", "controls", "sql", "ROWS", "WRITTEN")
 """Names of values of ``caching.keep``, and of caches of ``caching.Kept``."""
 
 
