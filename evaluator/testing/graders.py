@@ -248,6 +248,6 @@ def writable_copy(tree: Path) -> Iterator[Path]:
 
 
 def _copy_readable(source: str, target: str) -> None:
-    """Copy a file so that forked boxes link it instead of copying it again. No other user can enter the folders above."""
+    """Copy a file so that forked boxes link it instead of copying it again. Other users cannot enter its folders."""
     shutil.copyfile(source, target)
     Path(target).chmod(0o644)
