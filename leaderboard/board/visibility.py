@@ -49,7 +49,7 @@ def closed(
     """
     known: list[Assignment] | None = getattr(request, _ATTRIBUTE, None)
     if known is None:
-        # Even an empty query takes a twentieth of a board's time to build.
+        # Even an empty query takes time to build, and every visitor's board would pay it.
         known = list(unlocked_assignments(request.user)) if request.user.is_authenticated else []
         setattr(request, _ATTRIBUTE, known)
     return [
