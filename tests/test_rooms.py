@@ -61,7 +61,7 @@ FLOORS = {
     ),
     "leaderboard": (
         ("settings", "statistics"),
-        ("health", "models", "supervision"),
+        ("backup", "health", "models", "supervision"),
         ("board", "doctor"),
         ("evidence", "insight"),
         ("notices", "sharing"),

@@ -106,6 +106,28 @@ class Bucket:
         with self._errors(f"store {key}"):
             self.client.upload_file(str(file), self.name, self.prefix + key, ExtraArgs=extra)
 
+    def send_stream(self, key: str, stream: Any) -> None:
+        """Store what ``stream.read`` returns, piece by piece. Raises :class:`StorageUnavailableError`, OSError."""
+        from boto3.s3.transfer import TransferConfig
+
+        # An object has at most 10,000 parts, so these pieces allow 640 GB.
+        pieces = TransferConfig(multipart_chunksize=64 * _PIECE, max_concurrency=2)
+        with self._errors(f"store {key}"):
+            self.client.upload_fileobj(stream, self.name, self.prefix + key, Config=pieces)
+
+    @contextmanager
+    def opened(self, key: str, *, last: int = 0) -> Iterator[Any]:
+        """Open the object as a stream; ``last``: only this many bytes of its end.
+
+        Raises :class:`NoObjectError`, :class:`StorageUnavailableError`, also while it is read.
+        """
+        part = {"Range": f"bytes=-{last}"} if last else {}
+        with (
+            self._errors(f"read {key}"),
+            closing(self.client.get_object(**self._place(key), **part)["Body"]) as body,
+        ):
+            yield body
+
     def fetch(self, key: str, file: Path) -> None:
         """Write the object to ``file``, which holds a part of it after an error.
 

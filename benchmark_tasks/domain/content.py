@@ -253,6 +253,57 @@ def copy_to(target: Bucket | None, kind: Kind, found: str) -> None:
         target.send(key_of(kind, found), file)
 
 
+@contextmanager
+def packed(kind: Kind, found: str) -> Iterator[Path]:
+    """Yield one file with stored content: the file itself, or a tree as an archive.
+
+    Raises ContentMissingError, StorageUnavailableError, OSError.
+    """
+    with _as_file(kind, _here(kind, found)) as file:
+        yield file
+
+
+def put_packed(kind: Kind, found: str, pieces: Iterable[bytes]) -> None:
+    """Store what :func:`packed` yielded. Raises DamagedError for other content; OSError, StorageUnavailableError."""
+    place = place_of(kind, found)
+    archive, draft = _draft(place), _draft(place)
+    try:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        with archive.open("wb") as file:
+            file.writelines(pieces)
+        if _is_stored(kind, found):
+            return
+        if _unpacked(kind, archive, draft) != found:
+            raise DamagedError(f"{key_of(kind, found)} has other content than its name says.")
+        _keep(kind, draft, place)
+    except _NO_ARCHIVE as error:
+        raise DamagedError(f"{key_of(kind, found)} is no archive.") from error
+    finally:
+        _delete(archive)
+        _delete(draft)
+
+
+def digest_of_packed(kind: Kind, pieces: Iterable[bytes]) -> str:
+    """Return the digest of the content that :func:`packed` yielded; empty if it is no archive. Raises OSError."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Path(folder) / "packed"
+        with archive.open("wb") as file:
+            file.writelines(pieces)
+        with suppress(*_NO_ARCHIVE):
+            return _unpacked(kind, archive, archive.with_name("content"))
+    return ""
+
+
+def _unpacked(kind: Kind, archive: Path, draft: Path) -> str:
+    """Make content at ``draft`` of its packed form, and return its digest. Raises as reading an archive does."""
+    if kind == "files":
+        archive.chmod(0o444)
+        archive.rename(draft)
+    else:
+        _unpack(archive, draft)
+    return _digest(kind, draft)
+
+
 def _digest(kind: Kind, place: Path) -> str:
     return file_hash(place) if kind == "files" else tree_hash(_files_below(place))
 
@@ -322,16 +373,11 @@ def _as_file(kind: Kind, place: Path) -> Iterator[Path]:
 def _fetch(shared: Bucket, kind: Kind, place: Path) -> None:
     """Copy content from the bucket to ``place``. Raises ContentMissingError, StorageUnavailableError."""
     draft = _draft(place)
-    packed = _draft(place)
+    archive = _draft(place)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        shared.fetch(key_of(kind, place.name), packed)
-        if kind == "files":
-            packed.chmod(0o444)
-            packed.rename(draft)
-        else:
-            _unpack(packed, draft)
-        if _digest(kind, draft) != place.name:
+        shared.fetch(key_of(kind, place.name), archive)
+        if _unpacked(kind, archive, draft) != place.name:
             raise _wrong_bytes(shared, kind, place.name)
         _move_into_place(draft, place)
     except NoObjectError:
@@ -342,7 +388,7 @@ def _fetch(shared: Bucket, kind: Kind, place: Path) -> None:
         # The content exists, so this must not look as if it were missing.
         raise StorageUnavailableError(f"{place.parent} cannot be written: {error}") from error
     finally:
-        for left in (packed, draft):
+        for left in (archive, draft):
             with suppress(NotADirectoryError):
                 _delete(left)
 

@@ -59,13 +59,17 @@ class Comparison:
     missing: dict[Blob, str] = field(default_factory=dict)
 
 
+def naming_fields(model: Any) -> dict[str, Kind]:
+    """Return the fields of ``model`` that name blobs, with the kind of what they name."""
+    kinds: dict[str, Kind] = dict(getattr(model, "content_fields", {}))
+    return kinds | {each.name: "files" for each in model._meta.fields if isinstance(each, models.FileField)}  # noqa: SLF001 - Django's documented API
+
+
 def named() -> dict[Blob, str]:
     """Return every blob that a row names, with the first field that names it, as ``Submission.bundle``."""
     found: dict[Blob, str] = {}
     for model in apps.get_models():
-        kinds: dict[str, Kind] = dict(getattr(model, "content_fields", {}))
-        kinds |= {each.name: "files" for each in model._meta.fields if isinstance(each, models.FileField)}  # noqa: SLF001 - Django's documented API
-        for name, kind in kinds.items():
+        for name, kind in naming_fields(model).items():
             rows: Any = model._base_manager.exclude(**{name: ""}).order_by().values_list(name, flat=True).distinct()  # noqa: SLF001 - the same
             for each in rows.iterator():
                 found.setdefault(Blob(kind, each), f"{model.__name__}.{name}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from leaderboard.doctor import machine, sandbox, services, site
+from leaderboard.doctor import backups, machine, sandbox, services, site
 from leaderboard.doctor.findings import Check
 
 CHECKS: Final = (
@@ -14,6 +14,7 @@ CHECKS: Final = (
     Check("data folder", machine.data_folder),
     Check("disks", machine.disks),
     Check("memory", machine.memory),
+    Check("backups", backups.findings),
     Check("keys", site.keys),
     Check("settings", site.site_settings),
     Check("site", site.site),

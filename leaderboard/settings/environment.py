@@ -141,6 +141,14 @@ def valid_storage_url(value: str) -> bool:
     return True
 
 
+def _backups(value: str) -> bool:
+    return "://" not in value or valid_storage_url(value)
+
+
+def _folder_or_bucket(value: str) -> Path | str:
+    return value.strip() if "://" in value or not value.strip() else _from_root(value.strip())
+
+
 _source_code = _address("a web address", "https://code.example.org/lmr-board", "http", "https")
 _redis_url = _address("a Redis address", "redis://host:6379/0", "redis", "rediss", "unix")
 _email_url = _address("an e-mail server", "smtp+tls://user:password@host:587", "smtp", "smtps", "smtp+tls", "console")
@@ -196,6 +204,8 @@ class Environment:
     redis_url: str = _variable("str", "", validate=_redis_url, then=_stripped)
     storage_url: str = _variable("str", "", validate=valid_storage_url, then=_stripped)
     move_storage_to: str = _variable("str", "", validate=valid_storage_url, then=_stripped)
+    backups: Path | str = _variable("str", "", validate=_backups, then=_folder_or_bucket)
+    backups_keep: int = _variable("int", 14, validate=_range(min=1))
     storage_cache_mb: int = _variable("int", 10_000, validate=_range(min=1))
     email_url: str = _variable("str", "", validate=_email_url, then=_stripped)
     site_address: str = _variable("str", "", validate=_origin, then=_stripped)

@@ -58,9 +58,20 @@ def rotate() -> Rotated:
     return Rotated(resealed, current, tuple(lost))
 
 
-def present() -> list[str]:
-    """Return the secrets that seal and open keys here, the sealing one first; one is made if there is none."""
-    return _secrets(make=True)
+def unreadable() -> list[Endpoint]:
+    """Return the endpoints whose key no secret of this instance opens."""
+    lost = []
+    for endpoint in Endpoint.objects.exclude(sealed_key="").select_related("owner").order_by("pk"):
+        try:
+            opened(endpoint)
+        except SealError:
+            lost.append(endpoint)
+    return lost
+
+
+def lines_for_env() -> list[str]:
+    """Return the instance's keys as lines of ``.env``; a missing one is made."""
+    return [f"SECRET_KEY={settings.SECRET_KEY}", f"ENDPOINT_KEYS={','.join(_secrets(make=True))}"]
 
 
 def _context(endpoint: Endpoint) -> bytes:

@@ -23,5 +23,4 @@ class Command(BaseCommand):
                 "Set these on every host with the pool site or model_calls. Keys that are not set are those of this "
                 "host's data folder."
             )
-        self.stdout.write(f"SECRET_KEY={settings.SECRET_KEY}")
-        self.stdout.write(f"ENDPOINT_KEYS={','.join(endpoint_keys.present())}")
+        self.stdout.write("\n".join(endpoint_keys.lines_for_env()))

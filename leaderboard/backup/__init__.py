@@ -1,0 +1,1 @@
+"""Back up an instance into one archive that either database can be restored from."""

@@ -1,0 +1,167 @@
+"""Turn rows of any model into lines that both databases can store again.
+
+Models are those of the database's migrations, not of the code: rows are restored into the tables that they came from,
+and the migrations that followed then upgrade them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from django.apps import apps
+from django.core.exceptions import ValidationError
+from django.core.management.color import no_style
+from django.db import Error, connection, models
+from django.db.migrations.loader import MigrationLoader
+
+from benchmark_tasks.domain.garbage import Blob, naming_fields
+from leaderboard.backup.archive import BackupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from benchmark_tasks.domain.content import Kind
+
+LEFT_OUT: Final = frozenset({"sessions.Session"})
+"""Models without rows in a backup: people sign in again on a restored instance."""
+CHUNK_BYTES: Final = 8 * 1024 * 1024
+"""Rows are collected in chunks of at least this many bytes of text; only the last one of a model is smaller."""
+_AT_A_TIME: Final = 500
+
+Node = tuple[str, str]
+"""App and name of a migration."""
+
+
+def applied_state() -> list[Node]:
+    """Return the newest applied migration of each app. Raises BackupError for a database of a newer version."""
+    loader = MigrationLoader(connection)
+    applied = set(loader.applied_migrations or ())
+    if unknown := sorted(applied - set(loader.disk_migrations or ())):
+        msg = f"A newer version of LMR-Board changed this database ({'.'.join(unknown[0])}). Use that version's code."
+        raise BackupError(msg)
+    nodes = applied & set(loader.graph.nodes)
+    followed = {
+        parent.key for node in nodes for parent in loader.graph.node_map[node].parents if parent.key[0] == node[0]
+    }
+    return sorted(nodes - followed)
+
+
+def loader_of(nodes: Sequence[Node]) -> tuple[MigrationLoader, list[Node]]:
+    """Return migrations that lead to ``nodes``, and their names there. Raises BackupError for unknown ones.
+
+    In the graph of a new database, squashed migrations take the place of those that an older instance has applied.
+    """
+    loader = MigrationLoader(connection)
+    if unknown := [node for node in nodes if node not in (loader.disk_migrations or ())]:
+        msg = (
+            f"A newer version of LMR-Board made this backup ({'.'.join(unknown[0])} is unknown here). Use that version."
+        )
+        raise BackupError(msg)
+    if all(node in loader.graph.nodes for node in nodes):
+        return loader, list(nodes)
+    loader = MigrationLoader(connection, replace_migrations=False)
+    return loader, [loader.replacements[node].replaces[-1] if node in loader.replacements else node for node in nodes]
+
+
+def models_at(loader: MigrationLoader, nodes: Sequence[Node]) -> dict[str, Any]:
+    """Return every model after the migrations ``nodes``, by its label, through tables of many-to-many fields too."""
+    state = loader.project_state(list(nodes)).apps
+    found = sorted(state.get_models(include_auto_created=True), key=lambda model: model._meta.label)
+    return {model._meta.label: model for model in found if model._meta.managed and model._meta.label not in LEFT_OUT}
+
+
+def stored_fields(model: Any) -> list[Any]:
+    """Return the fields with a column that is not computed by the database."""
+    return [field for field in model._meta.local_concrete_fields if not field.generated]
+
+
+def blob_fields(model: Any) -> dict[str, Kind]:
+    """Return the fields of a migration's model that name stored files, and their kinds."""
+    kinds = naming_fields(model)
+    with suppress(LookupError):  # the code may have no such model any more
+        kinds |= naming_fields(apps.get_model(model._meta.label))
+    return {field.attname: kinds[field.attname] for field in stored_fields(model) if field.attname in kinds}
+
+
+def chunks(model: Any, blobs: set[Blob]) -> Iterator[tuple[int, bytes]]:
+    """Yield all rows in chunks: their number, and gzipped lines. Add the stored files that they name to ``blobs``."""
+    fields, naming = stored_fields(model), blob_fields(model)
+    lines: list[str] = []
+    size = 0
+    for row in model._base_manager.order_by("pk").iterator(chunk_size=_AT_A_TIME):
+        blobs.update(Blob(kind, str(found)) for name, kind in naming.items() if (found := getattr(row, name)))
+        lines.append(json.dumps([_plain(field, row) for field in fields]))
+        size += len(lines[-1])
+        if size >= CHUNK_BYTES:
+            yield len(lines), _packed(fields, lines)
+            lines, size = [], 0
+    if lines:
+        yield len(lines), _packed(fields, lines)
+
+
+def _packed(fields: list[Any], lines: list[str]) -> bytes:
+    names = json.dumps([field.attname for field in fields])
+    return gzip.compress("\n".join([names, *lines, ""]).encode(), compresslevel=6, mtime=0)
+
+
+def _plain(field: Any, row: Any) -> Any:
+    """Return a value as JSON has it: exact, unlike Django's own encoder, which cuts times to milliseconds."""
+    value = getattr(row, field.attname)
+    if value is None or isinstance(value, bool | int | float | str) or isinstance(field, models.JSONField):
+        return value
+    return field.value_to_string(row)
+
+
+def _unpacked(packed: bytes) -> tuple[list[str], list[list[Any]]]:
+    """Return the names of the fields, and the rows. Raises BackupError."""
+    try:
+        names, *found = map(json.loads, gzip.decompress(packed).decode().splitlines())
+    except (EOFError, OSError, zlib.error, ValueError) as error:
+        raise BackupError(f"Rows in the backup are damaged: {error}.") from error
+    if not all(isinstance(row, list) and len(row) == len(names) for row in (names, *found)):
+        raise BackupError("Rows in the backup are damaged: they are not lists of equal length.")
+    return names, found
+
+
+def number_in(packed: bytes) -> int:
+    """Return the number of rows in a chunk. Raises BackupError if it is damaged."""
+    return len(_unpacked(packed)[1])
+
+
+def store(model: Any, packed: bytes) -> int:
+    """Store the rows of one chunk and return their number. Raises BackupError."""
+    columns, found = _unpacked(packed)
+    fields = {field.attname: field for field in stored_fields(model)}
+    if unknown := set(columns) ^ set(fields):
+        raise BackupError(f"{model._meta.label} has other fields than the backup: {', '.join(sorted(unknown))}.")
+    for field in fields.values():
+        # Otherwise the time of restoring would replace the stored one.
+        field.auto_now = field.auto_now_add = False
+    try:
+        rows = [
+            model(**{name: fields[name].to_python(value) for name, value in zip(columns, values, strict=True)})
+            for values in found
+        ]
+        model._base_manager.bulk_create(rows, batch_size=_AT_A_TIME)
+    except (Error, ValueError, ValidationError) as error:
+        why = " ".join(error.messages if isinstance(error, ValidationError) else str(error).split())
+        raise BackupError(f"The database refuses rows of {model._meta.label}: {why}") from error
+    return len(found)
+
+
+def empty(tables: Iterable[Any]) -> None:
+    """Delete all rows of the models, such as those that migrations made; foreign keys are checked at the commit."""
+    with connection.cursor() as cursor:
+        for model in tables:
+            cursor.execute(f"DELETE FROM {connection.ops.quote_name(model._meta.db_table)}")  # noqa: S608 - Django's name
+
+
+def reset_sequences(tables: Iterable[Any]) -> None:
+    """Let the next new row get a number after those that were stored."""
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), list(tables)):
+            cursor.execute(statement)
