@@ -12,7 +12,7 @@ import json
 import tarfile
 import zlib
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ class Writer:
     """Write an archive to a stream that need not be seekable."""
 
     def __init__(self, stream: IO[bytes], *, modified: float) -> None:
-        self._tar = tarfile.TarFile(fileobj=_Counted(stream), mode="w")  # type: ignore[arg-type]  # it only writes
+        self._tar = tarfile.TarFile(fileobj=cast("Any", _Counted(stream)), mode="w")
         self._modified = modified
         self._sum = _Sum()
 
@@ -100,7 +100,7 @@ class Writer:
         member = tarfile.TarInfo(name)
         member.size, member.mtime, member.mode = size, int(self._modified), 0o600
         hashed = _Hashed(file)
-        self._tar.addfile(member, hashed)  # type: ignore[arg-type]  # it only reads
+        self._tar.addfile(member, cast("Any", hashed))
         self._sum.add(name, size, hashed.digest.hexdigest())
 
     def end(self) -> None:
@@ -155,7 +155,7 @@ class Reader:
         found = self._tar.next()
         if found is None:
             return None
-        self._tar.members.clear()  # it would keep all of them
+        self._tar.members = []  # type: ignore[attr-defined]  # it would keep all of them
         file = self._tar.extractfile(found)
         if file is None:
             raise ValueError(f"{found.name!r} is no file")

@@ -168,7 +168,7 @@ def small(transactional_db: None, settings: Settings, tmp_path: Path) -> TaskRev
 def test_stored_files_come_back_with_their_names(small: TaskRevision, settings: Settings, tmp_path: Path) -> None:
     archive, summary = saved()
     assert summary.missing == []
-    bundle = Submission.objects.get().bundle.name
+    bundle = str(Submission.objects.get().bundle)
     assert files_in(archive) == [f"files/{name}" for name in sorted([bundle, small.paper_hash])] + [
         f"trees/{small.repository_hash}"
     ]

@@ -220,7 +220,11 @@ def test_a_new_instance_is_restored_from_standard_input(tmp_path: Path) -> None:
     assert again.returncode == 1
     assert again.stderr.startswith("CommandError: The database of this instance has accounts")
     out = subprocess.run(
-        [sys.executable, "manage.py", "backup", "-"], cwd=PROJECT_ROOT, env=new.environment, capture_output=True, check=False
+        [sys.executable, "manage.py", "backup", "-"],
+        cwd=PROJECT_ROOT,
+        env=new.environment,
+        capture_output=True,
+        check=False,
     )
     assert (out.returncode, out.stderr.startswith(b"Saved ")) == (0, True)
     assert is_complete(out.stdout)
