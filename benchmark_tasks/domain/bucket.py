@@ -111,7 +111,7 @@ class Bucket:
         from boto3.s3.transfer import TransferConfig
 
         # An object has at most 10,000 parts, so these pieces allow 640 GB.
-        pieces = TransferConfig(multipart_chunksize=64 * _PIECE, max_concurrency=2)
+        pieces = cast("Any", TransferConfig)(multipart_chunksize=64 * _PIECE, max_concurrency=2)
         with self._errors(f"store {key}"):
             self.client.upload_fileobj(stream, self.name, self.prefix + key, Config=pieces)
 
