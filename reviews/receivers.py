@@ -18,9 +18,10 @@ from evaluator.signals import (
     submission_scored,
 )
 from reviews.cases import holding, triggers, voiding
+from reviews.models import Reviewer
 from submissions.enums import Visibility
-from submissions.models import Implementation, Submission
-from submissions.signals import submission_changed
+from submissions.models import Implementation, Submission, User
+from submissions.signals import account_erased, submission_changed
 
 
 @receiver(implementation_rated)
@@ -39,6 +40,13 @@ def review_submission(submission: Submission, **_: Any) -> None:
 def follow_visibility(submission: Submission, **_: Any) -> None:
     """Review published submissions, and end reviews of withdrawn or hidden ones."""
     transaction.on_commit(partial(_follow_visibility, submission), robust=True)
+
+
+@receiver(account_erased)
+def forget_reviewer(user: User, **_: Any) -> None:
+    """Keep a reviewer's labels under the pseudonym, without what describes the person."""
+    facts = {"name": "", "shows_name": False, "affiliation": "", "expertise": "", "active": False}
+    Reviewer.objects.filter(user=user).update(user=None, **facts)
 
 
 @receiver(reconciled)

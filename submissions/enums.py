@@ -146,6 +146,7 @@ class Verb(TextChoices):
     IMPORTED = "imported", "imported"
     ROLE = "role", "changed the role of"
     PASSWORD = "password", "set the password of"
+    ERASED = "erased", "erased the account"
     ENDPOINT_ADDED = "endpoint_added", "added the endpoint"
     ENDPOINT_CHANGED = "endpoint_change", "changed the endpoint"
     ENDPOINT_DELETED = "endpoint_delete", "deleted the endpoint"

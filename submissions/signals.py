@@ -15,3 +15,6 @@ submission_cancelled = Signal()
 
 submission_changed = Signal()
 """The visibility or the description of ``submission`` changed."""
+
+account_erased = Signal()
+"""``user`` is being erased; sent inside the transaction. Receivers erase what they keep of the person."""

@@ -22,7 +22,7 @@ from benchmark_tasks.domain.garbage import Blob, naming_fields
 from leaderboard.backup.archive import BackupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from benchmark_tasks.domain.content import Kind
 
@@ -87,14 +87,19 @@ def blob_fields(model: Any) -> dict[str, Kind]:
     return {field.attname: kinds[field.attname] for field in stored_fields(model) if field.attname in kinds}
 
 
+def blobs_of(row: Any, naming: Mapping[str, Kind]) -> set[Blob]:
+    """Return the stored files that a row names in the fields ``naming``."""
+    return {Blob(kind, str(found)) for name, kind in naming.items() if (found := getattr(row, name))}
+
+
 def chunks(model: Any, blobs: set[Blob]) -> Iterator[tuple[int, bytes]]:
     """Yield all rows in chunks: their number, and gzipped lines. Add the stored files that they name to ``blobs``."""
     fields, naming = stored_fields(model), blob_fields(model)
     lines: list[str] = []
     size = 0
     for row in model._base_manager.order_by("pk").iterator(chunk_size=_AT_A_TIME):
-        blobs.update(Blob(kind, str(found)) for name, kind in naming.items() if (found := getattr(row, name)))
-        lines.append(json.dumps([_plain(field, row) for field in fields]))
+        blobs |= blobs_of(row, naming)
+        lines.append(json.dumps([plain(field, row) for field in fields]))
         size += len(lines[-1])
         if size >= CHUNK_BYTES:
             yield len(lines), _packed(fields, lines)
@@ -108,7 +113,7 @@ def _packed(fields: list[Any], lines: list[str]) -> bytes:
     return gzip.compress("\n".join([names, *lines, ""]).encode(), compresslevel=6, mtime=0)
 
 
-def _plain(field: Any, row: Any) -> Any:
+def plain(field: Any, row: Any) -> Any:
     """Return a value as JSON has it: exact, unlike Django's own encoder, which cuts times to milliseconds."""
     value = getattr(row, field.attname)
     if value is None or isinstance(value, bool | int | float | str) or isinstance(field, models.JSONField):

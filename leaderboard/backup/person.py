@@ -1,0 +1,61 @@
+"""Export what an instance keeps of one person."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from benchmark_tasks.domain import content
+from leaderboard.backup.rows import blob_fields, blobs_of, plain, stored_fields
+from submissions.models import Implementation, User
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmark_tasks.domain.garbage import Blob
+
+_SECRET: Final = frozenset({"password", "sealed_key", "digest", "token", "held_reason"})
+"""Fields that let others act for the person, and reasons that name paths of the machine."""
+_BLIND: Final = frozenset({"reviews.Case", "reviews.CaseEvent"})
+"""Models that would reveal to annotators which answers they get a second time."""
+_ANSWER: Final = ("id", "submission_id", "revision_id", "trial", "attempted", "files", "deleted", "raw_answer", "usage")
+"""The fields of an answer that the person sent; the others are results."""
+
+
+def export(user: User, stream: IO[bytes]) -> int:
+    """Write a zip: ``data.json`` with the person's rows by model, and the files they sent. Return the number of rows.
+
+    Rows are the account, what refers to it, and what refers to its one-to-one parts, such as an annotator's labels.
+    Raises StorageUnavailableError, OSError.
+    """
+    rows: dict[str, list[dict[str, Any]]] = {}
+    blobs: set[Blob] = set()
+    for row in _rows_of(user):
+        fields = [field for field in stored_fields(type(row)) if field.attname not in _SECRET]
+        if isinstance(row, Implementation):
+            fields = [field for field in fields if field.attname in _ANSWER]
+        rows.setdefault(row._meta.label, []).append({field.attname: plain(field, row) for field in fields})
+        blobs |= blobs_of(row, blob_fields(type(row)))
+    with zipfile.ZipFile(stream, "w", compression=zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("data.json", json.dumps(rows, indent=1, ensure_ascii=False, default=str))
+        for blob in sorted(blobs):
+            with suppress(content.ContentMissingError), content.packed(*blob) as file:
+                archive.write(file, f"files/{blob.found}")
+    return sum(map(len, rows.values()))
+
+
+def _rows_of(user: User) -> Iterator[Any]:
+    parts: list[Any] = [user]
+    for part in parts:
+        yield part
+        for relation in part._meta.related_objects:
+            if relation.many_to_many or relation.related_model._meta.label in _BLIND:
+                continue
+            for row in relation.related_model._base_manager.filter(**{relation.field.name: part}).order_by("pk"):
+                if relation.one_to_one and isinstance(part, User):
+                    parts.append(row)
+                else:
+                    yield row
+    yield from Implementation.objects.filter(submission__owner=user).order_by("pk")

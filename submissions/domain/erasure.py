@@ -1,0 +1,52 @@
+"""Erase a person's account; what others rely on stays, without the person's name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db import models, transaction
+
+from submissions.domain import endpoints
+from submissions.domain.audit import record
+from submissions.domain.maintainers import set_maintainer
+from submissions.domain.operators import OPERATOR
+from submissions.domain.submitting import cancel
+from submissions.enums import SubmissionState, Verb
+from submissions.exceptions import NotAllowedError
+from submissions.models import Submission, User
+from submissions.signals import account_erased
+
+_UNFINISHED: Final = (
+    *(SubmissionState.QUEUED, SubmissionState.GENERATING, SubmissionState.RUNNING),
+    SubmissionState.HELD,
+)
+
+
+def erase(*, user: User, actor: User | None) -> None:
+    """Erase an account: its name, addresses, password, tokens, endpoints with keys, uploads and notices.
+
+    Submissions, labels and decisions stay under ``deleted-NUMBER``, since published numbers rest on them; unfinished
+    submissions are cancelled. Raises :class:`NotAllowedError` for the operator's account and while a judge uses an
+    endpoint of this one, and ``WrongStateError`` for the only maintainer.
+    """
+    if user.username == OPERATOR:
+        raise NotAllowedError(f"{OPERATOR} is the account of the command line and no person's.")
+    with transaction.atomic():
+        if user.is_staff:
+            set_maintainer(user=user, maintains=False)
+        for submission in Submission.objects.filter(owner=user, state__in=_UNFINISHED):
+            cancel(submission=submission, actor=user)
+        for endpoint in user.endpoints.all():
+            endpoints.delete(endpoint=endpoint, actor=user)
+        for relation in User._meta.related_objects:  # noqa: SLF001 - Django's documented API
+            if relation.on_delete is models.CASCADE:
+                relation.related_model._base_manager.filter(**{relation.field.name: user}).delete()  # noqa: SLF001 - the same
+        user.groups.clear()
+        user.user_permissions.clear()
+        user.username, user.email = f"deleted-{user.pk}", ""
+        user.first_name = user.last_name = ""
+        user.is_active = False
+        user.set_unusable_password()  # which ends all sessions
+        user.save()
+        account_erased.send(sender=User, user=user)
+        record(verb=Verb.ERASED, subject=user, actor=actor)
