@@ -81,7 +81,7 @@ def _release(database: Database) -> Finding:
     if not database.newer:
         return ok("release", f"{database} in the database, {version()} in this code")
     found = f"the database is newer than this code, {version()}: {len(database.newer)} unknown migrations"
-    return failed("release", f"{found} ({', '.join(database.newer[:3])})", _NEWER)
+    return failed("release", f"{found}, such as {', '.join(database.newer[:3])}", _NEWER)
 
 
 def _passed(release: Release | None) -> Sequence[Release]:
@@ -201,7 +201,8 @@ def _space(done: dict[str, list[Effect]], passed: Sequence[Release]) -> Iterator
 def _way_back(release: Release | None, done: dict[str, list[Effect]]) -> Finding:
     final = [name for name, effects in done.items() if not all(each.reversible for each in effects)]
     if final or release is None:
-        found = f"not possible: {', '.join(final) or 'the database is older than the oldest known release'}"
+        older = f"the database is older than {releases()[0].version}, the oldest known release"
+        found = f"not possible: {', '.join(final)} cannot be undone" if final else f"not possible: {older}"
         return warning("rolling back", found, "Make a backup before you upgrade: it is the only way back.")
     todo = f"manage.py upgrade --to {release.version} with this code; it drops what the migrations add."
     return ok("rolling back", f"possible to {release.version}")._replace(todo=todo)

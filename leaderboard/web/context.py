@@ -9,13 +9,14 @@ from django.conf import settings
 
 from benchmark_tasks.models import Suite
 from leaderboard.notices.reading import unread
+from leaderboard.upgrading.releases import version
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Return the site's name, the suites for the navigation, this instance's features, and the unread notices."""
+    """Return the site's name and version, the suites for the navigation, its features, and the unread notices."""
     return {
         "SITE_NAME": settings.SITE_NAME,
         "SUITES": Suite.objects.all(),
@@ -23,6 +24,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "CONTACT": settings.ENVIRONMENT.contact,
         "SOURCE_CODE": settings.ENVIRONMENT.source_code,
         "DATA_LICENCE": settings.ENVIRONMENT.data_licence,
+        "VERSION": version(),
         # Lazy: only the header of signed-in users' pages calls it.
         "unread_notices": partial(unread, request.user) if hasattr(request, "user") else None,
         "UNCONFINED": settings.ENVIRONMENT.sandbox_allow_no_cgroups,

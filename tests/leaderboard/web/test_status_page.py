@@ -30,6 +30,7 @@ from evaluator.queue.pushing import MODELS, RUNS, opened
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from leaderboard.health import status as domain
 from leaderboard.health.queues import infra_summary, queue_state
+from leaderboard.upgrading.releases import version
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory
@@ -281,6 +282,7 @@ def test_without_problems_all_is_well(client: Client) -> None:
     assert "4 of 4 ended as expected, in boxes of bubblewrap" in page
     assert "Attacks repelled: sealed 2 of 2, upstream remote 1 of 1" in page
     assert data_of(client) == {
+        "version": version(),
         "ok": True,
         "troubles": [],
         "evaluator": {
