@@ -72,7 +72,7 @@ class Database:
     def roll_back(self, release: Release, report: Callable[[str], None]) -> None:
         """Undo every migration after ``release``, each in a transaction of its own."""
 
-        def progress(action: str, migration: Migration | None = None, fake: bool = False) -> None:  # noqa: ARG001 - Django's signature
+        def progress(action: str, /, migration: Migration | None = None, fake: bool | None = None) -> None:  # noqa: ARG001 - Django's signature
             if action == "unapply_success" and migration is not None:
                 report(f"undone: {migration.app_label}.{migration.name}")
 

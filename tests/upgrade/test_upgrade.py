@@ -27,6 +27,9 @@ from leaderboard.board.entries import catch_up
 from leaderboard.board.ranks import rank_outdated
 from leaderboard.board.states import note_change
 from leaderboard.models import Entry, ReportedRun, Snapshot
+from leaderboard.upgrading import releases as table
+from leaderboard.upgrading.database import Database
+from leaderboard.upgrading.effects import name_of
 from tests.upgrade.record import answers
 
 if TYPE_CHECKING:
@@ -206,6 +209,26 @@ def test_snapshots_stay_identical_and_open(upgraded: None) -> None:
         assert hashlib.sha256(archives[address]).hexdigest() == snapshot.archive
     assert sorted(archives) == ["/board/lmr-bench/snapshots/1/", "/board/lmr-mini/snapshots/1/"]
     assert sorted(archives.values()) == sorted(file.read_bytes() for file in RECORDED.glob("*.zip"))
+
+
+def test_the_check_reads_an_older_database_and_changes_nothing(of_version_0_9: None) -> None:
+    tables, out = schema(), io.StringIO()
+    call_command("upgrade", check=True, stdout=out)
+    lines = out.getvalue().splitlines()
+    assert lines[0] == f"ok       release       0.9.0 in the database, {table.version()} in this code"
+    named = {line.split()[2] for line in lines if line[9:18] == "migration"}
+    assert named == set(map(name_of, Database().ahead()))
+    assert "ok       migration     evaluator.0018_hosts creates evaluator_host" in lines
+    assert (
+        f"         No older code may run meanwhile: it {table.releases()[1].stops['leaderboard.0015_provenance']}."
+        in lines
+    )
+    assert "ok       running       no instance and no host runs" in lines
+    assert lines[-2:] == [
+        "ok       rolling back  possible to 0.9.0",
+        "         manage.py upgrade --to 0.9.0 with this code; it drops what the migrations add.",
+    ]
+    assert schema() == tables
 
 
 FILES = {

@@ -132,7 +132,8 @@ def test_values_and_inner_fields_are_compared() -> None:
     values = small({"a": {"anyOf": [{"enum": ["x", "y"]}, {"type": "null"}]}})
     fewer = small({"a": {"anyOf": [{"enum": ["x"]}, {"type": "null"}]}})
     assert broken(values, fewer) == ["PUT /a 200 > a = y", "PUT /a < a = y"]
-    inner, none = ({"type": "array", "items": {"properties": each}} for each in ({"b": {}}, {}))
+    fields: tuple[Any, ...] = ({"b": {}}, {})
+    inner, none = ({"type": "array", "items": {"properties": each}} for each in fields)
     assert broken(small({"a": inner}), small({"a": none})) == ["PUT /a 200 > a [] b", "PUT /a < a [] b"]
     same = {"$ref": "#/components/schemas/Thing"}
     assert broken(small({"a": same}), small({"a": same})) == []
@@ -142,7 +143,7 @@ class SampleOut(Schema):
     """A response with a field that will be removed."""
 
     kept: int = 1
-    old: int = Field(2, deprecated=True)
+    old: int = Field(default=2, deprecated=True)
 
 
 ANNOUNCED = Deprecation(since=date(2027, 1, 1), sunset=date(2027, 7, 3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import namedtuple
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
@@ -126,7 +126,7 @@ def test_a_contract_counts_for_the_release_before_only() -> None:
         "shop.0002": [Effect("shop_thing", "drops a", breaks="drops a")],
         "shop.0003": [Effect("shop_a", "creates")],
     }
-    facts = {"todo": "", "downtime": "", "rolling_back": ""}
+    facts: Any = {"todo": "", "downtime": "", "rolling_back": ""}
     expand = Release("1.0.0", **facts)
     contract = Release("1.1.0", contracts={"shop.0002": "1.0.0 reads no a"}, **facts)
     assert checks._reasons(done, [contract]) == {}

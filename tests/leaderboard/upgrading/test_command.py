@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from leaderboard.management.commands import upgrade
-from leaderboard.upgrading.database import Database
+from leaderboard.upgrading.database import Database, release_named
 from tests.instances import Instance
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class TestUpgrading:
         monkeypatch.setattr("builtins.input", lambda _: "y")
         with pytest.raises(CommandError, match=r"^Nothing was changed\.$"):
             printed(to="0.9.0")
-        assert Database().after(upgrade.release_named("0.9.0"))
+        assert Database().after(release_named("0.9.0"))
 
 
 @pytest.fixture

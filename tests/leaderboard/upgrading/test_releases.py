@@ -7,7 +7,7 @@ import lzma
 import re
 import shutil
 import tomllib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db.migrations.loader import MigrationLoader
@@ -51,7 +51,7 @@ def test_every_release_ends_with_migrations_that_exist() -> None:
 
 @pytest.mark.django_db
 def test_the_version_is_on_every_page_and_in_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = {"todo": "", "downtime": "", "rolling_back": ""}
+    facts: Any = {"todo": "", "downtime": "", "rolling_back": ""}
     listed = tuple(Release(each, **facts) for each in ("1.9.0", "1.10.0", UNRELEASED))
     for known, expected in ((listed, "1.10.0+unreleased"), (listed[:2], "1.10.0")):
         monkeypatch.setattr(table, "releases", lambda known=known: known)
