@@ -36,7 +36,7 @@ def cut(version: str, *, root: Path, last: dict[str, str], today: dt.date) -> st
         return f"{version!r} is not a version such as 0.10.0."
     replaced = (
         (CHANGELOG, "## Unreleased\n", f"## {version} - {today}\n"),
-        (ROOT / "leaderboard/upgrading/releases.toml", '\nversion = "unreleased"\n', f'\nversion = "{version}"\n'),
+        (ROOT / "leaderboard/settings/releases.toml", '\nversion = "unreleased"\n', f'\nversion = "{version}"\n'),
         (TABLE, "\n| unreleased | ", f"\n| {version} | "),
     )
     files = [(root / file.relative_to(ROOT), old, new) for file, old, new in replaced]

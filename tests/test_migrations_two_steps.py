@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from django.db.migrations.loader import MigrationLoader
 
+from leaderboard.settings.releases import UNRELEASED, releases
 from leaderboard.upgrading.effects import effects
-from leaderboard.upgrading.releases import UNRELEASED, releases
 
 if TYPE_CHECKING:
     from django.db.migrations.migration import Migration

@@ -16,9 +16,9 @@ from evaluator.hosts.rows import SILENT_AFTER
 from evaluator.models import AnswerRequest, Host, Judgement, Reevaluation, TestRun
 from leaderboard.doctor import services, site
 from leaderboard.doctor.findings import failed, ok, warning
+from leaderboard.settings.releases import releases
 from leaderboard.supervision import SupervisionError
 from leaderboard.supervision.data_folder import only_instance
-from leaderboard.upgrading.releases import releases, version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from django.db.models import Model
 
     from leaderboard.doctor.findings import Finding
+    from leaderboard.settings.releases import Release
     from leaderboard.upgrading.database import Database
     from leaderboard.upgrading.effects import Effect
-    from leaderboard.upgrading.releases import Release
 
 _STATES: Final = (
     (TestRun, RunState.RUNNING, "test runs"),
@@ -56,10 +56,10 @@ def before_upgrade(database: Database) -> Iterator[Finding]:
     reasons = _reasons(done, passed)
     for name, effects in done.items():
         yield _migration(name, effects, reasons.get(name, ""))
+    yield _beside(stops=bool(reasons))
     if not done:
         return
     yield from (warning("to do", f"{each.version}: {each.todo}", "") for each in passed if each.todo)
-    yield _beside(stops=bool(reasons))
     yield from _work()
     yield from _space(done, passed)
     yield _way_back(database.release, done)
@@ -79,8 +79,8 @@ def before_rollback(database: Database, release: Release) -> Iterator[Finding]:
 
 def _release(database: Database) -> Finding:
     if not database.newer:
-        return ok("release", f"{database} in the database, {version()} in this code")
-    found = f"the database is newer than this code, {version()}: {len(database.newer)} unknown migrations"
+        return ok("release", f"{database} in the database, {settings.VERSION} in this code")
+    found = f"the database is newer than this code, {settings.VERSION}: {len(database.newer)} unknown migrations"
     return failed("release", f"{found}, such as {', '.join(database.newer[:3])}", _NEWER)
 
 
@@ -143,27 +143,38 @@ def _newer_values(effect: Effect) -> str:
 
 
 def _beside(*, stops: bool) -> Finding:
-    """Check that nothing runs that may not run meanwhile."""
-    name, live = "running", [f"the host {host}" for host in _live_hosts()]
+    """Check that nothing runs that may not run meanwhile, and find hosts with other code."""
+    name, hosts = "running", list(_live_hosts())
+    live = [f"the host {host} ({of or 'an older version'})" for host, of in hosts]
     try:
         with only_instance(Path(settings.DATA_DIR)):
             pass
     except SupervisionError:
         live.insert(0, "this instance")
-    running = f"now running: {', '.join(live)}"
-    if not stops:
-        return ok(name, f"older code may run beside the new one{f'; {running}' if live else ''}")
-    if live:
+    running = f"now running: {', '.join(live)}" if live else "no instance and no host runs"
+    if live and stops:
         todo = "Stop it on every host (Ctrl-C, SIGTERM). A host that was killed counts as running for 100 seconds."
         return failed(name, running, todo)
-    return ok(name, "no instance and no host runs")
+    if stops:
+        return ok(name, running)
+    beside = f"older code may run beside the new one; {running}"
+    if any(of != settings.VERSION for _, of in hosts):
+        return warning(name, beside, "Upgrade every host, after the site's: git pull, make host.")
+    return ok(name, beside)
 
 
-def _live_hosts() -> list[str]:
+def _live_hosts() -> Iterator[tuple[str, str]]:
+    """Yield the name and the version of each host that reported lately; older tables have no version."""
+    table = Host._meta.db_table  # noqa: SLF001 - Django's documented API
     if not _has(Host):
-        return []
-    seen = Host.objects.filter(seen__gt=database_now() - SILENT_AFTER)
-    return list(seen.order_by("name").values_list("name", flat=True))
+        return
+    with connection.cursor() as cursor:
+        described = connection.introspection.get_table_description(cursor, table)
+    seen = Host.objects.filter(seen__gt=database_now() - SILENT_AFTER).order_by("name")
+    if any(column.name == "version" for column in described):
+        yield from seen.values_list("name", "version")
+    else:
+        yield from ((name, "") for name in seen.values_list("name", flat=True))
 
 
 def _has(model: type[Model]) -> bool:

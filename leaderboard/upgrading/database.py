@@ -9,16 +9,16 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from leaderboard.doctor.services import unknown
+from leaderboard.settings.releases import UNRELEASED, releases
 from leaderboard.upgrading.effects import effects
-from leaderboard.upgrading.releases import UNRELEASED, releases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from django.db.migrations.migration import Migration
 
+    from leaderboard.settings.releases import Release
     from leaderboard.upgrading.effects import Effect
-    from leaderboard.upgrading.releases import Release
 
 
 class UpgradeError(Exception):

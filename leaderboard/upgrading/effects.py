@@ -60,7 +60,7 @@ class _Place:
 
 
 def name_of(migration: Migration) -> str:
-    """Return a migration's name in :mod:`leaderboard.upgrading.releases`."""
+    """Return a migration's name in :mod:`leaderboard.settings.releases`."""
     return f"{migration.app_label}.{migration.name}"
 
 

@@ -9,7 +9,6 @@ from django.conf import settings
 
 from benchmark_tasks.models import Suite
 from leaderboard.notices.reading import unread
-from leaderboard.upgrading.releases import version
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -24,7 +23,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "CONTACT": settings.ENVIRONMENT.contact,
         "SOURCE_CODE": settings.ENVIRONMENT.source_code,
         "DATA_LICENCE": settings.ENVIRONMENT.data_licence,
-        "VERSION": version(),
+        "VERSION": settings.VERSION,
         # Lazy: only the header of signed-in users' pages calls it.
         "unread_notices": partial(unread, request.user) if hasattr(request, "user") else None,
         "UNCONFINED": settings.ENVIRONMENT.sandbox_allow_no_cgroups,

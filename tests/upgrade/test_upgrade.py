@@ -27,7 +27,7 @@ from leaderboard.board.entries import catch_up
 from leaderboard.board.ranks import rank_outdated
 from leaderboard.board.states import note_change
 from leaderboard.models import Entry, ReportedRun, Snapshot
-from leaderboard.upgrading import releases as table
+from leaderboard.settings import releases as table
 from leaderboard.upgrading.database import Database
 from leaderboard.upgrading.effects import name_of
 from tests.upgrade.record import answers

@@ -20,7 +20,6 @@ from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket
 from evaluator.queue.pushing import opened
 from leaderboard.health.status import as_data
 from leaderboard.health.status import status as current_status
-from leaderboard.upgrading.releases import version
 
 logger = structlog.get_logger(__name__)
 
@@ -40,7 +39,7 @@ def status(request: HttpRequest) -> HttpResponse:
 def status_json(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """Return the public status as JSON, the same for all visitors; 503 while the database does not answer."""
     try:
-        data = {"version": version(), **as_data(current_status())}
+        data = as_data(current_status())
     except DatabaseError as error:
         logger.warning("database unreachable", error=str(error))
         broken = {"ok": False, "troubles": ["The database does not answer."]}

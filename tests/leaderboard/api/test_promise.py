@@ -16,7 +16,7 @@ from leaderboard.api import v1
 from leaderboard.api.access import PUBLIC
 from leaderboard.api.answering import all_answered
 from leaderboard.api.deprecation import Deprecation, deprecated
-from leaderboard.upgrading.releases import releases
+from leaderboard.settings.releases import releases
 from scripts.release import RELEASED_API
 from tests.leaderboard.api.test_document import described
 

@@ -1,4 +1,4 @@
-"""What ``upgrade --check`` finds: a database whose table of migrations is changed, and everything else as it is."""
+"""What ``upgrade --check`` finds, on the tests' own database."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from evaluator.models import Host
 from evaluator.outcomes import Outcome
 from leaderboard.doctor.findings import Finding, State, failed, ok, warning
+from leaderboard.settings.releases import Release, version
 from leaderboard.supervision.data_folder import only_instance
 from leaderboard.upgrading import checks
 from leaderboard.upgrading.database import Database, UpgradeError, release_named
 from leaderboard.upgrading.effects import Effect
-from leaderboard.upgrading.releases import Release, version
 from tests.evaluator.factories import TestRunFactory
+from tests.migrating import models_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pytest_django import Settings
@@ -40,9 +42,15 @@ def _own_folder(settings: Settings, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path
 
 
-def unapplied(*migrations: tuple[str, str]) -> None:
-    for each in migrations:
-        MigrationRecorder(connection).record_unapplied(*each)
+@pytest.fixture
+def ahead(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the database lack these migrations only, whichever follow them."""
+
+    def lacks(*missing: tuple[str, str]) -> None:
+        nodes = MigrationLoader(None).graph.nodes
+        monkeypatch.setattr(Database, "ahead", lambda _: [nodes[each] for each in missing])
+
+    return lacks
 
 
 def found(name: str) -> list[Finding]:
@@ -64,7 +72,8 @@ def later() -> int:
 def test_an_instance_that_is_up_to_date() -> None:
     expected = f"0.9.0 and {later()} later migrations in the database, {version()} in this code"
     assert found("release") == [ok("release", expected)]
-    assert found("migration") == found("running") == found("rolling back") == []
+    assert found("migration") == found("under way") == found("rolling back") == []
+    assert found("running") == [ok("running", "older code may run beside the new one; no instance and no host runs")]
 
 
 def test_a_database_that_newer_code_has_changed() -> None:
@@ -79,24 +88,36 @@ def test_a_database_that_newer_code_has_changed() -> None:
 
 
 def test_older_databases_have_names() -> None:
-    unapplied(("sessions", "0001_initial"))
+    MigrationRecorder(connection).record_unapplied(*("sessions", "0001_initial"))
     assert str(Database()) == "older than 0.9.0"
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM django_migrations")
     assert str(Database()) == "empty"
 
 
-def test_a_migration_beside_which_older_code_may_run() -> None:
-    unapplied(PLAIN)
+def test_a_migration_beside_which_older_code_may_run(ahead: Callable[..., None]) -> None:
+    ahead(PLAIN)
     assert found("migration") == [ok("migration", "evaluator.0018_hosts creates evaluator_host")]
-    Host.objects.create(name="other", seen=timezone.now())
-    assert found("running") == [
-        ok("running", "older code may run beside the new one; now running: the host other"),
-    ]
+    Host.objects.create(name="same", version=version(), seen=timezone.now())
+    beside = "older code may run beside the new one; now running: "
+    assert found("running") == [ok("running", f"{beside}the host same ({version()})")]
+    Host.objects.create(name="other", version="0.9.0", seen=timezone.now())
+    listed = f"{beside}the host other (0.9.0), the host same ({version()})"
+    todo = "Upgrade every host, after the site's: git pull, make host."
+    assert found("running") == [warning("running", listed, todo)]
 
 
-def test_a_migration_that_needs_a_stop() -> None:
-    unapplied(STOPPING)
+@pytest.mark.django_db(transaction=True)
+def test_hosts_of_a_database_without_their_version() -> None:
+    with models_at("evaluator", "0018_hosts") as apps:
+        apps.get_model("evaluator", "Host").objects.create(name="old", seen=timezone.now())
+        (running,) = found("running")
+        assert running.found.endswith("now running: the host old (an older version)")
+        Host.objects.filter(name="old").delete()
+
+
+def test_a_migration_that_needs_a_stop(ahead: Callable[..., None]) -> None:
+    ahead(STOPPING)
     reason = "names files by their content, and 0.9.0 does not find them"
     assert found("migration") == [
         warning("migration", f"{'.'.join(STOPPING)} runs RunPython", f"No older code may run meanwhile: it {reason}.")
@@ -104,17 +125,17 @@ def test_a_migration_that_needs_a_stop() -> None:
     Host.objects.create(name="silent", seen=timezone.now() - timedelta(seconds=101))
     assert found("running") == [ok("running", "no instance and no host runs")]
     Host.objects.create(name="other", seen=timezone.now())
-    assert found("running") == [failed("running", "now running: the host other", STOP)]
+    assert found("running") == [failed("running", "now running: the host other (an older version)", STOP)]
 
 
-def test_the_instance_of_this_folder_runs(tmp_path: Path) -> None:
-    unapplied(STOPPING)
+def test_the_instance_of_this_folder_runs(ahead: Callable[..., None], tmp_path: Path) -> None:
+    ahead(STOPPING)
     with only_instance(tmp_path):
         assert found("running") == [failed("running", "now running: this instance", STOP)]
 
 
-def test_rows_of_tables_that_are_written_again() -> None:
-    unapplied(("submissions", "0018_files_in_the_content_store"), STOPPING)
+def test_rows_of_tables_that_are_written_again(ahead: Callable[..., None]) -> None:
+    ahead(("submissions", "0018_files_in_the_content_store"), STOPPING)
     TestRunFactory()
     (_, files) = found("migration")
     again = " Every row is written again: submissions_upload (0 rows), submissions_submission (1 rows),"
@@ -136,16 +157,18 @@ def test_a_contract_counts_for_the_release_before_only() -> None:
     }
 
 
-def test_work_that_is_under_way() -> None:
-    unapplied(PLAIN)
+def test_work_that_is_under_way(ahead: Callable[..., None]) -> None:
+    ahead(PLAIN)
     assert found("under way") == [ok("under way", "nothing")]
     TestRunFactory(running=True)
     todo = "A stop returns them to the queue, and they start again afterwards."
     assert found("under way") == [warning("under way", "1 test runs", todo)]
 
 
-def test_space_for_copies_of_files_and_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    unapplied(STOPPING)
+def test_space_for_copies_of_files_and_tables(
+    ahead: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead(STOPPING)
     (tmp_path / "media/a").mkdir(parents=True)
     (tmp_path / "media/a/b").write_bytes(bytes(3000))
     usage = namedtuple("usage", "free")
@@ -155,8 +178,8 @@ def test_space_for_copies_of_files_and_tables(tmp_path: Path, monkeypatch: pytes
         assert (space.state, space.found) == (state, f"2.9 KB free at {tmp_path}, 2.9 KB needed for copies")
 
 
-def test_the_way_back() -> None:
-    unapplied(STOPPING)
+def test_the_way_back(ahead: Callable[..., None]) -> None:
+    ahead(STOPPING)
     todo = "manage.py upgrade --to 0.9.0 with this code; it drops what the migrations add."
     assert found("rolling back") == [Finding("rolling back", State.OK, "possible to 0.9.0", todo)]
     final = {"shop.0002": [Effect("", "runs RunPython", reversible=False)]}
@@ -176,7 +199,7 @@ def test_what_a_rollback_undoes() -> None:
     assert {each.state for each in listed} == {State.OK}
     assert going_back("running") == [ok("running", "no instance and no host runs")]
     Host.objects.create(name="other", seen=timezone.now())
-    assert going_back("running") == [failed("running", "now running: the host other", STOP)]
+    assert going_back("running") == [failed("running", "now running: the host other (an older version)", STOP)]
 
 
 def test_values_that_the_older_code_does_not_know() -> None:
@@ -199,8 +222,8 @@ def test_a_migration_that_cannot_be_undone_forbids_the_rollback() -> None:
 
 
 def test_an_older_database_has_nothing_to_roll_back() -> None:
-    unapplied(("evaluator", "0016_trajectories_know_their_reader"))
-    unapplied(("evaluator", "0001_squashed_0016_trajectories_know_their_reader"))
+    MigrationRecorder(connection).record_unapplied(*("evaluator", "0016_trajectories_know_their_reader"))
+    MigrationRecorder(connection).record_unapplied(*("evaluator", "0001_squashed_0016_trajectories_know_their_reader"))
     with pytest.raises(UpgradeError, match="there is nothing to roll back"):
         Database().after(release_named("0.9.0"))
 

@@ -13,15 +13,17 @@ import pytest
 from django.db.migrations.loader import MigrationLoader
 from django.test import Client
 
-from leaderboard.upgrading import releases as table
-from leaderboard.upgrading.releases import UNRELEASED, Release, releases, version
+from leaderboard.settings import releases as table
+from leaderboard.settings.releases import UNRELEASED, Release, releases, version
 from scripts import release as script
 from tests.conftest import PROJECT_ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CUT = ("CHANGELOG.md", "docs/operating.md", "docs/openapi.json", "leaderboard/upgrading/releases.toml")
+    from pytest_django import Settings
+
+CUT = ("CHANGELOG.md", "docs/operating.md", "docs/openapi.json", "leaderboard/settings/releases.toml")
 TODAY = dt.date(2026, 12, 24)
 LAST = {"shop": "0007_more", "auth": "0012_alter_user_first_name_max_length"}
 
@@ -49,15 +51,20 @@ def test_every_release_ends_with_migrations_that_exist() -> None:
     assert [each.version for each in releases() if not each.leaves] in ([], [UNRELEASED])
 
 
-@pytest.mark.django_db
-def test_the_version_is_on_every_page_and_in_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_is_that_of_the_newest_release(monkeypatch: pytest.MonkeyPatch) -> None:
     facts: Any = {"todo": "", "downtime": "", "rolling_back": ""}
     listed = tuple(Release(each, **facts) for each in ("1.9.0", "1.10.0", UNRELEASED))
     for known, expected in ((listed, "1.10.0+unreleased"), (listed[:2], "1.10.0")):
         monkeypatch.setattr(table, "releases", lambda known=known: known)
         assert version() == expected
-        assert Client().get("/status.json").json()["version"] == expected
-        assert f"LMR-Board {expected} is free software" in Client().get("/docs/").content.decode()
+
+
+@pytest.mark.django_db
+def test_the_version_is_on_every_page_and_in_the_status(settings: Settings) -> None:
+    assert version() == settings.VERSION
+    settings.VERSION = "1.10.0"
+    assert Client().get("/status.json").json()["version"] == "1.10.0"
+    assert "LMR-Board 1.10.0 is free software" in Client().get("/docs/").content.decode()
 
 
 @pytest.fixture
@@ -66,7 +73,7 @@ def copy(tmp_path: Path) -> Path:
     for name in (*CUT, "tests/leaderboard/api/released.json.xz"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT_ROOT / name, tmp_path / name)
-    text = (tmp_path / "leaderboard/upgrading/releases.toml").read_text(encoding="utf-8")
+    text = (tmp_path / "leaderboard/settings/releases.toml").read_text(encoding="utf-8")
     assert text.count('"unreleased"') == 1, "the tests of cutting need something to release"
     return tmp_path
 
@@ -76,7 +83,7 @@ def test_cutting_names_what_is_unreleased_everywhere(copy: Path) -> None:
     assert sections(copy)[:2] == ["0.10.0", "0.9.0"]
     assert "\n## 0.10.0 - 2026-12-24\n" in (copy / "CHANGELOG.md").read_text(encoding="utf-8")
     before, now = (
-        tomllib.loads((root / "leaderboard/upgrading/releases.toml").read_text(encoding="utf-8"))["releases"]
+        tomllib.loads((root / "leaderboard/settings/releases.toml").read_text(encoding="utf-8"))["releases"]
         for root in (PROJECT_ROOT, copy)
     )
     assert now[:-1] == before[:-1]
