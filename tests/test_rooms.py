@@ -63,7 +63,7 @@ FLOORS = {
         ("settings", "statistics"),
         ("backup", "health", "models", "supervision"),
         ("board", "doctor"),
-        ("evidence", "insight"),
+        ("evidence", "insight", "upgrading"),
         ("notices", "sharing"),
         ("templatetags",),
         ("api", "web"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,3 +61,26 @@ def adopt_media(model: Any, *fields: str) -> None:
         for pk, name in model._base_manager.exclude(**{field: ""}).values_list("pk", field):  # noqa: SLF001 - Django's documented API
             if (folder / name).is_file():
                 model._base_manager.filter(pk=pk).update(**{field: put_file(folder / name)})  # noqa: SLF001 - the same
+
+
+def give_back_media(model: Any, *fields: str) -> None:
+    """Undo :func:`adopt_media`: let the old folder have the stored files that rows of ``model`` name, by their hashes.
+
+    Links where the file system can: code of either version only reads or removes a file. Raises as ``file_path`` does,
+    except for missing files.
+    """
+    folder = Path(settings.DATA_DIR) / _MEDIA
+    folder.mkdir(exist_ok=True)
+    for field in fields:
+        names = model._base_manager.exclude(**{field: ""}).order_by().values_list(field, flat=True)  # noqa: SLF001 - Django's documented API
+        for name in names.distinct():
+            if not (folder / name).exists():
+                with suppress(ContentMissingError):
+                    _link(file_path(name), folder / name)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)

@@ -57,6 +57,7 @@ def _facts() -> dict[str, Any]:
         with suppress(StorageUnavailableError):
             problem = problem or garbage.why_not_the_sites()
     return {
+        "version": settings.VERSION,
         "pools": environment.pools,
         "sandbox": f"{sandbox} ({environment.sandbox_runtime})" if environment.sandbox_runtime else sandbox,
         "problem": problem,

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Host(models.Model):
-    """A machine with workers: what it can do, as it says itself, and its last sign of life.
+    """A machine with workers: its code's version, what it can do, as it says itself, and its last sign of life.
 
     ``environments`` maps the environments that are ready there to their digests, ``unready`` those that are not to the
     reason. ``problem`` says why it cannot evaluate at all. Both reasons are for maintainers. Memory and disk are free
@@ -14,6 +14,7 @@ class Host(models.Model):
     """
 
     name = models.CharField(max_length=100, unique=True)
+    version = models.CharField(max_length=40, blank=True, default="", db_default="")
     pools = models.JSONField(default=list)
     sandbox = models.CharField(max_length=40, blank=True)
     problem = models.TextField(blank=True)

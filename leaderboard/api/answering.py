@@ -27,9 +27,9 @@ def _guarded(view: View) -> View:
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         response = _response(view, request, *args, **kwargs)
-        usage = getattr(request, "api_usage", None)
-        for name, value in (usage.headers if usage else {}).items():
-            response[name] = value
+        for facts in filter(None, (getattr(request, name, None) for name in ("api_usage", "api_deprecation"))):
+            for name, value in facts.headers.items():
+                response[name] = value
         patch_vary_headers(response, ["Authorization"])
         if request.headers.get("Authorization") or response.status_code >= HTTPStatus.BAD_REQUEST:
             add_never_cache_headers(response)

@@ -80,6 +80,9 @@ class _Document(OpenAPISchema):
         details = super().operation_details(operation)
         # Markdown marks code with one backtick, docstrings with two.
         details["description"] = details["description"].replace("``", "`")
+        announced = getattr(operation.view_func, "deprecation", None)
+        if announced and not announced.field:
+            details["deprecated"] = True
         return details | {"summary": details["description"].partition(". ")[0].partition("\n")[0].rstrip(".")}
 
     def operation_security(self, operation: Operation) -> Any:

@@ -89,13 +89,14 @@ def examine(checks: Sequence[Check], *, seconds: float = SECONDS) -> Iterator[Fi
     for running in [_Running(check) for check in checks]:
         running.join(max(0.0, deadline - time.monotonic()))
         late = running.is_alive()
-        yield from map(_publishable, list(running.found))
+        yield from map(publishable, list(running.found))
         if late:
             found = f"no result within {seconds:g} s"
             yield failed(running.name, found, "Look at the load of this host and of the service; then try again.")
 
 
-def _publishable(finding: Finding) -> Finding:
+def publishable(finding: Finding) -> Finding:
+    """Return ``finding`` without passwords and keys."""
     return finding._replace(found=_without_secrets(finding.found), todo=_without_secrets(finding.todo))
 
 

@@ -25,9 +25,12 @@ from leaderboard.doctor.findings import State, failed, ok, warning
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from django.db.migrations.loader import MigrationLoader
+
     from leaderboard.doctor.findings import Finding
 
 OLDEST_POSTGRESQL: Final = 15
+OLDEST_REDIS: Final = 5
 FAILED_SECONDS: Final = 60.0
 """Two clocks that differ by more are wrong."""
 MAIL_SECONDS: Final = 10
@@ -55,7 +58,7 @@ def database() -> Iterator[Finding]:
         yield failed("database", f"there is no SQLite file {missing}", "Run make setup, or correct DATABASE_URL.")
         return
     try:
-        yield _version()
+        yield version()
         if role := _role():
             yield role
         if role is None or role.state is not State.FAILED:  # a role without rights cannot read the migrations either
@@ -67,7 +70,8 @@ def database() -> Iterator[Finding]:
         yield failed("database", str(error), todo)
 
 
-def _version() -> Finding:
+def version() -> Finding:
+    """Check the version of the database's program."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     version = connection.get_database_version()
@@ -86,15 +90,18 @@ def _migrations() -> Iterator[Finding]:
         names = ", ".join(f"{migration.app_label}.{migration.name}" for migration, _ in missing[:3])
         found = f"{len(missing)} not applied: {names}{', …' if missing[3:] else ''}"
         yield failed("migrations", found, "Run make setup (or manage.py migrate) on one host.")
-    known = loader.disk_migrations.keys()
-    newer = [each for each in loader.applied_migrations if each not in known and each[0] in loader.migrated_apps]
+    newer = unknown(loader)
     if newer:
-        found = (
-            f"{len(newer)} applied that this host's code does not have: {', '.join(map('.'.join, sorted(newer)[:3]))}"
-        )
+        found = f"{len(newer)} applied that this host's code does not have: {', '.join(newer[:3])}"
         yield failed("migrations", found, "Update the code on this host: another host has a newer version.")
     if not missing and not newer:
         yield ok("migrations", f"all {len(loader.applied_migrations)} applied")
+
+
+def unknown(loader: MigrationLoader) -> list[str]:
+    """Return the applied migrations that this host's code does not have: newer code has applied them."""
+    known, apps = loader.disk_migrations.keys(), loader.migrated_apps
+    return sorted(".".join(each) for each in loader.applied_migrations if each not in known and each[0] in apps)
 
 
 def _role() -> Finding | None:
@@ -131,7 +138,9 @@ def redis() -> Iterator[Finding]:
             yield warning("redis", found, "Start the instance: make run.")
         return
     found = f"Redis {facts['redis_version']}, {facts['used_memory_human']} used, policy {facts['maxmemory_policy']}"
-    if facts["maxmemory_policy"] == "noeviction":
+    if int(facts["redis_version"].partition(".")[0]) < OLDEST_REDIS:
+        yield failed("redis", found, f"Use Redis {OLDEST_REDIS} or newer.")
+    elif facts["maxmemory_policy"] == "noeviction":
         yield ok("redis", found)
     else:
         todo = "Set maxmemory-policy noeviction: with other policies Redis drops waiting work when its memory is full."

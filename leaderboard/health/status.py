@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from django.db.models import Max, OuterRef, Subquery
 
 from benchmark_tasks.domain import garbage
@@ -92,6 +93,7 @@ class HostState:
         host = self.host
         return {
             "number": self.number,
+            "version": host.version,
             "live": self.live,
             "pools": host.pools,
             "sandbox": host.sandbox,
@@ -179,6 +181,7 @@ def as_data(found: Status) -> dict[str, Any]:
     """Return the public part as plain data, for ``/status.json``."""
     queue = found.queue
     return {
+        "version": settings.VERSION,
         "ok": not found.troubles,
         "troubles": found.troubles,
         "evaluator": {

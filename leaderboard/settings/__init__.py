@@ -10,6 +10,7 @@ import dj_database_url
 
 from leaderboard.settings.environment import PROJECT_ROOT, ConfigurationError, load, secret_key
 from leaderboard.settings.logs import logging_settings
+from leaderboard.settings.releases import version
 
 # Every process of an instance imports this module before it writes anything, so its files are private to its user.
 os.umask(0o077)
@@ -26,6 +27,7 @@ DATA_DIR = ENVIRONMENT.data_dir
 ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
 CSRF_TRUSTED_ORIGINS = ENVIRONMENT.csrf_trusted_origins
 SITE_NAME = "LMR-Board"
+VERSION = version()
 
 INSTALLED_APPS = [
     "leaderboard.apps.LeaderboardConfig",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Return the site's name, the suites for the navigation, this instance's features, and the unread notices."""
+    """Return the site's name and version, the suites for the navigation, its features, and the unread notices."""
     return {
         "SITE_NAME": settings.SITE_NAME,
         "SUITES": Suite.objects.all(),
@@ -23,6 +23,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "CONTACT": settings.ENVIRONMENT.contact,
         "SOURCE_CODE": settings.ENVIRONMENT.source_code,
         "DATA_LICENCE": settings.ENVIRONMENT.data_licence,
+        "VERSION": settings.VERSION,
         # Lazy: only the header of signed-in users' pages calls it.
         "unread_notices": partial(unread, request.user) if hasattr(request, "user") else None,
         "UNCONFINED": settings.ENVIRONMENT.sandbox_allow_no_cgroups,

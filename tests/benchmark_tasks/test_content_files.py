@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.files.base import ContentFile, File
@@ -82,3 +84,21 @@ def test_an_upgrade_adopts_the_files_of_earlier_versions_and_leaves_them(data_di
         assert Path(stored.path).read_text(encoding="utf-8") == name
         assert (data_dir / "media" / name).read_text(encoding="utf-8") == name
     assert (str(lost.file), str(without.bundle)) == ("uploads/lost", "")
+
+
+@pytest.mark.parametrize("linked", [True, False])
+@pytest.mark.django_db(transaction=True)
+def test_a_rollback_gives_earlier_versions_the_files_that_rows_name(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
+    if not linked:
+        monkeypatch.setattr(os, "link", Mock(side_effect=OSError("another file system")))
+    stored = default_storage.save("a", ContentFile(BYTES))
+    UploadFactory(file=stored, result=stored)
+    SubmissionFactory(bundle="0" * 64)  # a file that the store lacks
+    media = data_dir / "media"
+    with models_at("submissions", "0017_events_name_annotators"):
+        assert {file.name: file.read_bytes() for file in media.iterdir()} == {DIGEST: BYTES}
+        assert (media / DIGEST).samefile(content.file_path(DIGEST)) == linked
+        (media / DIGEST).unlink()  # as earlier versions remove files
+    assert default_storage.exists(DIGEST)

@@ -1,11 +1,13 @@
-"""An instance of an earlier version upgrades, and shows the same numbers and the same snapshots."""
+"""An instance of an earlier version upgrades, shows the same numbers and snapshots, and can be rolled back."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import lzma
+import shutil
 import sqlite3
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -24,7 +26,10 @@ from leaderboard.board.caching import forget
 from leaderboard.board.entries import catch_up
 from leaderboard.board.ranks import rank_outdated
 from leaderboard.board.states import note_change
-from leaderboard.models import Entry, Snapshot
+from leaderboard.models import Entry, ReportedRun, Snapshot
+from leaderboard.settings import releases as table
+from leaderboard.upgrading.database import Database
+from leaderboard.upgrading.effects import name_of
 from tests.upgrade.record import answers
 
 if TYPE_CHECKING:
@@ -94,8 +99,8 @@ def empty(transactional_db: None, tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def upgraded(empty: None, settings: Settings, tmp_path: Path) -> None:
-    """An instance that version 0.9 made, migrated by this one."""
+def of_version_0_9(empty: None, settings: Settings, tmp_path: Path) -> None:
+    """An instance that version 0.9 made."""
     settings.DATA_DIR = tmp_path
     sql = unpacked(f"{connection.vendor}.sql.xz")
     if connection.vendor == "sqlite":
@@ -107,6 +112,11 @@ def upgraded(empty: None, settings: Settings, tmp_path: Path) -> None:
         connection.close()  # The dump sets options of the whole session.
     for archive in RECORDED.glob("*.zip"):
         assert put_file(archive.read_bytes()) == archive.stem
+
+
+@pytest.fixture
+def upgraded(of_version_0_9: None) -> None:
+    """The instance, migrated by this version."""
     call_command("migrate", interactive=False, verbosity=0)
 
 
@@ -199,3 +209,95 @@ def test_snapshots_stay_identical_and_open(upgraded: None) -> None:
         assert hashlib.sha256(archives[address]).hexdigest() == snapshot.archive
     assert sorted(archives) == ["/board/lmr-bench/snapshots/1/", "/board/lmr-mini/snapshots/1/"]
     assert sorted(archives.values()) == sorted(file.read_bytes() for file in RECORDED.glob("*.zip"))
+
+
+def test_the_check_reads_an_older_database_and_changes_nothing(of_version_0_9: None) -> None:
+    tables, out = schema(), io.StringIO()
+    call_command("upgrade", check=True, stdout=out)
+    lines = out.getvalue().splitlines()
+    assert lines[0] == f"ok       release       0.9.0 in the database, {table.version()} in this code"
+    named = {line.split()[2] for line in lines if line[9:18] == "migration"}
+    assert named == set(map(name_of, Database().ahead()))
+    assert "ok       migration     evaluator.0018_hosts creates evaluator_host" in lines
+    assert (
+        f"         No older code may run meanwhile: it {table.releases()[1].stops['leaderboard.0015_provenance']}."
+        in lines
+    )
+    assert "ok       running       no instance and no host runs" in lines
+    assert lines[-2:] == [
+        "ok       rolling back  possible to 0.9.0",
+        "         manage.py upgrade --to 0.9.0 with this code; it drops what the migrations add.",
+    ]
+    assert schema() == tables
+
+
+FILES = {
+    # Table: its key, and its column with a file's name.
+    "submissions_submission": ("id", "bundle"),
+    "submissions_implementation": ("id", "trajectory"),
+    "leaderboard_answersfile": ("suite_id", "file"),
+}
+
+
+def queried(statement: str) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return list(cursor.fetchall())
+
+
+def rows(columns: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The named columns of every row of tables, sorted."""
+    quoted = connection.ops.quote_name
+    return {
+        table: sorted(map(repr, queried(f"SELECT {', '.join(map(quoted, names))} FROM {quoted(table)}")))  # noqa: S608
+        for table, names in columns.items()
+    }
+
+
+def roll_back() -> str:
+    """Roll back to 0.9.0, and return the last line of the output."""
+    out = io.StringIO()
+    call_command("upgrade", to="0.9.0", yes=True, stdout=out)
+    return out.getvalue().splitlines()[-1]
+
+
+def test_rolled_back_it_has_the_tables_and_rows_of_0_9_and_upgrades_again(of_version_0_9: None) -> None:
+    tables = schema()
+    columns = {table: sorted(facts[0]) for table, facts in tables.items()}
+    before = rows(columns)
+    call_command("migrate", interactive=False, verbosity=0)
+    call_command("load_published", stdout=io.StringIO())  # as setup does
+    assert ReportedRun.objects.exclude(remeasures=None).count() == 3
+
+    assert roll_back() == "The database is that of 0.9.0. Start the code of 0.9.0 now, not this one."
+    assert schema() == tables
+    after = rows(columns)
+    # Squashed migrations have been added, and counters that invalidate cached pages have risen.
+    differing = {table for table in after if after[table] != before[table]}
+    assert differing == {"django_migrations", "leaderboard_boardstate"}
+
+    call_command("migrate", interactive=False, verbosity=0)
+    assert shown() == recorded()
+
+
+def test_rolled_back_it_finds_its_files_where_0_9_looks_for_them(of_version_0_9: None, tmp_path: Path) -> None:
+    def names() -> dict[tuple[str, int], str]:
+        return {
+            (table, row): name
+            for table, (key, column) in FILES.items()
+            for row, name in queried(f"SELECT {key}, {column} FROM {table} WHERE {column} <> ''")  # noqa: S608
+        }
+
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE submissions_implementation SET trajectory = 'trajectories/2026/11/a.json' WHERE id = 1")
+    media, before = tmp_path / "media", names()
+    assert {table for table, _ in before} == FILES.keys()
+    for name in before.values():
+        (media / name).parent.mkdir(parents=True, exist_ok=True)
+        (media / name).write_text(name, encoding="utf-8")
+    call_command("migrate", interactive=False, verbosity=0)
+    assert {len(name) for name in names().values()} == {64}
+    shutil.rmtree(media)  # as operators do when all files have moved
+
+    roll_back()
+    assert {key: (media / name).read_text(encoding="utf-8") for key, name in names().items()} == before

@@ -37,6 +37,7 @@ def test_a_host_reports_what_it_offers(real_sandbox: Sandbox, settings: Settings
     host = own()
     assert host is not None
     assert (host.pools, host.sandbox, host.problem, host.clock_off) == (["tests", "builds"], "bubblewrap", "", 0.0)
+    assert host.version == settings.VERSION
     assert host.processors >= 1
     assert host.memory_mb > 0
     assert host.disk_mb > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 from dataclasses import replace
@@ -30,6 +31,7 @@ from evaluator.queue.pushing import MODELS, RUNS, opened
 from evaluator.sandbox.configuration import EVALUATOR_VERSION
 from leaderboard.health import status as domain
 from leaderboard.health.queues import infra_summary, queue_state
+from leaderboard.settings.releases import version
 from submissions.enums import SubmissionState
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.evaluator.factories import TestRunFactory
@@ -94,8 +96,9 @@ def test_ready_while_the_bucket_answers(
 def test_hosts_are_listed_with_what_is_wrong(client: Client) -> None:
     facts: dict[str, Any] = {"pools": ["tests"], "sandbox": "bubblewrap", "environments": {"numpy": "sha256:n"}}
     now = timezone.now()
-    Host.objects.create(name=f"{SECRET}-a", seen=now, clock_off=600.0, memory_mb=2048, disk_mb=10_240, **facts)
-    Host.objects.create(name=f"{SECRET}-b", seen=now - timedelta(minutes=3), **facts)
+    known = {**facts, "version": version()}
+    Host.objects.create(name=f"{SECRET}-a", seen=now, clock_off=600.0, memory_mb=2048, disk_mb=10_240, **known)
+    Host.objects.create(name=f"{SECRET}-b", seen=now - timedelta(minutes=3), **facts | {"version": "0.1.0"})
     Host.objects.create(name=f"{SECRET}-c", seen=now, pools=["tests"], problem=SECRET, unready={"torch": SECRET})
     page, data = client.get("/status/").content.decode(), client.get("/status.json").json()
     wrong = [
@@ -106,6 +109,8 @@ def test_hosts_are_listed_with_what_is_wrong(client: Client) -> None:
     assert [each for each in data["troubles"] if each.startswith("Host")] == wrong
     assert "No host that is up does this work, so it waits: model_calls, builds, site." in data["troubles"]
     assert all(each.replace("+", "+") in page for each in wrong)
+    assert re.findall(r"badge warning\">(version [^<]+)", page) == ["version 0.1.0", "version unknown"]
+    assert [each["version"] for each in data["hosts"]] == [version(), "0.1.0", ""]
     assert SECRET not in page + json.dumps(data)
     assert [(each["number"], each["live"], each["environments"]) for each in data["hosts"]] == [
         (1, True, ["numpy"]),
@@ -281,6 +286,7 @@ def test_without_problems_all_is_well(client: Client) -> None:
     assert "4 of 4 ended as expected, in boxes of bubblewrap" in page
     assert "Attacks repelled: sealed 2 of 2, upstream remote 1 of 1" in page
     assert data_of(client) == {
+        "version": version(),
         "ok": True,
         "troubles": [],
         "evaluator": {
