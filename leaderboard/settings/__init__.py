@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import dj_database_url
 
+from benchmark_tasks.domain.metrics import FOLDER_VARIABLE
 from leaderboard.settings.environment import PROJECT_ROOT, ConfigurationError, load, secret_key
 from leaderboard.settings.logs import logging_settings
 
@@ -24,6 +25,8 @@ except ConfigurationError as _error:
 DEBUG = ENVIRONMENT.debug
 DATA_DIR = ENVIRONMENT.data_dir
 ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
+# Where processes count events: a variable, since modules without Django count, too.
+os.environ[FOLDER_VARIABLE] = str(DATA_DIR / "run" / "metrics")
 CSRF_TRUSTED_ORIGINS = ENVIRONMENT.csrf_trusted_origins
 SITE_NAME = "LMR-Board"
 
@@ -49,6 +52,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "leaderboard.web.measuring.MeasuringMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "leaderboard.web.page_cache.TextGZipMiddleware",
@@ -223,7 +227,7 @@ if ENVIRONMENT.https:
     SECURE_HSTS_SECONDS = ENVIRONMENT.hsts_seconds
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SECURE_HSTS_PRELOAD = True
-    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 # Without this, all clients behind the proxy would share one limit on failed sign-ins.
 ALLAUTH_TRUSTED_PROXY_COUNT = int(ENVIRONMENT.trust_proxy)
 if ENVIRONMENT.trust_proxy:

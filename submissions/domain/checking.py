@@ -17,6 +17,8 @@ from submissions.domain.uploads import CheckedBundle, checked_bundle, described_
 from submissions.models import Upload
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from django.db.models import QuerySet
 
 log = structlog.get_logger(__name__)
@@ -45,6 +47,11 @@ def check_next() -> bool:
 def waiting() -> int:
     """Return how many uploads wait for a check."""
     return _due().filter(tries__lt=TRIES).count()
+
+
+def oldest_waiting() -> datetime | None:
+    """Return when the upload that waits longest for a check was made."""
+    return _due().filter(tries__lt=TRIES).order_by("created").values_list("created", flat=True).first()
 
 
 def sweep() -> None:

@@ -14,7 +14,7 @@ from django_rq import get_worker
 from redis.exceptions import RedisError
 
 from evaluator.auditing.self_checks import CanaryError, note_unavailable, run_canary
-from evaluator.hosts import grants
+from evaluator.hosts import grants, metrics_server
 from evaluator.hosts.reporting import prepare, report
 from evaluator.hosts.rows import note_family
 from evaluator.queue.processes import job_label
@@ -71,6 +71,7 @@ class Command(BaseCommand):
             msg = f"The queue cannot be reached: {error}. Start it (make run does), or correct REDIS_URL."
             raise CommandError(msg) from None
         report()
+        metrics_server.listen()
         if SITE in queues:
             reconcile()
         _preload_sdks() if models else _prove_evaluator()

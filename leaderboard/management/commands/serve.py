@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError, call_command
 from django.db import connection, connections
 
-from benchmark_tasks.domain import garbage
+from benchmark_tasks.domain import garbage, metrics
 from benchmark_tasks.enums import AuditState
 from evaluator.auditing.auditing import note_obstacle, waiting
 from evaluator.auditing.self_checks import note_unavailable
@@ -56,6 +56,7 @@ class Command(BaseCommand):
         environment: Environment = settings.ENVIRONMENT
         try:
             with only_instance(environment.data_dir):
+                metrics.forget()
                 if options["workers_only"]:
                     self._work_for_another_host(environment)
                     return

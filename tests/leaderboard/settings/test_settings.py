@@ -89,6 +89,13 @@ def test_all_errors_are_listed_together_and_nothing_starts(tmp_path: Path) -> No
         ("SANDBOX_HOST_UID", "0"),
         ("LOG_LEVEL", "LOUD"),
         ("SIGN_UP_OPEN", "perhaps"),
+        ("METRICS_LISTEN", "9101"),
+        ("METRICS_LISTEN", "localhost:9101"),
+        ("METRICS_LISTEN", "127.0.0.256:9101"),
+        ("METRICS_LISTEN", "127.0.0.1:65536"),
+        ("METRICS_LISTEN", "[::1]"),
+        ("METRICS_LISTEN", "0.0.0.0:9101"),
+        ("METRICS_LISTEN", "[::]:9101"),
         ("SECURITY_CONTACT", "security@board.example.org"),
         ("SECURITY_CONTACT", "http://board.example.org"),
         ("SECURITY_CONTACT", "mailto:"),
@@ -100,6 +107,23 @@ def test_a_wrong_value_is_refused_by_name(clean: pytest.MonkeyPatch, name: str, 
         configured(clean, **{name: value})
     lines = str(refused.value).splitlines()
     assert (len(lines), lines[1].split(":")[0]) == (2, f"  {name}")
+
+
+@pytest.mark.parametrize(
+    ("value", "token", "address"),
+    [
+        ("", "", None),
+        ("127.0.0.1:9101", "", ("127.0.0.1", 9101)),
+        ("[::1]:9101", "", ("::1", 9101)),
+        ("0.0.0.0:9101", "secret", ("0.0.0.0", 9101)),
+        ("[2001:db8::1]:9101", "secret", ("2001:db8::1", 9101)),
+    ],
+)
+def test_the_address_of_metrics(
+    clean: pytest.MonkeyPatch, value: str, token: str, address: tuple[str, int] | None
+) -> None:
+    """Other machines need a token."""
+    assert configured(clean, METRICS_LISTEN=value, METRICS_TOKEN=token).metrics_address == address
 
 
 def test_defaults_need_no_server(clean: pytest.MonkeyPatch) -> None:
