@@ -110,7 +110,9 @@ def judge_next(
     for row in _next(config, suite, submission_id):
         token = leases.claim_within_limit(Judgement, row.pk, endpoint_id=row.config.endpoint_id)
         if token is not None:
-            _judge(row, token, stop)
+            ids = {"submission": row.implementation.submission_id, "judgement": row.pk}
+            with structlog.contextvars.bound_contextvars(**ids):
+                _judge(row, token, stop)
             row.refresh_from_db()
             return row
     return None
@@ -166,7 +168,7 @@ def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
         release(reason="The worker was interrupted.")
         raise
     except Exception:  # an error of our own code must be retried and shown, never lose a judgement
-        log.exception("judging_failed", judgement=row.pk)
+        log.exception("judging_failed")
         retry(partial(record_error, reason="an infrastructure error of this site"))
 
 

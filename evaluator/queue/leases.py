@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -210,7 +211,8 @@ class Heartbeat:
         self._renew = renew
         self._stop = threading.Event()
         self._lost = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name=name, daemon=True)
+        # With the ids that the log has here.
+        self._thread = threading.Thread(target=copy_context().run, args=[self._beat], name=name, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

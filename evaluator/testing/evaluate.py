@@ -41,7 +41,8 @@ def evaluate_next(*, submission_id: int | None = None) -> bool:
     claim = claims.claim_next(worker=f"{settings.ENVIRONMENT.host_name}:{os.getpid()}", submission_id=submission_id)
     if claim is None:
         return False
-    with structlog.contextvars.bound_contextvars(run=claim.run_id, attempt=claim.number):
+    submission = TestRun.objects.values_list("implementation__submission", flat=True).get(pk=claim.run_id)
+    with structlog.contextvars.bound_contextvars(submission=submission, run=claim.run_id, attempt=claim.number):
         evaluate(claim)
     return True
 

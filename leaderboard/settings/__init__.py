@@ -10,7 +10,7 @@ import dj_database_url
 
 from benchmark_tasks.domain.metrics import FOLDER_VARIABLE
 from leaderboard.settings.environment import PROJECT_ROOT, ConfigurationError, load, secret_key
-from leaderboard.settings.logs import logging_settings
+from leaderboard.settings.logs import logging_settings, process_name
 
 # Every process of an instance imports this module before it writes anything, so its files are private to its user.
 os.umask(0o077)
@@ -249,4 +249,9 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-LOGGING = logging_settings(level=ENVIRONMENT.log_level, form=ENVIRONMENT.log_format)
+LOGGING = logging_settings(
+    level=ENVIRONMENT.log_level,
+    form=ENVIRONMENT.log_format,
+    host=ENVIRONMENT.host_name,
+    process=process_name(sys.argv),
+)

@@ -1,11 +1,19 @@
-"""Count and time requests by the name of their view, never by their path: visitors can make up any number of paths."""
+"""Give requests ids, and count and time them by the name of their view.
+
+Not by their path: visitors can make up any number of paths.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from django.dispatch import receiver
+from django_structlog.signals import bind_extra_request_metadata
 
 from benchmark_tasks.domain import metrics
+from leaderboard.settings.logs import REQUEST_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +31,17 @@ _SECONDS: Final = metrics.histogram(
 )
 
 
+@receiver(bind_extra_request_metadata)
+def _keep_id(request: HttpRequest, **_: Any) -> None:
+    """Keep the id that django-structlog has just bound to the log, for after it has unbound it."""
+    request.META[REQUEST_ID] = structlog.contextvars.get_contextvars()["request_id"]
+
+
 class MeasuringMiddleware:
-    """Count each request, and time it until its response begins. First in the list, to measure the others too."""
+    """Count each request, and time it until its response begins. First in the list, to measure the others too.
+
+    The response has the id of the request's log lines, ``X-Request-ID``.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
@@ -37,4 +54,6 @@ class MeasuringMiddleware:
         method = request.method if request.method in _METHODS else "other"
         metrics.observe(_SECONDS, time.perf_counter() - started, view or "none")
         metrics.count(_REQUESTS, view or "none", str(method), str(response.status_code))
+        if request_id := request.META.get(REQUEST_ID):
+            response.headers["X-Request-ID"] = request_id
         return response

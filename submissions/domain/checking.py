@@ -33,14 +33,15 @@ def check_next() -> bool:
     upload = _claim()
     if upload is None:
         return False
-    try:
-        _check(upload)
-    except Exception as error:
-        # The sweep queues it again until its tries are used up; an outage of the storage uses up none.
-        away = isinstance(error, StorageUnavailableError) and not isinstance(error, DamagedError)
-        _of_claim(upload).update(checking_since=None, tries=upload.tries - away)
-        log.warning("upload_check_failed", upload=upload.pk, error=str(error), exc_info=not away)
-        return not away
+    with structlog.contextvars.bound_contextvars(upload=upload.pk):
+        try:
+            _check(upload)
+        except Exception as error:
+            # The sweep queues it again until its tries are used up; an outage of the storage uses up none.
+            away = isinstance(error, StorageUnavailableError) and not isinstance(error, DamagedError)
+            _of_claim(upload).update(checking_since=None, tries=upload.tries - away)
+            log.warning("upload_check_failed", error=str(error), exc_info=not away)
+            return not away
     return True
 
 

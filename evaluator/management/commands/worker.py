@@ -53,6 +53,9 @@ class Command(BaseCommand):
 
         A model worker needs a box only for agents, and reports a missing sandbox then.
         """
+        name = f"{options['name'] or 'worker'}-{os.getpid()}"
+        # Its jobs, which are forked from it, log under this name, too.
+        structlog.contextvars.bind_contextvars(process=name)
         models: bool = options["models"]
         queues = queues_of(models=models, audits=not options["no_audits"])
         if not queues:
@@ -77,7 +80,6 @@ class Command(BaseCommand):
         _preload_sdks() if models else _prove_evaluator()
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
-        name = f"{options['name'] or 'worker'}-{os.getpid()}"
         # Not django-rq's rqworker, which has no option for the monitoring interval and lacks the checks above.
         worker = get_worker(
             *queues,

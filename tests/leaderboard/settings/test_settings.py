@@ -19,7 +19,7 @@ from benchmark_tasks.domain.bucket import StorageUnavailableError
 from benchmark_tasks.domain.content import ContentMissingError
 from leaderboard.management.errors import explained
 from leaderboard.settings.environment import ConfigurationError, Environment, Variables, read, secret_key, unknown_names
-from leaderboard.settings.logs import logging_settings
+from leaderboard.settings.logs import logging_settings, process_name
 from reviews.annotators.invitations import invite
 from tests.conftest import PROJECT_ROOT
 from tests.submissions.factories import UserFactory
@@ -328,6 +328,21 @@ def formatted(record: logging.LogRecord, form: str) -> str:
     """``record`` as the handler of :func:`logging_settings` writes it."""
     made: dict[str, Any] = logging_settings(level="INFO", form=form)["formatters"]["structured"]
     return str(made.pop("()")(**made).format(record))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["manage.py", "reconcile", "--every", "30"], "reconcile"),
+        (["/srv/lmr-board/manage.py"], "manage.py"),
+        (["/srv/lib/python3.11/site-packages/gunicorn/__main__.py", "leaderboard.wsgi"], "web"),
+        (["/srv/bin/gunicorn", "leaderboard.wsgi"], "web"),
+        (["/usr/bin/pytest"], "pytest"),
+        ([], ""),
+    ],
+)
+def test_processes_have_names_in_the_log(arguments: list[str], name: str) -> None:
+    assert process_name(arguments) == name
 
 
 @pytest.mark.parametrize("form", ["console", "json"])
