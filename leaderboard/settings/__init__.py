@@ -249,9 +249,18 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
+_report = None
+if ENVIRONMENT.sentry_dsn:
+    # Imported here, since its library takes a while.
+    from leaderboard.settings import error_reports
+
+    error_reports.start(dsn=ENVIRONMENT.sentry_dsn, host=ENVIRONMENT.host_name)
+    _report = error_reports.report
+
 LOGGING = logging_settings(
     level=ENVIRONMENT.log_level,
     form=ENVIRONMENT.log_format,
     host=ENVIRONMENT.host_name,
     process=process_name(sys.argv),
+    report=_report,
 )

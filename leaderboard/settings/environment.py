@@ -141,6 +141,16 @@ def valid_storage_url(value: str) -> bool:
     return True
 
 
+def _dsn(value: str) -> bool:
+    parts = urlsplit(value.strip())
+    if value.strip() and not (
+        parts.scheme in {"http", "https"} and parts.hostname and parts.username and parts.path.strip("/").isdigit()
+    ):
+        msg = "not the DSN of a project in Sentry, such as https://key@sentry.example.org/1"
+        raise ValidationError(msg)
+    return True
+
+
 _source_code = _address("a web address", "https://code.example.org/lmr-board", "http", "https")
 _redis_url = _address("a Redis address", "redis://host:6379/0", "redis", "rediss", "unix")
 _email_url = _address("an e-mail server", "smtp+tls://user:password@host:587", "smtp", "smtps", "smtp+tls", "console")
@@ -267,6 +277,7 @@ class Environment:
     data_licence: str = _variable("str", "", then=_stripped)
     metrics_token: str = _variable("str", "", then=_stripped)
     metrics_listen: str = _variable("str", "", validate=_listens, then=_stripped)
+    sentry_dsn: str = _variable("str", "", validate=_dsn, then=_stripped)
     contact: str = _variable("str", "")
     source_code: str = _variable("str", "", validate=_source_code, then=_stripped)
     security_contact: str = _variable("str", "", validate=_contact_address, then=_stripped)

@@ -24,11 +24,14 @@ _LINES: Final = frozenset({"exception", "stack"})
 """The fields that may contain several lines: tracebacks."""
 
 
-def logging_settings(*, level: str, form: str, host: str = "", process: str = "") -> dict[str, Any]:
+def logging_settings(
+    *, level: str, form: str, host: str = "", process: str = "", report: Processor | None = None
+) -> dict[str, Any]:
     """Configure structlog and return the ``LOGGING`` dictionary that it writes through.
 
     ``form`` is ``console`` or ``json``. Logs go to standard error, which the supervisor writes to files. Every line
-    names ``host`` and ``process``, unless the code that writes it has bound a more exact name.
+    names ``host`` and ``process``, unless the code that writes it has bound a more exact name. ``report`` gets each
+    line with its error, before the error becomes text.
     """
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
@@ -61,6 +64,7 @@ def logging_settings(*, level: str, form: str, host: str = "", process: str = ""
                 "foreign_pre_chain": shared,
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    *([report] if report else []),
                     structlog.processors.format_exc_info,
                     _with_visible_characters,
                     renderer,
