@@ -101,6 +101,7 @@ class Command(BaseCommand):
             instance_programs(environment, project_root=PROJECT_ROOT, workers=workers, site=site),
             log_folder=environment.data_dir / "logs",
             report=self._report,
+            log_days=environment.keep_logs_days,
         )
         # Child processes open their own connections; one left open here would hold a lock for nothing.
         connections.close_all()
