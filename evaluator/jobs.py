@@ -42,15 +42,17 @@ def evaluate_next() -> None:
 
 def finalise_run(run_id: int) -> None:
     """Finalise what a run of a host without the pool ``site`` was the last one of."""
-    results.finalise_run(run_id)
+    with structlog.contextvars.bound_contextvars(run=run_id):
+        results.finalise_run(run_id)
 
 
 def audit_revision(revision_id: int) -> None:
     """Audit one task revision if it still waits for its audit. After an infrastructure error the next sweep retries."""
-    try:
-        auditing.audit_waiting_revision(revision_id)
-    except (SandboxError, StorageUnavailableError) as error:
-        log.warning("audit_failed", revision=revision_id, error=str(error))
+    with structlog.contextvars.bound_contextvars(revision=revision_id):
+        try:
+            auditing.audit_waiting_revision(revision_id)
+        except (SandboxError, StorageUnavailableError) as error:
+            log.warning("audit_failed", error=str(error))
 
 
 def ask_or_judge_next() -> None:

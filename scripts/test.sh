@@ -64,7 +64,7 @@ tests() {
 
 debian_packages() {
   local lacking
-  lacking=$(missing redis-server postgresql chromium bubblewrap docker.io debootstrap libseccomp2 poppler-utils)
+  lacking=$(missing redis-server postgresql chromium bubblewrap docker.io debootstrap libseccomp2 poppler-utils ${all:+prometheus})
   # By itself, because not every release of Debian and Ubuntu has the package (gVisor).
   [ -z "$(missing runsc)" ] || ! may_install || install runsc || warn "runsc could not be installed"
   [ -n "$lacking" ] || return 0

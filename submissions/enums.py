@@ -172,3 +172,4 @@ class Verb(TextChoices):
     FLAG_LIFTED = "flag_lifted", "lifted the flag of"
     LABELS_IMPORTED = "labels_imported", "imported labels of"
     FROZEN = "frozen", "froze the board as"
+    REMOVED = "removed", "removed old files of"

@@ -40,6 +40,7 @@ RUN: dict[str, tuple[tuple[str, ...], ...]] = {
     "manage.py rotate_endpoint_keys": ((),),
     "manage.py storage": ((), ("--verify",)),
     "manage.py keys": ((),),
+    "manage.py retention": ((), ("--dry-run",)),
 }
 _BOXES = "needs boxes for minutes; tests/evaluator and tests/attacks run it"
 _MODEL = "needs a model or a judge; tests/evaluator runs it"

@@ -20,6 +20,8 @@ import structlog
 from django.conf import settings
 from django.core.files.storage import storages
 
+from benchmark_tasks.domain import metrics
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
@@ -42,6 +44,7 @@ _DIGEST: Final = "sha256"
 _REGION: Final = "us-east-1"
 """What servers of one's own call their only region."""
 log = structlog.get_logger(__name__)
+_FAILED: Final = metrics.counter("storage_errors", "Requests to the bucket that failed.", "operation")
 _down_until: dict[str, float] = {}
 """Address of a bucket that did not answer -> until when this process does not ask it again."""
 
@@ -178,6 +181,7 @@ class Bucket:
     def _error(
         self, act: str, why: object, kind: type[StorageUnavailableError] = StorageUnavailableError
     ) -> StorageUnavailableError:
+        metrics.count(_FAILED, act.partition(" ")[0])
         return kind(f"The storage at {self.address} could not {act}: {str(why).rstrip('.')}.")
 
     @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
@@ -33,6 +34,7 @@ _SWEPT: Final = "content-swept"
 _MISSING: Final = "content-missing"
 _UNNAMED: Final = "content-unnamed"
 _FOREIGN: Final = "content-foreign"
+_SIZES: Final = "content-sizes"
 
 
 class Blob(NamedTuple):
@@ -90,7 +92,7 @@ def stored(shared: Bucket | None) -> Iterator[StoredBlob]:
 
 
 def compare() -> Comparison:
-    """Compare store and rows, and keep what is missing for the status page. Raises StorageUnavailableError."""
+    """Compare store and rows; keep sizes, and what is missing, for the status page. Raises StorageUnavailableError."""
     result = Comparison()
     # Listed first: a row that is written meanwhile names its blob before it is looked for below.
     listed = list(stored(bucket()))
@@ -102,6 +104,10 @@ def compare() -> Comparison:
         else:
             result.named[each] = name
     result.missing = {blob: name for blob, name in left.items() if not content.stored_at(*blob)}
+    sizes = Counter({"": sum(each.size for each in result.unnamed)})
+    for each, name in result.named.items():
+        sizes[name] += each.size
+    cache.set(_SIZES, dict(sizes), None)
     cache.set(_MISSING, [[name, *blob] for blob, name in result.missing.items()], None)
     return result
 
@@ -181,6 +187,12 @@ def sweep_when_due() -> None:
 def why_foreign() -> str:
     """Return why the last sweep left the store alone; empty if it did not."""
     return str(cache.get(_FOREIGN, ""))
+
+
+def sizes() -> dict[str, int]:
+    """Return the bytes that the last comparison found, by the field that names them; empty for those without one."""
+    found: dict[str, int] = cache.get(_SIZES, {})
+    return found
 
 
 def missing() -> list[tuple[str, Blob]]:

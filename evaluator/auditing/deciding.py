@@ -22,11 +22,11 @@ _DECIDING: Final = (
 )
 _OTHERS: Final = {
     "evaluator/auditing": "auditing canary_round deciding released self_checks watching",
-    "evaluator/sandbox": "building configuration preparing task_environments",
+    "evaluator/sandbox": "building configuration measuring preparing task_environments",
     "evaluator/testing": "claims evaluate finalising infrastructure_errors planning progress results shown_outcomes",
     "evaluator/testing/box": "agent_driver",
 }
-"""Files of these folders that queue, store, show, prepare or attack."""
+"""Files of these folders that queue, store, show, prepare, measure or attack."""
 
 
 def deciding_files() -> list[Path]:

@@ -48,7 +48,9 @@ def ask_next(*, submission_id: int | None = None) -> bool:
     for request in _fair_order(submission_id):
         token = leases.claim_within_limit(AnswerRequest, request.pk, endpoint_id=request.generation.endpoint_id)
         if token is not None:
-            _ask(AnswerRequest.objects.select_related("generation__endpoint").get(pk=request.pk), token)
+            ids = {"submission": request.generation.submission_id, "answer_request": request.pk}
+            with structlog.contextvars.bound_contextvars(**ids):
+                _ask(AnswerRequest.objects.select_related("generation__endpoint").get(pk=request.pk), token)
             return True
         if not waiting_requests().filter(pk=request.pk).exists():
             # Another worker was faster. This job takes the run's next question, or it would wait for the sweep.
@@ -89,7 +91,7 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
         retry(lambda: store_answer(request, token, answer))
         _note(generation, EndpointCheck.OK, "It answered in a run.")
     except (StoppedError, RunCancelledError):
-        log.info("asking_stopped", request=request.pk)
+        log.info("asking_stopped")
         retry(release)
     except CallBusyError as error:
         retry(partial(release, reason=str(error), not_before=error.until))
@@ -105,7 +107,7 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
     except CallFailedError as error:
         retry(partial(record_error, reason=str(error)))
     except (SandboxError, ContentMissingError, StorageUnavailableError) as error:
-        log.warning("asking_failed", request=request.pk, error=str(error))
+        log.warning("asking_failed", error=str(error))
         retry(
             partial(leases.record_storage_error, AnswerRequest, request.pk, token, error)
             if isinstance(error, StorageUnavailableError)
@@ -115,7 +117,7 @@ def _ask(request: AnswerRequest, token: uuid.UUID) -> None:
         release(reason="The worker was interrupted.")
         raise
     except Exception:  # an error of our own code must be retried and shown, never lose a run
-        log.exception("asking_failed", request=request.pk)
+        log.exception("asking_failed")
         retry(partial(record_error, reason="an infrastructure error of this site"))
     finish_generation(generation.pk)
 

@@ -9,6 +9,7 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
+from benchmark_tasks.domain import metrics
 from benchmark_tasks.domain.bucket import StorageUnavailableError
 from benchmark_tasks.domain.queries import UNREADABLE
 from benchmark_tasks.models import Suite
@@ -46,6 +47,8 @@ CANDIDATES: Final = 8
 """How many waiting judgements to try before giving up: other workers may be faster at some."""
 
 _OTHER_TEXT: Final = "The task's reference or paper, or the judge's input for the answer, has changed."
+
+_VOTES: Final = metrics.counter("judge_votes", "Votes of judges: their label, or why they abstained.", "vote")
 
 
 def plan_judgements(*, config: JudgeConfig, submission_id: int | None = None, suite: Suite | None = None) -> int:
@@ -107,7 +110,9 @@ def judge_next(
     for row in _next(config, suite, submission_id):
         token = leases.claim_within_limit(Judgement, row.pk, endpoint_id=row.config.endpoint_id)
         if token is not None:
-            _judge(row, token, stop)
+            ids = {"submission": row.implementation.submission_id, "judgement": row.pk}
+            with structlog.contextvars.bound_contextvars(**ids):
+                _judge(row, token, stop)
             row.refresh_from_db()
             return row
     return None
@@ -163,7 +168,7 @@ def _judge(row: Judgement, token: uuid.UUID, stop: Callable[[], bool]) -> None:
         release(reason="The worker was interrupted.")
         raise
     except Exception:  # an error of our own code must be retried and shown, never lose a judgement
-        log.exception("judging_failed", judgement=row.pk)
+        log.exception("judging_failed")
         retry(partial(record_error, reason="an infrastructure error of this site"))
 
 
@@ -230,10 +235,12 @@ def _store(row: Judgement, token: uuid.UUID, ballot: Ballot, variant: Variant, s
             "injection_suspected": bool(verdict and verdict.injection_suspected),
             "rationale": storable(verdict.rationale) if verdict else [],
         }
-        vote, _ = JudgeVote.objects.get_or_create(
+        vote, new = JudgeVote.objects.get_or_create(
             judgement=row, variant=variant, sample=sample, superseded="", defaults=fields
         )
         vote.calls.set(ballot.calls)
+    if new:
+        metrics.count(_VOTES, vote.label or vote.abstention)
 
 
 def _store_input_digest(row: Judgement, token: uuid.UUID, shown: JudgeInput) -> None:

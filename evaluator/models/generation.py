@@ -123,6 +123,11 @@ class ModelCall(models.Model):
         return f"call {self.pk} to {self.model}: {self.state}"
 
     @property
+    def removed(self) -> str:
+        """Where its bodies were removed: the sentence that says so."""
+        return str(self.request.get("removed", "")) if set(self.request) == {"removed"} else ""
+
+    @property
     def seconds(self) -> float | None:
         """How long it took in seconds; None while it is under way."""
         return (self.ended - self.started).total_seconds() if self.ended else None

@@ -16,6 +16,7 @@ import structlog
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from benchmark_tasks.domain import metrics
 from evaluator.enums import CallState
 from evaluator.models import ModelCall
 from evaluator.providers.interface import BUSY_STATUSES, FailureKind, ProviderError
@@ -50,6 +51,14 @@ FIRST_PAUSE_SECONDS = 1.0
 WAIT_HERE_SECONDS: Final = 10.0
 """The longest ``Retry-After`` in seconds that a worker waits for itself; a longer one frees the worker."""
 _TICK_SECONDS = 0.2
+
+_CALL_SECONDS: Final = metrics.histogram(
+    "model_call_seconds",
+    "Seconds that a request to a model took, by its result.",
+    *("provider", "result"),
+    buckets=(0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0),
+)
+_DOLLARS: Final = metrics.counter("model_dollars", "US dollars that answered requests to models cost.", "purpose")
 
 
 class CallError(Exception):
@@ -168,14 +177,18 @@ def _send(client: ModelClient, order: Order) -> tuple[ModelCall, ModelReply]:
     try:
         reply = client.send(row.request)
     except ProviderError as failure:
+        metrics.observe(_CALL_SECONDS, time.monotonic() - started, row.provider, failure.kind.value)
         _store_failure(row, failure, order.prices)
         raise
+    metrics.observe(_CALL_SECONDS, time.monotonic() - started, row.provider, "answered")
     # The answer is paid for: do not lose it because the database is away for a moment.
     if not retry(lambda: _store_reply(row, reply, order.prices)):
         msg = "Another worker got the same answer at this moment."
         raise CallBusyError(msg, until=timezone.now())
     note_usage(order.endpoint_id, reply)
     row.refresh_from_db()
+    if row.dollars:
+        metrics.count(_DOLLARS, row.purpose, by=float(row.dollars))
     log.info("model_answered", call=row.pk, seconds=round(time.monotonic() - started, 2), finish=reply.finish.value)
     return row, reply
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -19,6 +20,7 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from benchmark_tasks.domain import metrics
 from benchmark_tasks.domain.bucket import DamagedError
 from benchmark_tasks.domain.clock import database_now
 from evaluator.enums import CallState, WorkState
@@ -48,6 +50,11 @@ STORAGE_PAUSE: Final = timedelta(minutes=1)
 _SLACK_SECONDS: Final = 30.0
 LONGEST_BEAT_SECONDS: Final = 2.0
 """A cancellation must reach a box within five seconds, regardless of the lease's length."""
+
+_ERRORS: Final = metrics.counter(
+    "infrastructure_errors", "Infrastructure errors of work, which then waits or is held.", "work", "then"
+)
+_EXPIRED: Final = metrics.counter("leases_expired", "Leases of work that were not renewed.", "work")
 
 
 def due(queryset: QuerySet[_Work]) -> QuerySet[_Work]:
@@ -116,12 +123,15 @@ def finish(model: type[Leased], pk: int, token: uuid.UUID, **fields: Any) -> boo
 def expire(model: type[Leased]) -> list[int]:
     """Take back every row whose lease has expired, as an infrastructure error; return their keys."""
     late = model.rows().filter(state=WorkState.RUNNING, lease_until__lt=database_now())
-    return [
+    expired = [
         row.pk
         for row in late.only("token", "infra_count")
         # Its worker may renew or finish it at this very moment.
         if _count_error(late.filter(pk=row.pk, token=row.token), row, reason=LEASE_LOST)
     ]
+    if expired:
+        metrics.count(_EXPIRED, model.__name__, by=len(expired))
+    return expired
 
 
 def claim_within_limit(model: type[Leased], pk: int, *, endpoint_id: int | None) -> uuid.UUID | None:
@@ -181,6 +191,8 @@ def _count_error(held: QuerySet[Leased], row: Leased, *, reason: str, hold: bool
         not_before=database_now() + pause if state == WorkState.QUEUED else None,
         reason=reason,
     )
+    if changed:
+        metrics.count(_ERRORS, held.model.__name__, state.value)
     return state if changed else None
 
 
@@ -199,7 +211,8 @@ class Heartbeat:
         self._renew = renew
         self._stop = threading.Event()
         self._lost = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name=name, daemon=True)
+        # With the ids that the log has here.
+        self._thread = threading.Thread(target=copy_context().run, args=[self._beat], name=name, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -41,7 +41,7 @@ FAILED_JOBS_SECONDS: Final = 3600
 CHECK_TIMEOUT_SECONDS: Final = 900
 
 
-_POOL_OF: Final = {RUNS: "tests", AUDITS: "builds", MODELS: "model_calls", SITE: "site"}
+POOL_OF: Final = {RUNS: "tests", AUDITS: "builds", MODELS: "model_calls", SITE: "site"}
 
 
 def queues_of(*, models: bool = False, audits: bool = True) -> list[str]:
@@ -52,7 +52,7 @@ def queues_of(*, models: bool = False, audits: bool = True) -> list[str]:
     only delay checks.
     """
     ordered = [MODELS, SITE] if models else [SITE, RUNS, AUDITS] if audits else [RUNS, SITE]
-    return [queue for queue in ordered if _POOL_OF[queue] in settings.ENVIRONMENT.pools]
+    return [queue for queue in ordered if POOL_OF[queue] in settings.ENVIRONMENT.pools]
 
 
 @contextmanager

@@ -9,12 +9,15 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+import structlog
 from rq import Worker
 from rq.job import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
+
+    from rq import Queue
 
 JOB_MODULES: Final = ("evaluator.jobs", "leaderboard.upkeep.jobs")
 """The rooms' modules of job functions, by name only: imports point one way, and a worker loads them when needed."""
@@ -73,6 +76,11 @@ class ReleasingWorker(Worker):
         """Let the current job know that it must begin nothing else."""
         _STOPS[0] = 1
         super().handle_warm_shutdown_request()  # type: ignore[no-untyped-call]
+
+    def perform_job(self, job: Job, queue: Queue) -> bool:
+        """Run the job. Its log lines name the queue and the call, which may be of a job that cannot be read."""
+        with structlog.contextvars.bound_contextvars(queue=queue.name, job=str(job.description)[:80]):
+            return super().perform_job(job, queue)
 
     def setup_work_horse_signals(self) -> None:
         """Have SIGTERM (from :meth:`kill_horse`, or from an init system to all processes) interrupt the job."""

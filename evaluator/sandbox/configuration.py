@@ -64,11 +64,16 @@ def _read(file: Path | None, state: tuple[int, int] | None) -> EnvironmentList: 
 def make_sandbox(kind: Kind) -> Sandbox:
     """Return the sandbox ``kind`` as configured, whether it can run here or not."""
     # Imported below: pages use this module only for the list of environments.
+    from evaluator.sandbox.measuring import Measured
+
     environment = settings.ENVIRONMENT
     if kind == "docker":
         from evaluator.sandbox.docker_engine import DockerSandbox
 
-        return DockerSandbox(
+        class MeasuredDocker(Measured, DockerSandbox):
+            pass
+
+        return MeasuredDocker(
             sandbox_state_folder(),
             environments=environment_list(),
             runtime=environment.sandbox_runtime,
@@ -76,7 +81,10 @@ def make_sandbox(kind: Kind) -> Sandbox:
         )
     from evaluator.sandbox.bubblewrap import BubblewrapSandbox
 
-    return BubblewrapSandbox(
+    class MeasuredBubblewrap(Measured, BubblewrapSandbox):
+        pass
+
+    return MeasuredBubblewrap(
         sandbox_state_folder(),
         environments=environment_list(),
         python=environment.sandbox_python,

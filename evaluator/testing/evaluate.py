@@ -7,11 +7,12 @@ import signal
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.conf import settings
 
+from benchmark_tasks.domain import metrics
 from benchmark_tasks.domain.content import tree_path
 from evaluator.models import Attempt, TestRun
 from evaluator.queue import leases
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from submissions.models import Implementation
 
 log = structlog.get_logger(__name__)
+_ENDED: Final = metrics.counter("runs_ended", "Test runs whose verdict was stored.", "outcome")
 
 
 def evaluate_next(*, submission_id: int | None = None) -> bool:
@@ -39,7 +41,8 @@ def evaluate_next(*, submission_id: int | None = None) -> bool:
     claim = claims.claim_next(worker=f"{settings.ENVIRONMENT.host_name}:{os.getpid()}", submission_id=submission_id)
     if claim is None:
         return False
-    with structlog.contextvars.bound_contextvars(run=claim.run_id, attempt=claim.number):
+    submission = TestRun.objects.values_list("implementation__submission", flat=True).get(pk=claim.run_id)
+    with structlog.contextvars.bound_contextvars(submission=submission, run=claim.run_id, attempt=claim.number):
         evaluate(claim)
     return True
 
@@ -99,6 +102,8 @@ def _measure(claim: Attempt, heartbeat: Heartbeat) -> None:
             environment_digest=digest,
         )
     )
+    if accepted:
+        metrics.count(_ENDED, verdict.outcome.value)
     # Pages show how many private test cases passed; the others' outcomes are for operators.
     private = Counter(case.outcome.value for case in verdict.cases if not case.public)
     log.info("run_ended", outcome=verdict.outcome.value, accepted=accepted, private=dict(private))

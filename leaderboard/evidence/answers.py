@@ -15,6 +15,7 @@ from leaderboard.board.visibility import require_open
 from leaderboard.evidence.receipts import receipt_of
 from leaderboard.evidence.submissions import may_see_code
 from submissions.domain.access import may_manage
+from submissions.domain.removals import upload_removed
 from submissions.enums import Source
 from submissions.models import Implementation
 
@@ -113,8 +114,10 @@ def bundle_response(request: HttpRequest, shown: Submission) -> FileResponse:
 
     Raises Http404 for other viewers, and AnswerClosedError if the submission is hidden from the viewer.
     """
-    if not may_manage(request.user, shown) or not shown.bundle:
+    if not may_manage(request.user, shown):
         raise Http404
+    if not shown.bundle:
+        raise Http404(upload_removed(shown))
     require_open(request, submission=shown)
     with shown.bundle.open("rb") as stream:
         start = stream.read(2)

@@ -28,6 +28,7 @@ from leaderboard.health.queues import held_in_full
 from leaderboard.models import EntryMetric
 from submissions.domain.access import may_manage, visible_to
 from submissions.domain.audit import history
+from submissions.domain.removals import upload_removed
 from submissions.enums import Kind, Source, SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Implementation, Submission, User
 
@@ -355,6 +356,7 @@ def current_state(request: HttpRequest, shown: Submission) -> dict[str, Any]:
         "system": shown.system,
         "suite": shown.suite_version.suite,
         "manages": manages,
+        "upload_removed": upload_removed(shown) if manages and not shown.bundle else "",
         "provenance": of_submission(shown),
         "sees_code": may_see_code(request.user, shown) and not hidden,
         "closed": hidden,

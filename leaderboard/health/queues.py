@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
+    from django.db.models import QuerySet
+
     from evaluator.models import Reevaluation
     from evaluator.models.runs import TestRunQuerySet
 
@@ -151,9 +153,19 @@ def _recent() -> tuple[dict[str, tuple[int, datetime]], tuple[str, ...]]:
 
 def _questions() -> Iterator[str]:
     """Yield the state of every answer and verdict that is, or will be, requested from a model. Two queries."""
-    requests = AnswerRequest.objects.filter(generation__state=GenerationState.RUNNING)
-    yield from requests.filter(state__in=OPEN).values_list("state", flat=True)
+    yield from _requests().filter(state__in=OPEN).values_list("state", flat=True)
     yield from Judgement.objects.filter(state__in=OPEN).values_list("state", flat=True)
+
+
+def oldest_question() -> datetime | None:
+    """Return since when the oldest answer or verdict waits for a model. Two queries."""
+    waiting = [each.filter(state=WorkState.QUEUED) for each in (_requests(), Judgement.objects.all())]
+    oldest = [each.order_by("created").values_list("created", flat=True).first() for each in waiting]
+    return min((each for each in oldest if each), default=None)
+
+
+def _requests() -> QuerySet[AnswerRequest]:
+    return AnswerRequest.objects.filter(generation__state=GenerationState.RUNNING)
 
 
 def _sandbox_problem() -> str:

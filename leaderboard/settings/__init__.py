@@ -8,8 +8,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import dj_database_url
 
+from benchmark_tasks.domain.metrics import FOLDER_VARIABLE
 from leaderboard.settings.environment import PROJECT_ROOT, ConfigurationError, load, secret_key
-from leaderboard.settings.logs import logging_settings
+from leaderboard.settings.logs import logging_settings, process_name
 from leaderboard.settings.releases import version
 
 # Every process of an instance imports this module before it writes anything, so its files are private to its user.
@@ -25,6 +26,8 @@ except ConfigurationError as _error:
 DEBUG = ENVIRONMENT.debug
 DATA_DIR = ENVIRONMENT.data_dir
 ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
+# Where processes count events: a variable, since modules without Django count, too.
+os.environ[FOLDER_VARIABLE] = str(DATA_DIR / "run" / "metrics")
 CSRF_TRUSTED_ORIGINS = ENVIRONMENT.csrf_trusted_origins
 SITE_NAME = "LMR-Board"
 VERSION = version()
@@ -51,6 +54,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "leaderboard.web.measuring.MeasuringMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "leaderboard.web.page_cache.TextGZipMiddleware",
@@ -225,7 +229,7 @@ if ENVIRONMENT.https:
     SECURE_HSTS_SECONDS = ENVIRONMENT.hsts_seconds
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SECURE_HSTS_PRELOAD = True
-    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 # Without this, all clients behind the proxy would share one limit on failed sign-ins.
 ALLAUTH_TRUSTED_PROXY_COUNT = int(ENVIRONMENT.trust_proxy)
 if ENVIRONMENT.trust_proxy:
@@ -247,4 +251,18 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-LOGGING = logging_settings(level=ENVIRONMENT.log_level, form=ENVIRONMENT.log_format)
+_report = None
+if ENVIRONMENT.sentry_dsn:
+    # Imported here, since its library takes a while.
+    from leaderboard.settings import error_reports
+
+    error_reports.start(dsn=ENVIRONMENT.sentry_dsn, host=ENVIRONMENT.host_name)
+    _report = error_reports.report
+
+LOGGING = logging_settings(
+    level=ENVIRONMENT.log_level,
+    form=ENVIRONMENT.log_format,
+    host=ENVIRONMENT.host_name,
+    process=process_name(sys.argv),
+    report=_report,
+)

@@ -149,6 +149,16 @@ def _folder_or_bucket(value: str) -> Path | str:
     return value.strip() if "://" in value or not value.strip() else _from_root(value.strip())
 
 
+def _dsn(value: str) -> bool:
+    parts = urlsplit(value.strip())
+    if value.strip() and not (
+        parts.scheme in {"http", "https"} and parts.hostname and parts.username and parts.path.strip("/").isdigit()
+    ):
+        msg = "not the DSN of a project in Sentry, such as https://key@sentry.example.org/1"
+        raise ValidationError(msg)
+    return True
+
+
 _source_code = _address("a web address", "https://code.example.org/lmr-board", "http", "https")
 _redis_url = _address("a Redis address", "redis://host:6379/0", "redis", "rediss", "unix")
 _email_url = _address("an e-mail server", "smtp+tls://user:password@host:587", "smtp", "smtps", "smtp+tls", "console")
@@ -175,6 +185,28 @@ def _all_pools(pools: list[str]) -> bool:
 
 def _this_host(name: str) -> str:
     return name.strip() or socket.gethostname()
+
+
+_LISTEN = re.compile(r"(?P<host>[\d.]+|\[[\da-f:]+\]):(?P<port>\d{1,5})", re.IGNORECASE)
+
+
+def _listen_address(value: str) -> tuple[str, int] | None:
+    """Return IP address and port; None for an empty value. Raises ValueError."""
+    if not value.strip():
+        return None
+    found = _LISTEN.fullmatch(value.strip())
+    if not found or not 0 < int(found["port"]) < 65536:
+        raise ValueError(value)
+    return str(ipaddress.ip_address(found["host"].strip("[]"))), int(found["port"])
+
+
+def _listens(value: str) -> bool:
+    try:
+        _listen_address(value)
+    except ValueError as error:
+        msg = "not an IP address and a port such as 127.0.0.1:9101 or [::1]:9101"
+        raise ValidationError(msg) from error
+    return True
 
 
 _range, _one_of = validate.Range, validate.OneOf
@@ -253,6 +285,13 @@ class Environment:
     api_anonymous_requests: int = _variable("int", 60, validate=_range(min=1))
     api_token_requests: int = _variable("int", 300, validate=_range(min=1))
     data_licence: str = _variable("str", "", then=_stripped)
+    metrics_token: str = _variable("str", "", then=_stripped)
+    metrics_listen: str = _variable("str", "", validate=_listens, then=_stripped)
+    keep_logs_days: int = _variable("int", 0, validate=_range(min=0))
+    keep_raw_replies_days: int = _variable("int", 0, validate=_range(min=0))
+    keep_uploads_days: int = _variable("int", 0, validate=_range(min=0))
+    keep_trajectories_days: int = _variable("int", 0, validate=_range(min=0))
+    sentry_dsn: str = _variable("str", "", validate=_dsn, then=_stripped)
     contact: str = _variable("str", "")
     source_code: str = _variable("str", "", validate=_source_code, then=_stripped)
     security_contact: str = _variable("str", "", validate=_contact_address, then=_stripped)
@@ -274,6 +313,11 @@ class Environment:
     def exposed(self) -> bool:
         """Whether the operator accepts that other machines reach the web server without a proxy."""
         return self.allow_no_proxy and not self.trust_proxy
+
+    @property
+    def metrics_address(self) -> tuple[str, int] | None:
+        """The address and port of ``METRICS_LISTEN``; None if it is empty."""
+        return _listen_address(self.metrics_listen)
 
     @property
     def evaluates(self) -> bool:
@@ -347,6 +391,10 @@ def read(env: Variables) -> Environment:
         values[field.name] = then(value) if then else value
     values["database_url"] = values["database_url"] or f"sqlite:///{values['data_dir'] / 'db.sqlite3'}"
     errors = dict(env.unreadable)
+    # A wrong value is None here, and reported below.
+    listen = _listen_address(values["metrics_listen"] or "")
+    if listen and not ipaddress.ip_address(listen[0]).is_loopback and not values["metrics_token"]:
+        errors["METRICS_LISTEN"] = ["Other machines can reach this address, so set METRICS_TOKEN as well."]
     try:
         env.seal()
     except EnvValidationError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -11,22 +12,31 @@ import structlog
 from submissions.highlighting import with_visible_marks
 
 if TYPE_CHECKING:
-    from structlog.typing import EventDict, WrappedLogger
+    from structlog.typing import EventDict, Processor, WrappedLogger
 
 _SECRETS: Final = re.compile(r"(?<=reviews/join/)[\w-]+|(?<=reviews%2Fjoin%2F)[\w-]+", re.IGNORECASE)
 """The token in an invitation's address, which lets its holder become a reviewer."""
+
+REQUEST_ID: Final = "REQUEST_ID"
+"""The key of a request's id in ``HttpRequest.META``; names of headers begin with ``HTTP_`` there."""
 
 _LINES: Final = frozenset({"exception", "stack"})
 """The fields that may contain several lines: tracebacks."""
 
 
-def logging_settings(*, level: str, form: str) -> dict[str, Any]:
+def logging_settings(
+    *, level: str, form: str, host: str = "", process: str = "", report: Processor | None = None
+) -> dict[str, Any]:
     """Configure structlog and return the ``LOGGING`` dictionary that it writes through.
 
-    ``form`` is ``console`` or ``json``. Logs go to standard error, which the supervisor writes to files.
+    ``form`` is ``console`` or ``json``. Logs go to standard error, which the supervisor writes to files. Every line
+    names ``host`` and ``process``, unless the code that writes it has bound a more exact name. ``report`` gets each
+    line with its error, before the error becomes text.
     """
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
+        _with({"host": host, "process": process}),
+        _with_request_id,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -54,6 +64,7 @@ def logging_settings(*, level: str, form: str) -> dict[str, Any]:
                 "foreign_pre_chain": shared,
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    *([report] if report else []),
                     structlog.processors.format_exc_info,
                     _with_visible_characters,
                     renderer,
@@ -67,6 +78,31 @@ def logging_settings(*, level: str, form: str) -> dict[str, Any]:
             "rq": {"level": "WARNING"},
         },
     }
+
+
+def process_name(arguments: list[str]) -> str:
+    """Return a name for the process with this command line: the command of ``manage.py``, or the web server."""
+    path = Path(arguments[0] if arguments else "")
+    if path.name == "manage.py" and arguments[1:]:
+        return arguments[1]
+    return "web" if "gunicorn" in path.parts else path.name
+
+
+def _with(facts: Mapping[str, str]) -> Processor:
+    known = {name: value for name, value in facts.items() if value}
+
+    def add(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - structlog's
+        return {**known, **event}
+
+    return add
+
+
+def _with_request_id(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - structlog's
+    """Add the id of the request that Django reports on, after its own context has ended (``Not Found``)."""
+    request = getattr(event.get("_record"), "request", None)
+    if request is not None and "request_id" not in event and REQUEST_ID in request.META:
+        event["request_id"] = request.META[REQUEST_ID]
+    return event
 
 
 def _without_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - structlog's

@@ -132,7 +132,7 @@ def check_proxy(hosts: Iterable[str], environment: Environment) -> None:
 
     The web server has few threads, and each slow connection occupies one; a proxy absorbs slow connections.
     """
-    beyond = next((host for host in hosts if not _loopback(host)), None)
+    beyond = next((host for host in hosts if not is_loopback(host)), None)
     if beyond is not None and not (environment.trust_proxy or environment.allow_no_proxy):
         msg = (
             f"LMR-Board would be reachable from other machines at {beyond} without a proxy in front, where a few slow "
@@ -148,7 +148,8 @@ def check_keys(environment: Environment) -> None:
         raise SupervisionError(environment.keys_problem)
 
 
-def _loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether an IP address is this machine's own. Raises ValueError if it is none."""
     address = ipaddress.ip_address(host)
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -57,12 +58,12 @@ class _Child:
         self.started = 0.0
         self.restart_at = 0.0
         self.failures = 0
-        self._log_start = 0
+        self.log_start = 0
 
     def start(self) -> None:
         rotate(self.log)
         with self.log.open("ab") as log:
-            self._log_start = log.tell()
+            self.log_start = log.tell()
             self.process = subprocess.Popen(
                 self.program.argv,
                 stdin=subprocess.DEVNULL,
@@ -88,14 +89,19 @@ class _Child:
 
     def last_error(self) -> str:
         """Return the last log line of this process that names an error, else the last line, else how it ended."""
-        lines = [line.strip() for line in reversed(tail(self.log, since=self._log_start)) if line.strip()]
+        lines = [line.strip() for line in reversed(tail(self.log, since=self.log_start)) if line.strip()]
         return next((line for line in lines if _ERROR.search(line)), lines[0] if lines else self.describe_end())
 
 
 class Supervisor:
     """Run ``programs`` until SIGINT, SIGTERM or SIGHUP. ``report`` receives lines for the operator."""
 
-    def __init__(self, programs: list[Program], *, log_folder: Path, report: Callable[[str], object]) -> None:
+    def __init__(
+        self, programs: list[Program], *, log_folder: Path, report: Callable[[str], object], log_days: int = 0
+    ) -> None:
+        self._logs = log_folder
+        self._log_days = log_days
+        self._day = ""
         self._children = [_Child(program, log_folder) for program in sorted(programs, key=attrgetter("stage"))]
         self._report = report
         self._requests = 0
@@ -116,6 +122,7 @@ class Supervisor:
             while not self._requests:
                 for child in self._children:
                     self._keep_alive(child)
+                self._remove_old_logs()
                 time.sleep(TICK_SECONDS)
         finally:
             self._stop_all()
@@ -163,6 +170,16 @@ class Supervisor:
         elif now >= child.restart_at:
             child.restart_at = 0.0
             child.start()
+
+    def _remove_old_logs(self) -> None:
+        """Once a day, if logs have a limit, move them aside and remove the older ones."""
+        today = time.strftime("%Y-%m-%d", time.gmtime())
+        if self._log_days and today != self._day:
+            with suppress(OSError):  # a full disk must not stop the instance; tomorrow it is tried again
+                keep_logs(self._logs, days=self._log_days, today=today)
+            for child in self._children:
+                child.log_start = 0
+            self._day = today
 
     def _report_end(self, child: _Child, *, lasted: float, wait: float) -> None:
         name = child.program.name
@@ -231,6 +248,22 @@ def rotate(log: Path, *, largest: int = LARGEST_LOG) -> None:
         handler = RotatingFileHandler(log, backupCount=LOGS_KEPT, delay=True)
         handler.doRollover()
         handler.close()
+
+
+def keep_logs(folder: Path, *, days: int, today: str) -> None:
+    """Copy the logs of running programs to ``NAME.log.DATE`` and empty them; remove copies of more than ``days`` ago.
+
+    Programs append, so they go on at the new beginning. A line that is written between copy and emptying is lost.
+    """
+    for log in folder.glob("*.log"):
+        copy = log.with_name(f"{log.name}.{today}")
+        if log.stat().st_size and not copy.exists():
+            shutil.copy2(log, copy)
+            os.truncate(log, 0)
+    limit = time.time() - days * 24 * 3600
+    for copy in folder.glob("*.log.*"):
+        if copy.stat().st_mtime < limit:
+            copy.unlink()
 
 
 def tail(log: Path, *, since: int = 0) -> list[str]:

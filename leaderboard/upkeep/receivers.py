@@ -81,6 +81,15 @@ def compute_missed_entries(**_: Any) -> None:
 
 
 @receiver(reconciled)
+def remove_old_content(**_: Any) -> None:
+    """Remove what is older than the operator keeps it, once a day."""
+    # Imported here: web processes remove nothing.
+    from leaderboard.upkeep.retention import sweep_when_due
+
+    sweep_when_due()
+
+
+@receiver(reconciled)
 def queue_stale_analyses(**_: Any) -> None:
     """Queue the analyses whose data has changed."""
     push_stale()

@@ -31,7 +31,16 @@ _READERS: Final = {
     "Visitors": ("about", "glossary", "agreement", "analysis", "judging"),
     "Submitters": ("submitting", "endpoints", "api"),
     "Annotators": ("reviewing",),
-    "Operators": ("operating", "configuration", "commands", "lmr-bench", "sandboxes", "protocols", "security"),
+    "Operators": (
+        "operating",
+        "monitoring",
+        "configuration",
+        "commands",
+        "lmr-bench",
+        "sandboxes",
+        "protocols",
+        "security",
+    ),
     "Developers": ("contributing", "architecture", "authoring-tasks", "development", "performance"),
 }
 """Who a page is for -> the slugs of the pages, in order. Files that are listed nowhere follow at the end."""

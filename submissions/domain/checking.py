@@ -17,6 +17,8 @@ from submissions.domain.uploads import CheckedBundle, checked_bundle, described_
 from submissions.models import Upload
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from django.db.models import QuerySet
 
 log = structlog.get_logger(__name__)
@@ -31,20 +33,26 @@ def check_next() -> bool:
     upload = _claim()
     if upload is None:
         return False
-    try:
-        _check(upload)
-    except Exception as error:
-        # The sweep queues it again until its tries are used up; an outage of the storage uses up none.
-        away = isinstance(error, StorageUnavailableError) and not isinstance(error, DamagedError)
-        _of_claim(upload).update(checking_since=None, tries=upload.tries - away)
-        log.warning("upload_check_failed", upload=upload.pk, error=str(error), exc_info=not away)
-        return not away
+    with structlog.contextvars.bound_contextvars(upload=upload.pk):
+        try:
+            _check(upload)
+        except Exception as error:
+            # The sweep queues it again until its tries are used up; an outage of the storage uses up none.
+            away = isinstance(error, StorageUnavailableError) and not isinstance(error, DamagedError)
+            _of_claim(upload).update(checking_since=None, tries=upload.tries - away)
+            log.warning("upload_check_failed", error=str(error), exc_info=not away)
+            return not away
     return True
 
 
 def waiting() -> int:
     """Return how many uploads wait for a check."""
     return _due().filter(tries__lt=TRIES).count()
+
+
+def oldest_waiting() -> datetime | None:
+    """Return when the upload that waits longest for a check was made."""
+    return _due().filter(tries__lt=TRIES).order_by("created").values_list("created", flat=True).first()
 
 
 def sweep() -> None:

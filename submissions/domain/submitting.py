@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import structlog
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from submissions.answers.contents import Manifest, RawAnswer
 
+log = structlog.get_logger(__name__)
 _ROWS_AT_ONCE = 50
 _FACTS = ("organisation", "weights", "knowledge_cutoff")
 
@@ -91,6 +93,7 @@ def submit_upload(*, upload: Upload, publish_licence: str = "") -> Submitted:
         # What the suite accepts may have changed since the check: update the report.
         Upload.objects.filter(pk=upload.pk).update(report=error.checked.report())
         raise
+    log.info("submitted", upload=upload.pk, submission=submitted.submission.pk)
     discard(upload=upload)
     return submitted
 

@@ -11,6 +11,7 @@ import pytest
 from benchmark_tasks.domain import bucket as module
 from benchmark_tasks.domain.bucket import NoObjectError, StorageUnavailableError, bucket, bucket_at
 from tests.bucket import SLOW_SECONDS, Proxy, made_bucket, proxy_before
+from tests.measures import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,8 +87,10 @@ def test_an_absent_object_is_no_failure_of_the_bucket(found: Bucket, tmp_path: P
 
 def test_an_absent_bucket_is_a_failure(s3_place: str, tmp_path: Path) -> None:
     absent = bucket_at(f"s3+http://k:s@{s3_place}/absent")
+    before = counted("storage_errors_total", "read")
     with pytest.raises(StorageUnavailableError, match=rf"The storage at http://{s3_place} could not read x: .*NoSuch"):
         absent.fetch("x", tmp_path / "fetched")
+    assert counted("storage_errors_total", "read") - before == 1
 
 
 @pytest.mark.parametrize("failure", ["503", "refused", "cut", "changed", "slow"])

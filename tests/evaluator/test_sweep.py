@@ -28,6 +28,7 @@ from submissions.models import Upload
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
 from tests.evaluator.factories import QueuedSubmissionFactory, runs_of
 from tests.leaderboard.endpoint_runs import endpoint_run
+from tests.measures import counted
 from tests.submissions.factories import UploadFactory, UserFactory
 
 if TYPE_CHECKING:
@@ -50,8 +51,11 @@ def test_a_dead_workers_run_waits_again(redis_url: str) -> None:
     runs_of(QueuedSubmissionFactory(suite_version=SuiteVersionFactory(tasks=1)))
     claims.claim_next(worker="dead")
     TestRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    names = (("leases_expired_total", "TestRun"), ("infrastructure_errors_total", "queued", "TestRun"))
+    before = [counted(*name) for name in names]
     sweep = reconcile()
     assert (sweep.expired, sweep.pushed) == (1, 0)
+    assert [counted(*name) - old for name, old in zip(names, before, strict=True)] == [1, 1]
     # It waits a while, as after any infrastructure error.
     TestRun.objects.update(not_before=timezone.now() - timedelta(seconds=1))
     assert reconcile().pushed == 1
@@ -59,12 +63,15 @@ def test_a_dead_workers_run_waits_again(redis_url: str) -> None:
 
 def test_a_generation_whose_request_killed_three_workers_is_held(redis_url: str) -> None:
     generation = endpoint_run(UserFactory(), WorkState.QUEUED)
+    names = [("infrastructure_errors_total", then, "AnswerRequest") for then in ("queued", "held")]
+    before = [counted(*name) for name in names]
     for _ in range(3):
         assert leases.claim(AnswerRequest, generation.requests.get().pk)
         AnswerRequest.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
         assert expire_leases() == 1
     generation.refresh_from_db()
     assert (generation.state, generation.reason) == (GenerationState.HELD, leases.LEASE_LOST)
+    assert [counted(*name) - old for name, old in zip(names, before, strict=True)] == [2, 1]
 
 
 def test_reference_outputs_that_are_no_longer_used_are_removed(redis_url: str, settings: Any, tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "about": everybody(),
         "search": replace(everybody(), query="?q=alpha"),
         "healthz": everybody(),
+        "metrics": everybody(),
         "security_txt": nowhere({}),
         "favicon": Address(ELSEWHERE, ELSEWHERE, ELSEWHERE, ELSEWHERE),
         "robots": everybody(),

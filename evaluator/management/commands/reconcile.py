@@ -13,6 +13,7 @@ from django.db import close_old_connections, connection
 from django.db.utils import OperationalError
 
 from evaluator.auditing import self_checks
+from evaluator.hosts import metrics_server
 from evaluator.hosts.reporting import lacks_environment, prepare, report
 from evaluator.sandbox.interface import SandboxError
 from evaluator.sweep import reconcile, sweep_host
@@ -49,6 +50,7 @@ class Command(BaseCommand):
             close_old_connections()
             try:
                 report()
+                metrics_server.listen()
                 if settings.ENVIRONMENT.evaluates:
                     maker.make_what_is_lacking()
                 if "site" in settings.ENVIRONMENT.pools:

@@ -14,7 +14,7 @@ from django_rq import get_worker
 from redis.exceptions import RedisError
 
 from evaluator.auditing.self_checks import CanaryError, note_unavailable, run_canary
-from evaluator.hosts import grants
+from evaluator.hosts import grants, metrics_server
 from evaluator.hosts.reporting import prepare, report
 from evaluator.hosts.rows import note_family
 from evaluator.queue.processes import job_label
@@ -53,6 +53,9 @@ class Command(BaseCommand):
 
         A model worker needs a box only for agents, and reports a missing sandbox then.
         """
+        name = f"{options['name'] or 'worker'}-{os.getpid()}"
+        # Its jobs, which are forked from it, log under this name, too.
+        structlog.contextvars.bind_contextvars(process=name)
         models: bool = options["models"]
         queues = queues_of(models=models, audits=not options["no_audits"])
         if not queues:
@@ -71,12 +74,12 @@ class Command(BaseCommand):
             msg = f"The queue cannot be reached: {error}. Start it (make run does), or correct REDIS_URL."
             raise CommandError(msg) from None
         report()
+        metrics_server.listen()
         if SITE in queues:
             reconcile()
         _preload_sdks() if models else _prove_evaluator()
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
-        name = f"{options['name'] or 'worker'}-{os.getpid()}"
         # Not django-rq's rqworker, which has no option for the monitoring interval and lacks the checks above.
         worker = get_worker(
             *queues,

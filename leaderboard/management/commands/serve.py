@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError, call_command
 from django.db import connection, connections
 
-from benchmark_tasks.domain import garbage
+from benchmark_tasks.domain import garbage, metrics
 from benchmark_tasks.enums import AuditState
 from evaluator.auditing.auditing import note_obstacle, waiting
 from evaluator.auditing.self_checks import note_unavailable
@@ -56,6 +56,7 @@ class Command(BaseCommand):
         environment: Environment = settings.ENVIRONMENT
         try:
             with only_instance(environment.data_dir):
+                metrics.forget()
                 if options["workers_only"]:
                     self._work_for_another_host(environment)
                     return
@@ -100,6 +101,7 @@ class Command(BaseCommand):
             instance_programs(environment, project_root=PROJECT_ROOT, workers=workers, site=site),
             log_folder=environment.data_dir / "logs",
             report=self._report,
+            log_days=environment.keep_logs_days,
         )
         # Child processes open their own connections; one left open here would hold a lock for nothing.
         connections.close_all()

@@ -13,7 +13,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.urls import reverse
-from django.views import defaults
 from django.views.decorators.http import require_safe
 
 from benchmark_tasks.domain.queries import current_version, revisions_of
@@ -23,6 +22,7 @@ from leaderboard.evidence.cases import public_cases
 from leaderboard.health.storage_errors import means_full, means_unreadable
 from leaderboard.insight.analysis.figures import BY_SLUG as FIGURES
 from leaderboard.insight.published_answers import published_answers
+from leaderboard.settings.logs import REQUEST_ID
 from leaderboard.web.documentation import page_slugs
 
 if TYPE_CHECKING:
@@ -43,11 +43,13 @@ PRIVATE: Final = (
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Return Django's error page, or one that repeats the typed values if the disk is full or the storage fails."""
+    """Return a page with the request's id; if the disk is full or the storage fails, one that repeats typed values."""
     error = sys.exc_info()[1]
     full = means_full(error)
     if not full and not means_unreadable(error):
-        return defaults.server_error(request)
+        # Without the request: context processors may need what is broken.
+        shown = {"request_id": request.META.get(REQUEST_ID, "")}
+        return render(None, "500.html", shown, status=HTTPStatus.INTERNAL_SERVER_ERROR)
     typed = [(name, value) for name, value in request.POST.items() if value and not _SECRET.search(name)]
     status = HTTPStatus.INSUFFICIENT_STORAGE if full else HTTPStatus.SERVICE_UNAVAILABLE
     response = render(None, "unstored.html", {"typed": typed, "full": full}, status=status)

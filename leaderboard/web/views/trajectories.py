@@ -17,6 +17,7 @@ from leaderboard.board.visibility import closed, closed_submissions, require_ope
 from leaderboard.evidence.answers import answer_with_code, trajectory_name
 from leaderboard.evidence.submissions import visible_submission
 from leaderboard.web.closed_pages import closes
+from submissions.domain.removals import REMOVED
 from submissions.trajectories.steps import Action, AgentRun, TrajectoryError
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def trajectory_file(request: HttpRequest, pk: int, paper: str, index: int, trial
     """Download the trajectory file submitted with the answer. Raises Http404 if there is none, or it is lost."""
     answer = answer_with_code(request, visible_submission(request, pk), paper, index, trial)
     if not answer.trajectory:
-        raise Http404("No trajectory came with this answer.")
+        stored = Trajectory.objects.filter(implementation=answer, steps__unread__startswith=REMOVED).first()
+        raise Http404(stored.steps["unread"] if stored else "No trajectory came with this answer.")
     try:
         stream = answer.trajectory.open("rb")
     except FileNotFoundError:

@@ -25,7 +25,8 @@ from submissions.models import Implementation
 from tests.benchmark_tasks.factories import MASKED, STUB, write_suite
 from tests.evaluator.factories import TestRunFactory
 from tests.evaluator.judging.site import GOLDEN, HEAD, PLEADING, WRONG, judge, judged, submission, verdict, votes
-from tests.provider_server.types import Answer
+from tests.measures import counted
+from tests.provider_server.types import Answer, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,6 +73,28 @@ def test_an_honest_judge_labels_the_code_by_what_it_does(
     assert calls.count() == 4
     assert wrong.dollars == sum((call.dollars or Decimal(0) for call in calls), Decimal(0)) > 0
     assert len(provider.requests) == ModelCall.objects.count()
+
+
+def test_votes_calls_and_dollars_are_counted(provider: ProviderServer, small_version: SuiteVersion) -> None:
+    names = (
+        ("judge_votes_total", "LI"),
+        ("judge_votes_total", "refused"),
+        ("model_call_seconds_count", "openai", "answered"),
+        ("model_call_seconds_count", "openai", "server"),
+    )
+    before, dollars = [counted(*name) for name in names], counted("model_dollars_total", "judge")
+    judged(small_version, judge(provider), WRONG)
+    judged(small_version, judge(provider, "judge-abstains"), WRONG)
+    provider.script("broken", Failure("down", "x"), Answer("{}"))
+    judged(small_version, judge(provider, "broken"), WRONG)
+    abstained = JudgeVote.objects.filter(abstention="refused").count()
+    answered = ModelCall.objects.filter(state=CallState.ANSWERED)
+    failed = ModelCall.objects.filter(state=CallState.FAILED).count()
+    assert (abstained > 0, failed) == (True, 1)
+    new = [counted(*name) - old for name, old in zip(names, before, strict=True)]
+    assert new == [JudgeVote.objects.filter(label="LI").count(), abstained, answered.count(), failed]
+    paid = float(sum(call.dollars or 0 for call in answered))
+    assert counted("model_dollars_total", "judge") - dollars == pytest.approx(paid)
 
 
 def test_names_and_outcomes_are_not_sent_and_the_outcome_does_not_change(

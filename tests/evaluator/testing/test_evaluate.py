@@ -21,6 +21,7 @@ from evaluator.testing.infrastructure_errors import infrastructure_error_of
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import GOLDEN_1, GOLDEN_DOUBLE_BODY, MASKED
 from tests.evaluator.factories import QueuedSubmissionFactory, TestRunFactory
+from tests.measures import counted
 from tests.submissions.factories import ImplementationFactory
 
 if TYPE_CHECKING:
@@ -60,6 +61,14 @@ def test_a_right_answer_passes_public_and_private_cases(small_version: SuiteVers
     assert (run.environment, run.environment_digest) == ("numpy", real_sandbox.environment_digest("numpy"))
     assert Submission.objects.get().environment_digest == run.environment_digest
     assert not (Path(settings.DATA_DIR) / "work" / f"run-{run.pk}-1").exists()
+
+
+def test_a_run_and_its_boxes_are_counted(small_version: SuiteVersion, real_sandbox: Sandbox) -> None:
+    run = run_with(small_version, MASKED.replace("raise NotImplementedError", "return x", 1))
+    ended, boxes = counted("runs_ended_total", "wrong_output"), counted("box_run_seconds_count", "bubblewrap", "fresh")
+    decided(run)
+    assert counted("runs_ended_total", "wrong_output") - ended == 1
+    assert counted("box_run_seconds_count", "bubblewrap", "fresh") - boxes >= 1
 
 
 def test_the_answers_own_text_runs_and_deleted_files_are_gone(

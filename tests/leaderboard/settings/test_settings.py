@@ -19,7 +19,7 @@ from benchmark_tasks.domain.bucket import StorageUnavailableError
 from benchmark_tasks.domain.content import ContentMissingError
 from leaderboard.management.errors import explained
 from leaderboard.settings.environment import ConfigurationError, Environment, Variables, read, secret_key, unknown_names
-from leaderboard.settings.logs import logging_settings
+from leaderboard.settings.logs import logging_settings, process_name
 from reviews.annotators.invitations import invite
 from tests.conftest import PROJECT_ROOT
 from tests.submissions.factories import UserFactory
@@ -89,6 +89,16 @@ def test_all_errors_are_listed_together_and_nothing_starts(tmp_path: Path) -> No
         ("SANDBOX_HOST_UID", "0"),
         ("LOG_LEVEL", "LOUD"),
         ("SIGN_UP_OPEN", "perhaps"),
+        ("SENTRY_DSN", "https://sentry.example.org/1"),
+        ("SENTRY_DSN", "https://key@sentry.example.org/"),
+        ("SENTRY_DSN", "key@sentry.example.org/1"),
+        ("METRICS_LISTEN", "9101"),
+        ("METRICS_LISTEN", "localhost:9101"),
+        ("METRICS_LISTEN", "127.0.0.256:9101"),
+        ("METRICS_LISTEN", "127.0.0.1:65536"),
+        ("METRICS_LISTEN", "[::1]"),
+        ("METRICS_LISTEN", "0.0.0.0:9101"),
+        ("METRICS_LISTEN", "[::]:9101"),
         ("SECURITY_CONTACT", "security@board.example.org"),
         ("SECURITY_CONTACT", "http://board.example.org"),
         ("SECURITY_CONTACT", "mailto:"),
@@ -100,6 +110,23 @@ def test_a_wrong_value_is_refused_by_name(clean: pytest.MonkeyPatch, name: str, 
         configured(clean, **{name: value})
     lines = str(refused.value).splitlines()
     assert (len(lines), lines[1].split(":")[0]) == (2, f"  {name}")
+
+
+@pytest.mark.parametrize(
+    ("value", "token", "address"),
+    [
+        ("", "", None),
+        ("127.0.0.1:9101", "", ("127.0.0.1", 9101)),
+        ("[::1]:9101", "", ("::1", 9101)),
+        ("0.0.0.0:9101", "secret", ("0.0.0.0", 9101)),
+        ("[2001:db8::1]:9101", "secret", ("2001:db8::1", 9101)),
+    ],
+)
+def test_the_address_of_metrics(
+    clean: pytest.MonkeyPatch, value: str, token: str, address: tuple[str, int] | None
+) -> None:
+    """Other machines need a token."""
+    assert configured(clean, METRICS_LISTEN=value, METRICS_TOKEN=token).metrics_address == address
 
 
 def test_defaults_need_no_server(clean: pytest.MonkeyPatch) -> None:
@@ -304,6 +331,21 @@ def formatted(record: logging.LogRecord, form: str) -> str:
     """``record`` as the handler of :func:`logging_settings` writes it."""
     made: dict[str, Any] = logging_settings(level="INFO", form=form)["formatters"]["structured"]
     return str(made.pop("()")(**made).format(record))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["manage.py", "reconcile", "--every", "30"], "reconcile"),
+        (["/srv/lmr-board/manage.py"], "manage.py"),
+        (["/srv/lib/python3.11/site-packages/gunicorn/__main__.py", "leaderboard.wsgi"], "web"),
+        (["/srv/bin/gunicorn", "leaderboard.wsgi"], "web"),
+        (["/usr/bin/pytest"], "pytest"),
+        ([], ""),
+    ],
+)
+def test_processes_have_names_in_the_log(arguments: list[str], name: str) -> None:
+    assert process_name(arguments) == name
 
 
 @pytest.mark.parametrize("form", ["console", "json"])

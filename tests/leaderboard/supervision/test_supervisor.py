@@ -19,7 +19,7 @@ import pytest
 from django.conf import settings
 
 from leaderboard.supervision.programs import instance_programs
-from leaderboard.supervision.supervisor import LOGS_KEPT, rotate, tail
+from leaderboard.supervision.supervisor import LOGS_KEPT, keep_logs, rotate, tail
 from tests.conftest import PROJECT_ROOT
 from tests.evaluator.processes import is_running, wait_until
 
@@ -239,6 +239,24 @@ def test_a_large_log_is_rotated_and_only_some_are_kept(tmp_path: Path) -> None:
         "web.log.1": "run 4\n",
         "web.log.2": "run 3\n",
         "web.log.3": "run 2\n",
+    }
+
+
+def test_old_logs_are_removed_while_programs_append(tmp_path: Path) -> None:
+    log, older = tmp_path / "web.log", tmp_path / "web.log.1"
+    older.write_text("old\n", encoding="ascii")
+    os.utime(older, (time.time() - 4 * 24 * 3600,) * 2)
+    with log.open("ab", buffering=0) as program:
+        for day in ("2026-11-28", "2026-11-29"):
+            program.write(f"on {day}\n".encode())
+            for _ in range(2):
+                keep_logs(tmp_path, days=3, today=day)
+        program.write(b"later\n")
+    (tmp_path / "web.log.2026-11-28").touch()
+    assert {file.name: file.read_text(encoding="ascii") for file in tmp_path.iterdir()} == {
+        "web.log": "later\n",
+        "web.log.2026-11-28": "on 2026-11-28\n",
+        "web.log.2026-11-29": "on 2026-11-29\n",
     }
 
 

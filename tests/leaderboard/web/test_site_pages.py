@@ -13,7 +13,6 @@ from django.db import connection
 from django.db.utils import OperationalError
 from django.test import Client, RequestFactory
 from django.urls import reverse
-from django.views import defaults
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -153,8 +152,22 @@ def test_a_missing_form_token_has_an_explanation() -> None:
 
 def test_an_error_needs_no_database(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(0):
-        response = defaults.server_error(RequestFactory().get("/"))
-    assert (response.status_code, "Something broke on this site" in response.content.decode()) == (500, True)
+        response = server_error(RequestFactory().get("/"))
+    page = response.content.decode()
+    assert (response.status_code, "Something broke on this site" in page, "with this id" in page) == (500, True, False)
+
+
+def test_an_error_page_has_the_id_of_its_log_lines(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("leaderboard.web.views.status.current_status", lambda: 1 / 0)
+    client.raise_request_exception = False
+    response = client.get("/status/")
+    found = re.search(r"<code>([0-9a-f-]{36})</code>", response.content.decode())
+    assert found is not None
+    assert (response.status_code, response["X-Request-ID"]) == (500, found[1])
+    failed = [each.msg for each in caplog.records if each.name == "django_structlog.middlewares.request"]
+    assert [each["request_id"] for each in failed if isinstance(each, dict)] == [found[1]]
 
 
 PAGES = 1073741823
