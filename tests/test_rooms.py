@@ -61,7 +61,8 @@ FLOORS = {
     ),
     "leaderboard": (
         ("settings", "statistics"),
-        ("backup", "health", "models", "supervision"),
+        ("backup",),
+        ("health", "models", "supervision"),
         ("board", "doctor"),
         ("evidence", "insight", "upgrading"),
         ("notices", "sharing"),

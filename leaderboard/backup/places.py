@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from django.conf import settings
+from django.core.cache import cache
 from django.utils import timezone
 
-from benchmark_tasks.domain.bucket import bucket_at
+from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket_at
 from leaderboard.backup.archive import TAIL_BYTES, is_complete
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from benchmark_tasks.domain.bucket import Bucket
 
 _NAME: Final = re.compile(r"lmr-board-(\d{8}T\d{6}Z)\.tar")
+_NEWEST: Final = "newest-backup"
+_LOOK_SECONDS: Final = 600
 _TIME: Final = "%Y%m%dT%H%M%SZ"
 
 
@@ -181,6 +184,24 @@ def kept(place: Place) -> list[Kept]:
     named = ((_NAME.fullmatch(name), size) for name, size in place.listed())
     found = [Kept(name[0], datetime.strptime(name[1], _TIME).replace(tzinfo=UTC), size) for name, size in named if name]
     return sorted(found, key=lambda each: each.made, reverse=True)
+
+
+def newest_made() -> datetime | None:
+    """Return when the newest backup was made; None without ``BACKUPS``, and 1970 if there is none or none can be read.
+
+    A place is looked into every ten minutes at most: a bucket may be slow.
+    """
+    place = configured()
+    if place is None:
+        return None
+    made: datetime | None = cache.get(_NEWEST)
+    if made is None:
+        try:
+            made = kept(place)[0].made
+        except (IndexError, StorageUnavailableError, OSError):
+            made = datetime.fromtimestamp(0, UTC)
+        cache.set(_NEWEST, made, _LOOK_SECONDS)
+    return made
 
 
 def new_name() -> str:

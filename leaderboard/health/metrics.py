@@ -17,6 +17,7 @@ from evaluator.judging import judge_budget
 from evaluator.models import Judgement
 from evaluator.queue.listening import listening
 from evaluator.queue.pushing import POOL_OF
+from leaderboard.backup import places
 from leaderboard.health.queues import oldest_question
 from leaderboard.health.status import status, unaudited_tasks
 from submissions.domain import checking
@@ -43,6 +44,7 @@ _GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         ("named_by",),
     ),
     "missing_files": ("Files that rows name and the store lacks.", ()),
+    "backup_age_seconds": ("Age of the newest backup in BACKUPS; decades if there is none or none can be read.", ()),
     "self_check_ok": ("1 if the newest round of attacks ended as expected, else 0.", ("kind",)),
     "self_check_age_seconds": ("Time since the newest round of attacks ended.", ("kind",)),
     "hosts": ("Hosts by sign of life: live or silent.", ("state",)),
@@ -92,6 +94,7 @@ def _values() -> dict[str, Mapping[tuple[str, ...], float]]:
         "judge_tokens_left": {(): budget.tokens_left},
         "storage_bytes": {(name,): size for name, size in garbage.sizes().items()},
         "missing_files": {(): found.missing_files},
+        "backup_age_seconds": {(): _age(made)} if (made := places.newest_made()) else {},
         "self_check_ok": {(each.kind,): each.check.ok for each in found.rounds if each.check},
         "self_check_age_seconds": {(each.kind,): _age(each.check.finished) for each in found.rounds if each.check},
     }

@@ -14,7 +14,7 @@ from benchmark_tasks.domain.clock import database_now
 from evaluator.enums import ReevaluationState, RunState, WorkState
 from evaluator.hosts.rows import SILENT_AFTER
 from evaluator.models import AnswerRequest, Host, Judgement, Reevaluation, TestRun
-from leaderboard.doctor import services, site
+from leaderboard.doctor import backups, services, site
 from leaderboard.doctor.findings import failed, ok, warning
 from leaderboard.settings.releases import releases
 from leaderboard.supervision import SupervisionError
@@ -62,6 +62,7 @@ def before_upgrade(database: Database) -> Iterator[Finding]:
     yield from (warning("to do", f"{each.version}: {each.todo}", "") for each in passed if each.todo)
     yield from _work()
     yield from _space(done, passed)
+    yield from backups.findings()
     yield _way_back(database.release, done)
 
 

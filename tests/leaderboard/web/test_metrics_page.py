@@ -28,6 +28,8 @@ from tests.measures import values_in
 from tests.submissions.factories import SubmissionFactory, UploadFactory, UserFactory
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from django.test import Client
     from pytest_django import DjangoAssertNumQueries, Settings
 
@@ -199,6 +201,17 @@ def test_stored_and_missing_files_are_those_of_the_last_sweep(client: Client) ->
         cache.clear()
     assert found["missing_files",] == 1
     assert labelled(found, "storage_bytes")["Submission.bundle"] == 8
+
+
+def test_the_age_of_the_newest_backup(client: Client, settings: Settings, tmp_path: Path) -> None:
+    assert "backup_age_seconds" not in {name for name, *_ in read(client)}
+    configure(settings, backups=tmp_path)
+    assert read(client)["backup_age_seconds",] > 1e9
+    cache.clear()
+    made = timezone.now() - timedelta(hours=5)
+    (tmp_path / f"lmr-board-{made:%Y%m%dT%H%M%SZ}.tar").touch()
+    assert round(read(client)["backup_age_seconds",] / 3600) == 5
+    cache.clear()
 
 
 @pytest.mark.redis
