@@ -254,10 +254,10 @@ CONTENT_SECURITY_POLICY = {
 _report = None
 if ENVIRONMENT.sentry_dsn:
     # Imported here, since its library takes a while.
-    from leaderboard.settings import error_reports
+    from leaderboard.settings.error_reports import report, start
 
-    error_reports.start(dsn=ENVIRONMENT.sentry_dsn, host=ENVIRONMENT.host_name)
-    _report = error_reports.report
+    start(dsn=ENVIRONMENT.sentry_dsn, host=ENVIRONMENT.host_name)
+    _report = report
 
 LOGGING = logging_settings(
     level=ENVIRONMENT.log_level,
