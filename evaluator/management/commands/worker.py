@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from evaluator.auditing.self_checks import CanaryError, note_unavailable, run_ca
 from evaluator.hosts import grants
 from evaluator.hosts.reporting import prepare, report
 from evaluator.hosts.rows import note_family
-from evaluator.queue.processes import job_label
+from evaluator.queue.processes import Owner, job_label
 from evaluator.queue.pushing import SITE, opened, queues_of
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.interface import SandboxError
@@ -76,7 +75,8 @@ class Command(BaseCommand):
         _preload_sdks() if models else _prove_evaluator()
         # The job runs in a forked child, and a database connection must not be shared with it.
         connections.close_all()
-        name = f"{options['name'] or 'worker'}-{os.getpid()}"
+        # Unique among containers, too: process numbers in them are alike.
+        name = f"{options['name'] or 'worker'}-{Owner.current()}"
         # Not django-rq's rqworker, which has no option for the monitoring interval and lacks the checks above.
         worker = get_worker(
             *queues,
