@@ -21,6 +21,8 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid "$GID" lmr-board \
     && useradd --uid "$UID" --gid "$GID" --home-dir /srv/lmr-board --no-create-home --shell /usr/sbin/nologin lmr-board \
+    # bubblewrap's boxes copy the base's own Python, wherever it is, not the virtual environment's.
+    && ln -s "$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')" /usr/local/bin/box-python \
     # Volumes get the owner of the folder that they cover.
     && install --directory --owner "$UID" --group "$GID" --mode 0700 /srv/lmr-board /srv/backups
 # Only the worker with the engine's socket uses it, to build images of boxes.
@@ -36,7 +38,7 @@ ENV PATH=/opt/lmr-board/.venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     DATA_DIR=/srv/lmr-board \
-    SANDBOX_PYTHON=/opt/lmr-board/.venv/bin/python
+    SANDBOX_PYTHON=/usr/local/bin/box-python
 WORKDIR /opt/lmr-board
 USER ${UID}:${GID}
 ENTRYPOINT ["tini", "--"]
