@@ -51,6 +51,12 @@ for name in python docker-cli proxy postgres redis; do
   image "lmr-board-test-$name" --file "tests/deploy/images/$name.Dockerfile" "$work/context"
 done
 
+# Validated in an environment of its own, since the schemas of all versions take 100 MB.
+say "Validating Kubernetes' manifests …"
+python -m venv "$work/kubernetes"
+"$work/kubernetes/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate==1.37.0
+"$work/kubernetes/bin/kubernetes-validate" --strict --quiet deploy/kubernetes/{jobs,namespace,network,secret.example,web,workers}.yaml
+
 # From a copy of the project's own files, as on a stranger's machine.
 tree="$work/lmr-board"
 mkdir "$tree"

@@ -32,6 +32,7 @@ present() {
     debootstrap) has debootstrap ;;
     iproute2) has ip && has nsenter ;;
     faketime) has faketime ;;
+    systemd) has systemd-analyze ;;
     poppler-utils) has pdftotext && has pdftoppm ;;
     python3-venv) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;
     *) return 1 ;;

@@ -126,7 +126,7 @@ class Stack:
         return str(answer["submission"])
 
     def expect_all_pass(self, submission: str) -> int:
-        """Wait until a submission is scored; return the number of its tasks, all of which must have passed."""
+        """Wait until a submission is scored; return the number of its tasks. All must have passed."""
         self.client("status", submission, "--watch")
         answers = json.loads(self.client("results", submission, "--json"))["answers"]
         wrong = {each["task"]: each["outcome"] for each in answers if each["outcome"] != "passed"}
