@@ -24,7 +24,8 @@ if [ ! -s deploy/secrets/redis_acl ] || [ ! -s deploy/secrets/redis_url ]; then
   password=$(random)
   echo "redis://lmr_board:$password@redis:6379/0" | keep redis_url
   {
-    echo "user default off"
+    # No client can sign in as "default"; Redis itself needs its rights to read back what it has written to disk.
+    echo "user default off resetpass ~* &* +@all"
     echo "user lmr_board on #$(printf %s "$password" | sha256sum | cut -d ' ' -f 1) ~* &* +@all -@dangerous +info +client|list"
     echo "user health on nopass +ping"
   } | keep redis_acl

@@ -62,6 +62,12 @@ class Stack:
             raise TrialError(f"docker compose {' '.join(arguments)} failed: {done.stderr[-2000:]}")
         return done.stdout
 
+    def up(self, *options: str) -> None:
+        """Start all services and wait until they are healthy: on a busy machine, one may be unhealthy for a while."""
+        self.compose("up", "--detach", *options)
+        for service in SERVICES:
+            wait(lambda service=service: self.healthy(service), f"{service} is healthy")  # type: ignore[misc]
+
     def manage(self, service: str, *arguments: str) -> str:
         return self.compose("exec", "-T", service, "python", "manage.py", *arguments)
 
@@ -89,7 +95,7 @@ class Stack:
 
             post("/accounts/login/", login="maintainer", password=password)
             answer = post("/accounts/tokens/", name="trial", scopes=["read", "submit"], days="7")
-        secret = re.search(r"lmr_\w{20,}", answer.text)
+        secret = re.search(r"lmr_[\w-]{20,}", answer.text)
         if secret is None:
             raise TrialError(f"the page of tokens shows none (status {answer.status_code})")
         self._token = secret[0]
@@ -160,7 +166,7 @@ def step(title: str, act: Callable[[], object]) -> None:
 
 def trial(stack: Stack) -> None:
     """Do all steps. Raises TrialError."""
-    step("all services are up and healthy", lambda: stack.compose("up", "--detach", "--wait") and None)
+    step("all services are up and healthy", stack.up)
     step("a maintainer signs in through the proxy and makes a token", stack.sign_in)
     step("the golden sample is written", stack.fetch_bundle)
     step("a bundle is scored, tasks that pass", lambda: stack.expect_all_pass(stack.submit("First")))
@@ -177,13 +183,15 @@ def _survive(stack: Stack, service: str) -> str:
     wait(lambda: stack.healthy(service), f"{service} is healthy again")
     tasks = stack.expect_all_pass(number)
     after = stack.counts()
+    if "NOPERM" in stack.compose("logs", "redis"):
+        raise TrialError("Redis could not read back what it had written to disk")
     if after[0] != accounts or after[1] <= events or after[2:] != (0, submissions + 1, runs + tasks):
         raise TrialError(f"{service}: counted {after}, before {(accounts, events, 0, submissions, runs)}")
     return f"{after[3]} submissions, {after[4]} runs"
 
 
 def _scale(stack: Stack) -> str:
-    stack.compose("up", "--detach", "--wait", "--scale", "worker-tests=3")
+    stack.up("--scale", "worker-tests=3")
     tasks = stack.expect_all_pass(stack.submit("Three hosts"))
     hosts = httpx2.get(f"{stack.address}/status.json").json()["hosts"]
     testing = [host for host in hosts if host["live"] and "tests" in host["pools"]]
@@ -199,7 +207,11 @@ def main() -> int:
         trial(stack)
     except (TrialError, OSError, subprocess.SubprocessError, httpx2.HTTPError) as error:
         sys.stdout.write(f"FAILED  {error}\n\n")
-        sys.stdout.write(stack.compose("ps", "--all") + stack.compose("logs", "--no-color", "--tail", "40"))
+        sys.stdout.write(stack.compose("ps", "--all"))
+        for service in SERVICES:
+            checks = [check["Output"] for state in stack.states(service) for check in state["Health"]["Log"][-2:]]
+            logs = stack.compose("logs", "--no-color", "--no-log-prefix", "--tail", "20", service)
+            sys.stdout.write(f"\n== {service}: its newest health checks: {checks}\n{logs}")
         return 1
     finally:
         stack.compose("down", "--volumes", "--timeout", "20")
