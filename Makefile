@@ -7,10 +7,10 @@ MANAGE := .venv/bin/python manage.py
 # The shell's own USER is the login name; only `make password USER=name` names an account of the board.
 ACCOUNT = $(if $(filter command line,$(origin USER)),$(USER),maintainer)
 
-.PHONY: help run host setup lmr-bench test test-all boxes attacks chaos hosts bench lint audit password reset lock format openapi
+.PHONY: help run host setup lmr-bench test test-all boxes attacks chaos hosts compose-test bench lint audit password reset lock format openapi
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 run: ## Set up what is missing, start the whole site, stop it on Ctrl-C (PORT=8000)
 	@scripts/environment.sh base
@@ -49,6 +49,9 @@ chaos: ## Kill workers and servers while runs are under way (TIMES=3: three roun
 
 hosts: ## Measure one, two and four hosts in network namespaces, and break each (as root; PARTS=failures: only that)
 	@exec scripts/hosts.sh $(if $(PARTS),--parts "$(PARTS)")
+
+compose-test: ## Bring compose.yaml up from nothing, have bundles scored, and kill each service (as root on Debian)
+	@exec scripts/compose_test.sh
 
 bench: ## Measure the site's speed in one table (PARTS=boards,boxes SOURCE=LMR-BENCH-FOLDER ROUNDS=5)
 	@scripts/environment.sh dev

@@ -33,6 +33,7 @@ present() {
     iproute2) has ip && has nsenter ;;
     faketime) has faketime ;;
     prometheus) has promtool ;;
+    systemd) has systemd-analyze ;;
     poppler-utils) has pdftotext && has pdftoppm ;;
     python3-venv) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;
     *) return 1 ;;
@@ -71,6 +72,27 @@ install() {
   fi
   rm -f "$output"
   APT_UPDATED=1
+}
+
+# from_debian RELEASE PACKAGE FOLDER: unpack a package of another release of Debian, from this machine's own mirror.
+from_debian() {
+  local state mirror options
+  state=$(mktemp -d)
+  # Both forms of apt's lists of sources.
+  mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
+    grep -v '^#' | grep -oE 'https?://[^ ]+/debian/?( |$)' | head -n 1)
+  echo "deb ${mirror:-http://deb.debian.org/debian} $1 main" >"$state/sources.list"
+  mkdir -p "$state/lists/partial" "$state/cache/archives/partial" "$3"
+  options=(-q -o "Dir::Etc::sourcelist=$state/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$state/lists"
+    -o "Dir::Cache=$state/cache" -o APT::Sandbox::User=root)
+  if ! (
+    apt-get "${options[@]}" update && cd "$state" && apt-get "${options[@]}" download "$2" && dpkg-deb -x "$2"_*.deb "$3"
+  ) >"$state/log" 2>&1 </dev/null; then
+    tail -n 20 "$state/log" >&2
+    rm -rf "$state"
+    return 1
+  fi
+  rm -rf "$state"
 }
 
 # how_to_install PACKAGE…: print instructions for users whose rights or system prevent automatic installation.

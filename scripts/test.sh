@@ -64,7 +64,7 @@ tests() {
 
 debian_packages() {
   local lacking
-  lacking=$(missing redis-server postgresql chromium bubblewrap docker.io debootstrap libseccomp2 poppler-utils ${all:+prometheus})
+  lacking=$(missing redis-server postgresql chromium bubblewrap docker.io debootstrap libseccomp2 poppler-utils systemd ${all:+prometheus})
   # By itself, because not every release of Debian and Ubuntu has the package (gVisor).
   [ -z "$(missing runsc)" ] || ! may_install || install runsc || warn "runsc could not be installed"
   [ -n "$lacking" ] || return 0
@@ -123,6 +123,8 @@ if start_postgres; then
   database=
 fi
 finish_lint
+# Its own instance of the site, with services of its own.
+[ -z "$all" ] || stage "compose.yaml and Kubernetes' manifests" scripts/compose_test.sh
 # Playwright runs an event loop in the main thread, where Django refuses ORM calls without this.
 export DJANGO_ALLOW_ASYNC_UNSAFE=1
 stage "browser tests" tests browser -n 2 --dist loadgroup -m "e2e $left_out" tests/e2e

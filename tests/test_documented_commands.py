@@ -54,7 +54,7 @@ NOT_RUN: dict[str, str] = {
     **dict.fromkeys(("manage.py build_images", "manage.py prepare_suite", "manage.py repeat"), _BOXES),
     **dict.fromkeys(("manage.py analyse", "manage.py import_results", "manage.py openhands_answers"), _OWN_TEST),
     "manage.py release_audits": _OWN_TEST,
-    **dict.fromkeys(("manage.py doctor", "manage.py maintainer", "manage.py password"), _OWN_TEST),
+    **dict.fromkeys(("manage.py alive", "manage.py doctor", "manage.py maintainer", "manage.py password"), _OWN_TEST),
     **dict.fromkeys(("manage.py reevaluate", "manage.py upgrade", "manage.py worker_grants"), _OWN_TEST),
     "python -m scripts.release": _OWN_TEST,
     **dict.fromkeys(("manage.py sample_disputes", "manage.py move_storage"), _OWN_TEST),

@@ -17,13 +17,14 @@ from evaluator.queue.pushing import opened
 LISTENING: Final = timedelta(seconds=40)
 
 
-def listening() -> Counter[str] | None:
-    """Count the running workers of each queue; None if the queue's server does not answer."""
+def listening(machine: str = "") -> Counter[str] | None:
+    """Count the running workers of each queue, or those on one machine; None if the queue's server does not answer."""
     try:
         with opened() as queue:
             workers = Worker.all(connection=queue.connection, serializer=JSONSerializer)
             alive = timezone.now() - LISTENING
             running = [worker for worker in workers if worker.last_heartbeat and worker.last_heartbeat >= alive]
-            return Counter(name for worker in running for name in worker.queue_names())
+            counted = [worker for worker in running if not machine or worker.hostname == machine]
+            return Counter(name for worker in counted for name in worker.queue_names())
     except RedisError:
         return None

@@ -1,9 +1,12 @@
-"""Explain errors of the database and of the content store at the command line."""
+"""Explain errors of the database, the content store and the data folder at the command line."""
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
+from django.conf import settings
 from django.core.management import CommandError
 from django.db import connection
 from django.db.utils import DatabaseError, OperationalError
@@ -52,6 +55,12 @@ def explained(error: Exception) -> str:
         return f"{error} Start or repair the storage, or correct STORAGE_URL (docs/configuration.md)."
     if isinstance(error, ContentMissingError):
         return f"{error} manage.py storage lists everything that is missing."
+    if isinstance(error, PermissionError) and Path(str(error.filename)).is_relative_to(settings.DATA_DIR):
+        user = f"{os.getuid()}:{os.getgid()}"
+        return (
+            f"User {user} may not use {error.filename}. Give the data folder to that user "
+            f"(chown -R {user} {settings.DATA_DIR}), or start this as the folder's owner."
+        )
     return _explained(error) if isinstance(error, DatabaseError) else ""
 
 

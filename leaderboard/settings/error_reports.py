@@ -7,7 +7,6 @@ out, since it may quote anything: it is in the log, where the ids find it. Reque
 from __future__ import annotations
 
 import sys
-import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
 import sentry_sdk
@@ -16,7 +15,7 @@ from sentry_sdk.integrations.dedupe import DedupeIntegration
 from sentry_sdk.integrations.excepthook import ExcepthookIntegration
 from sentry_sdk.integrations.rq import RqIntegration
 
-from leaderboard.settings.environment import PROJECT_ROOT
+from leaderboard.settings.releases import version
 
 if TYPE_CHECKING:
     from sentry_sdk.types import Event, Hint
@@ -31,10 +30,9 @@ _IDS: Final = (
 
 def start(*, dsn: str, host: str) -> None:
     """Prepare sending from this process and its forks."""
-    project = tomllib.loads((PROJECT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     sentry_sdk.init(
         dsn=dsn,
-        release=f"{project['name']}@{project['version']}",
+        release=f"lmr-board@{version()}",
         server_name=host,
         send_default_pii=False,
         include_local_variables=False,

@@ -64,13 +64,13 @@ def delete(folder: Path) -> None:
 
 
 @contextmanager
-def only_instance(data_dir: Path) -> Iterator[None]:
-    """Lock the data folder during the context.
+def only_instance(data_dir: Path, name: str = "serve") -> Iterator[None]:
+    """Lock the data folder during the context, for the supervisor ``name``.
 
     The kernel releases the lock when the process ends, however it ends, so a stale file never blocks a start.
     Raises :class:`SupervisionError` naming the process that holds the lock.
     """
-    file = data_dir / "run" / "serve.lock"
+    file = data_dir / "run" / f"{name}.lock"
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a+", encoding="ascii") as handle:
         try:

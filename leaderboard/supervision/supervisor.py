@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import groupby
 from logging.handlers import RotatingFileHandler
@@ -51,9 +51,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class _Child:
     """One program, its current process, and the record of its failures."""
 
-    def __init__(self, program: Program, log_folder: Path) -> None:
+    def __init__(self, program: Program, log_folder: Path | None) -> None:
         self.program = program
-        self.log = log_folder / f"{program.name}.log"
+        self.log = log_folder / f"{program.name}.log" if log_folder else None
         self.process: subprocess.Popen[bytes] | None = None
         self.started = 0.0
         self.restart_at = 0.0
@@ -61,9 +61,12 @@ class _Child:
         self.log_start = 0
 
     def start(self) -> None:
-        rotate(self.log)
-        with self.log.open("ab") as log:
-            self.log_start = log.tell()
+        with ExitStack() as stack:
+            log = None
+            if self.log:
+                rotate(self.log)
+                log = stack.enter_context(self.log.open("ab"))
+                self.log_start = log.tell()
             self.process = subprocess.Popen(
                 self.program.argv,
                 stdin=subprocess.DEVNULL,
@@ -87,17 +90,25 @@ class _Child:
         code = self.process.returncode if self.process is not None else 0
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
+    def where(self, words: str) -> str:
+        """Return ``words`` and the log's file in parentheses; empty if the log is on the console."""
+        return f" ({words} {self.log})" if self.log else ""
+
     def last_error(self) -> str:
         """Return the last log line of this process that names an error, else the last line, else how it ended."""
-        lines = [line.strip() for line in reversed(tail(self.log, since=self.log_start)) if line.strip()]
+        log = tail(self.log, since=self.log_start) if self.log else []
+        lines = [line.strip() for line in reversed(log) if line.strip()]
         return next((line for line in lines if _ERROR.search(line)), lines[0] if lines else self.describe_end())
 
 
 class Supervisor:
-    """Run ``programs`` until SIGINT, SIGTERM or SIGHUP. ``report`` receives lines for the operator."""
+    """Run ``programs`` until SIGINT, SIGTERM or SIGHUP. ``report`` receives lines for the operator.
+
+    Without a ``log_folder``, the programs write to this process's own output.
+    """
 
     def __init__(
-        self, programs: list[Program], *, log_folder: Path, report: Callable[[str], object], log_days: int = 0
+        self, programs: list[Program], *, log_folder: Path | None, report: Callable[[str], object], log_days: int = 0
     ) -> None:
         self._logs = log_folder
         self._log_days = log_days
@@ -148,8 +159,10 @@ class Supervisor:
             if not child.running or time.monotonic() > deadline:
                 silent = f"did not answer in {READY_SECONDS:.0f} seconds"
                 problem = silent if child.running else child.describe_end()
-                end = "\n".join(f"    {line}" for line in tail(child.log)[-TAIL_LINES:])
-                msg = f"{program.name} {problem} before it was ready. The end of its log ({child.log}):\n{end}"
+                msg = f"{program.name} {problem} before it was ready."
+                if child.log:
+                    end = "\n".join(f"    {line}" for line in tail(child.log)[-TAIL_LINES:])
+                    msg += f" The end of its log ({child.log}):\n{end}"
                 raise SupervisionError(msg)
             time.sleep(TICK_SECONDS)
 
@@ -174,7 +187,7 @@ class Supervisor:
     def _remove_old_logs(self) -> None:
         """Once a day, if logs have a limit, move them aside and remove the older ones."""
         today = time.strftime("%Y-%m-%d", time.gmtime())
-        if self._log_days and today != self._day:
+        if self._logs and self._log_days and today != self._day:
             with suppress(OSError):  # a full disk must not stop the instance; tomorrow it is tried again
                 keep_logs(self._logs, days=self._log_days, today=today)
             for child in self._children:
@@ -185,13 +198,13 @@ class Supervisor:
         name = child.program.name
         if child.failures < PERSISTENT_FAILURES:
             end = f"{child.describe_end()} after {lasted:.0f} s"
-            self._report(f"{name} {end} and starts again in {wait:.0f} s (see {child.log}).")
+            self._report(f"{name} {end} and starts again in {wait:.0f} s{child.where('see')}.")
         elif (child.failures - PERSISTENT_FAILURES) % REMINDER_FAILURES == 0:
             line = f"{name} keeps failing, {child.failures} times in a row now: {child.last_error()}"
             # Report the loss only if no other program with the same function keeps running.
             peers = [peer for peer in self._children if peer.program.loss == child.program.loss]
             lost = child.program.loss if all(peer.failures >= PERSISTENT_FAILURES for peer in peers) else ""
-            self._report(f"{line} (its log: {child.log}) {lost}".rstrip())
+            self._report(f"{line}{child.where('its log:')} {lost}".rstrip())
 
     def _stop_all(self) -> None:
         requests = self._requests

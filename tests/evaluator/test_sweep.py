@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import time
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,16 @@ import pytest
 from django.core.cache import cache
 from django.core.management import call_command
 from django.utils import timezone
+from structlog.testing import capture_logs
 
 from benchmark_tasks.domain import content, garbage
 from benchmark_tasks.models import SeedEpoch
 from evaluator.enums import GenerationState, RunState, WorkState
 from evaluator.models import AnswerRequest, TestRun
 from evaluator.queue import leases, pushing
+from evaluator.sandbox.interface import SandboxUnavailableError
 from evaluator.signals import reconciled
-from evaluator.sweep import Sweep, expire_leases, reconcile
+from evaluator.sweep import Sweep, expire_leases, reconcile, sweep_host
 from evaluator.testing import claims
 from evaluator.testing.golden import UNUSED_DAYS, GoldenFolder
 from leaderboard.models import Entry
@@ -157,3 +160,17 @@ def test_the_command_prints_its_counts(redis_url: str) -> None:
     call_command("reconcile", stdout=out)
     assert out.getvalue() == "leases expired: 0, runs planned: 0, runs pushed: 2, boxes removed: 0\n"
     assert reconcile().pushed == 0
+
+
+@pytest.mark.parametrize(("pools", "level"), [(["tests"], "warning"), (["model_calls"], "debug")])
+def test_only_a_host_that_evaluates_warns_of_a_missing_sandbox(
+    pools: list[str], level: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise SandboxUnavailableError("no sandbox works here")
+
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, pools=pools)
+    monkeypatch.setattr("evaluator.sweep.configured_sandbox", refuse)
+    with capture_logs() as logs:
+        assert sweep_host() == 0
+    assert logs == [{"event": "reap_failed", "error": "no sandbox works here", "log_level": level}]

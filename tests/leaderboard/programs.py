@@ -1,7 +1,8 @@
 """Run a supervisor over small programs, in a process of its own: ``python -m tests.leaderboard.programs FOLDER``.
 
 A supervisor adopts and kills all processes below it, so it cannot run inside the test process. ``FOLDER/programs.json``
-is a list of ``{"name", "code", "stage", "grace", "ready", …}``; ``ready`` names a file to wait for.
+is a list of ``{"name", "code", "stage", "grace", "ready", …}``; ``ready`` names a file to wait for. After the argument
+``console``, the programs have no log files.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def main() -> None:
         )
         for each in json.loads((folder / "programs.json").read_text(encoding="utf-8"))
     ]
-    supervisor = Supervisor(programs, log_folder=folder / "logs", report=_report)
+    log_folder = None if "console" in sys.argv[2:] else folder / "logs"
+    supervisor = Supervisor(programs, log_folder=log_folder, report=_report)
     try:
         supervisor.run(on_ready=lambda: (folder / "up").touch())
     except SupervisionError as error:

@@ -17,7 +17,7 @@ from evaluator.auditing.self_checks import CanaryError, note_unavailable, run_ca
 from evaluator.hosts import grants, metrics_server
 from evaluator.hosts.reporting import prepare, report
 from evaluator.hosts.rows import note_family
-from evaluator.queue.processes import job_label
+from evaluator.queue.processes import Owner, job_label
 from evaluator.queue.pushing import SITE, opened, queues_of
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.interface import SandboxError
@@ -53,9 +53,9 @@ class Command(BaseCommand):
 
         A model worker needs a box only for agents, and reports a missing sandbox then.
         """
-        name = f"{options['name'] or 'worker'}-{os.getpid()}"
+        name = options["name"] or "worker"
         # Its jobs, which are forked from it, log under this name, too.
-        structlog.contextvars.bind_contextvars(process=name)
+        structlog.contextvars.bind_contextvars(process=f"{name}-{os.getpid()}")
         models: bool = options["models"]
         queues = queues_of(models=models, audits=not options["no_audits"])
         if not queues:
@@ -83,7 +83,7 @@ class Command(BaseCommand):
         # Not django-rq's rqworker, which has no option for the monitoring interval and lacks the checks above.
         worker = get_worker(
             *queues,
-            name=name,
+            name=f"{name}-{Owner.current()}",  # unique among containers, too: process numbers in them are alike
             serializer="json",
             worker_ttl=WORKER_TTL_SECONDS,
             job_monitoring_interval=MONITORING_SECONDS,

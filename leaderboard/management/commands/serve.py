@@ -35,6 +35,7 @@ from leaderboard.supervision.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
+    from pathlib import Path
 
     from leaderboard.settings.environment import Environment
 
@@ -51,12 +52,19 @@ class Command(BaseCommand):
         parser.add_argument(
             "--workers-only", action="store_true", help="work for a site that another host serves (make host)"
         )
+        parser.add_argument(
+            "--console", action="store_true", help="write the programs' logs to standard output, as containers want"
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         environment: Environment = settings.ENVIRONMENT
+        self._log_folder = None if options["console"] else environment.data_dir / "logs"
+        # Hosts that work for a site may share a data folder: they are containers of one machine then.
+        lock = f"host-{environment.host_name}" if options["workers_only"] else "serve"
         try:
-            with only_instance(environment.data_dir):
-                metrics.forget()
+            with only_instance(environment.data_dir, lock):
+                if not options["workers_only"]:
+                    metrics.forget()
                 if options["workers_only"]:
                     self._work_for_another_host(environment)
                     return
@@ -96,16 +104,16 @@ class Command(BaseCommand):
         """Run the supervisor. ``explained``: the set-up has already printed why nothing can be evaluated, if so."""
         problem = _sandbox_problem(site=site) if environment.evaluates else ""
         # Without a sandbox, workers would exit and restart in an endless loop.
-        workers = 0 if problem else environment.workers
+        workers = environment.workers if environment.evaluates and not problem else 0
         supervisor = Supervisor(
             instance_programs(environment, project_root=PROJECT_ROOT, workers=workers, site=site),
-            log_folder=environment.data_dir / "logs",
+            log_folder=self._log_folder,
             report=self._report,
             log_days=environment.keep_logs_days,
         )
         # Child processes open their own connections; one left open here would hold a lock for nothing.
         connections.close_all()
-        greeting = _greeting(environment, workers=workers, site=site)
+        greeting = _greeting(environment, workers=workers, site=site, log_folder=self._log_folder)
         if problem:
             reason = " (the reason is above)." if explained else f":\n  {problem}"
             greeting += (
@@ -140,15 +148,14 @@ def _sandbox_problem(*, site: bool) -> str:
     return ""
 
 
-def _greeting(environment: Environment, *, workers: int, site: bool) -> str:
+def _greeting(environment: Environment, *, workers: int, site: bool, log_folder: Path | None) -> str:
+    logs = f"Logs are in {log_folder}" if log_folder else ""
     if not site:
         pools = ", ".join(environment.pools)
-        return (
-            f"\nHost {environment.host_name} works for {pools}. Workers that evaluate: {workers}. Ctrl-C stops it.\n"
-            f"Logs are in {environment.data_dir / 'logs'}."
-        )
+        line = f"\nHost {environment.host_name} works for {pools}. Workers that evaluate: {workers}. Ctrl-C stops it."
+        return f"{line}\n{logs}." if logs else line
     address = listening_address(local_host(environment.bind), environment.port)
     return (
         f"\nLMR-Board answers at http://{address}/, workers: {workers}. Ctrl-C stops it.\n"
-        f"Logs are in {environment.data_dir / 'logs'}; make password sets a maintainer's password."
+        f"{logs and f'{logs}; '}make password sets a maintainer's password."
     )

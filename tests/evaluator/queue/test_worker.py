@@ -11,11 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rq import Worker
 
 from benchmark_tasks.models import TaskRevision
 from evaluator.enums import AttemptState, RunState
 from evaluator.management.commands.worker import _warm_up
 from evaluator.models import Attempt, TestRun
+from evaluator.queue.processes import Owner, start_ticks
+from evaluator.queue.pushing import opened
 from evaluator.sandbox.box_names import BoxName
 from evaluator.sandbox.cgroups import GroupStore
 from evaluator.sweep import reconcile
@@ -108,6 +111,11 @@ def test_a_stopped_worker_and_its_job_return_the_run_and_nothing_counts(
         # The worker's own check has boxes, too.
         wait_until(lambda: TestRun.objects.filter(state=RunState.RUNNING).exists(), "the run to begin")
         wait_until(lambda: bool(processes_of_boxes()), "a box to begin")
+        with opened() as queue:
+            (name,) = (each.name for each in Worker.all(connection=queue.connection))
+        # Unique on all machines and in all containers, where process ids are alike.
+        owner = replace(Owner.current(), pid=worker.pid, started=start_ticks(worker.pid) or 0)
+        assert name == f"worker-{owner}"
         horses = children_of(worker.pid)
         worker.terminate()
         os.kill(horses[0], signal.SIGTERM)

@@ -23,8 +23,9 @@ from django.utils.html import escape
 
 from evaluator.sandbox.configuration import configured_sandbox
 from evaluator.sandbox.interface import SandboxError
+from leaderboard.management.errors import explained
 from leaderboard.supervision import SupervisionError, embedded_redis, programs
-from leaderboard.supervision.data_folder import check_deletable, delete, mark_as_data_folder
+from leaderboard.supervision.data_folder import check_deletable, delete, mark_as_data_folder, only_instance
 from tests.conftest import PROJECT_ROOT
 from tests.evaluator.processes import descendants, is_running, wait_until
 from tests.instances import Instance
@@ -282,6 +283,27 @@ def test_a_redis_that_does_not_answer_is_a_clear_error(instance: Instance) -> No
         "CommandError: The Redis server that REDIS_URL names does not answer. "
         "Start it, correct REDIS_URL, or leave it empty.\n"
     )
+
+
+def test_hosts_that_only_work_may_share_a_data_folder_and_one_host_starts_once(tmp_path: Path) -> None:
+    with (
+        only_instance(tmp_path, "host-a"),
+        only_instance(tmp_path, "host-b"),
+        pytest.raises(SupervisionError, match="is already running"),
+        only_instance(tmp_path, "host-a"),
+    ):
+        pass
+
+
+def test_a_data_folder_of_another_user_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(settings, "DATA_DIR", tmp_path)
+    refused = PermissionError(13, "Permission denied", str(tmp_path / "run"))
+    user = f"{os.getuid()}:{os.getgid()}"
+    assert explained(refused) == (
+        f"User {user} may not use {tmp_path}/run. Give the data folder to that user (chown -R {user} {tmp_path}), "
+        "or start this as the folder's owner."
+    )
+    assert explained(PermissionError(13, "Permission denied", "/elsewhere")) == ""
 
 
 def test_a_worker_host_needs_the_servers_of_the_site(instance: Instance) -> None:

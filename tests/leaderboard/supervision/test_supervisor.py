@@ -53,10 +53,10 @@ def recorded_pids(folder: Path) -> list[int]:
 def supervise(tmp_path: Path) -> Iterator[Supervise]:
     started: list[subprocess.Popen[str]] = []
 
-    def start(*programs: dict[str, Any], up: bool = True) -> subprocess.Popen[str]:
+    def start(*programs: dict[str, Any], up: bool = True, arguments: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         (tmp_path / "programs.json").write_text(json.dumps(programs), encoding="utf-8")
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.leaderboard.programs", str(tmp_path)],
+            [sys.executable, "-m", "tests.leaderboard.programs", str(tmp_path), *arguments],
             cwd=PROJECT_ROOT,
             stdout=subprocess.PIPE,
             text=True,
@@ -125,6 +125,20 @@ def test_a_stubborn_program_is_killed_when_its_grace_ends_or_at_a_second_ctrl_c(
         0,
         STOPPING.format(seconds) + "worker did not stop in time and is killed.\n",
     )
+
+
+def test_without_a_log_folder_programs_write_to_the_supervisors_output(tmp_path: Path, supervise: Supervise) -> None:
+    code = "import pathlib; print('at work'); pathlib.Path({!r}).touch(); raise SystemExit(3)"
+    process = supervise({"name": "worker", "code": code.format(str(tmp_path / "ready")), "ready": "ready"},
+                        arguments=("console",))  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "at work\n"
+    assert re.fullmatch(
+        r"worker ended with exit code 3 after \d+ s and starts again in 1 s\.\n", process.stdout.readline()
+    )
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=15)
+    assert (process.returncode, (tmp_path / "logs").exists()) == (0, False)
 
 
 def test_a_worker_gets_two_signals(tmp_path: Path, supervise: Supervise) -> None:

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Make what compose.yaml needs and no person should choose: passwords, keys, and the group of Docker's socket.
+# Repeat it at any time: it never changes what exists.
+set -eu
+cd "$(dirname "$0")/.."
+umask 077
+
+random() { od -An -tx1 -N32 /dev/urandom | tr -d ' \n'; }
+
+# Containers read these files as other users than this one; the folder keeps this machine's other users out.
+mkdir -p deploy/secrets
+keep() {
+  [ -s "deploy/secrets/$1" ] || { cat >"deploy/secrets/$1" && echo "deploy/secrets/$1 made"; }
+  chmod 0444 "deploy/secrets/$1"
+}
+
+random | keep secret_key
+random | keep endpoint_keys
+random | keep postgres_password
+echo "postgres://lmr_board:$(cat deploy/secrets/postgres_password)@postgres/lmr_board" | keep database_url
+# Both files hold the same password: they are made together.
+if [ ! -s deploy/secrets/redis_acl ] || [ ! -s deploy/secrets/redis_url ]; then
+  rm -f deploy/secrets/redis_acl deploy/secrets/redis_url
+  password=$(random)
+  echo "redis://lmr_board:$password@redis:6379/0" | keep redis_url
+  {
+    # No client can sign in as "default"; Redis itself needs its rights to read back what it has written to disk.
+    echo "user default off resetpass ~* &* +@all"
+    echo "user lmr_board on #$(printf %s "$password" | sha256sum | cut -d ' ' -f 1) ~* &* +@all -@dangerous +info +client|list"
+    echo "user health on nopass +ping"
+  } | keep redis_acl
+fi
+
+socket=${DOCKER_SOCKET:-/var/run/docker.sock}
+if ! grep -qs '^DOCKER_GID=' .env; then
+  [ -S "$socket" ] || { echo "$socket is no socket: start Docker, or name its socket in DOCKER_SOCKET" >&2; exit 1; }
+  echo "DOCKER_GID=$(stat -c %g "$socket")" >>.env
+  echo ".env: DOCKER_GID written"
+fi
