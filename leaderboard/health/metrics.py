@@ -19,7 +19,7 @@ from evaluator.queue.listening import listening
 from evaluator.queue.pushing import POOL_OF
 from leaderboard.backup import places
 from leaderboard.health.queues import oldest_question
-from leaderboard.health.status import status, unaudited_tasks
+from leaderboard.health.status import audit_states, status, unaudited_tasks
 from submissions.domain import checking
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "queue_oldest_seconds": ("Age of the item that has waited longest; 0 if none waits.", ("pool",)),
     "workers": ("Workers that listen to the pool's queue.", ("pool",)),
     "test_runs": ("Test runs by state.", ("state",)),
+    "tasks": ("Tasks of the suites' newest versions by the state of their audit.", ("audit",)),
     "held": ("Items that wait for a maintainer after infrastructure errors.", ("kind",)),
     "judge_dollars_left": ("US dollars that judges may still spend today.", ()),
     "judge_tokens_left": ("Tokens that judges may still use today.", ()),
@@ -85,6 +86,7 @@ def _values() -> dict[str, Mapping[tuple[str, ...], float]]:
         **_queues(found),
         **_hosts(found.hosts),
         "test_runs": {(state,): getattr(found.queue, state) for state in ("queued", "running", "held", "done")},
+        "tasks": {(state,): number for state, number in audit_states().items()},
         "held": {
             ("submissions",): found.held,
             ("test_runs",): found.queue.held,

@@ -5,6 +5,7 @@ It contains no paths, no secrets and no names of unpublished things: only counts
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,8 @@ from submissions.models import Submission
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from django.db.models import QuerySet
 
 _KINDS: Final = {
     SelfCheckKind.FULL: "Full attack test",
@@ -242,10 +245,19 @@ def _builds() -> tuple[EnvironmentBuild, ...]:
     return tuple(EnvironmentBuild.objects.filter(pk__in=newest).order_by("name", "sandbox"))
 
 
+def audit_states() -> dict[str, int]:
+    """Count the tasks of each suite's newest version by the state of their audit. One query."""
+    counts = Counter(_newest_tasks().order_by().values_list("audit_state", flat=True))
+    return {state: counts[state] for state in AuditState.values}
+
+
+def _newest_tasks() -> QuerySet[TaskRevision]:
+    newest = SuiteVersion.objects.filter(suite=OuterRef("suite")).order_by("-number").values("pk")[:1]
+    return TaskRevision.objects.filter(suite_versions__in=SuiteVersion.objects.filter(pk=Subquery(newest)))
+
+
 def unaudited_tasks() -> list[TaskRevision]:
     """List the runnable tasks of each suite's newest version that were not audited yet. One query."""
-    newest = SuiteVersion.objects.filter(suite=OuterRef("suite")).order_by("-number").values("pk")[:1]
-    versions = SuiteVersion.objects.filter(pk=Subquery(newest))
-    unaudited = TaskRevision.objects.filter(suite_versions__in=versions, audit_state=AuditState.UNAUDITED)
+    unaudited = _newest_tasks().filter(audit_state=AuditState.UNAUDITED)
     listed = unaudited.select_related("task__suite").only("not_runnable_reasons", "audit", "created", "task")
     return [revision for revision in listed if not revision.not_runnable_reasons]

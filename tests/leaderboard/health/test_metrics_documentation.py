@@ -33,6 +33,6 @@ def exposed() -> dict[str, tuple[str, tuple[str, ...]]]:
 
 def test_every_metric_is_documented_and_no_other() -> None:
     text = (PROJECT_ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| ([^|]*?) ?\| (.+) \|$", text, flags=re.MULTILINE)
+    rows = re.findall(r"^\| `([a-z_]+)` \| ([^|]*?) ?\| (.+) \|$", text, flags=re.MULTILINE)
     documented = {name: (meaning, tuple(re.findall(r"`(\w+)`", labels))) for name, labels, meaning in rows}
     assert documented == exposed()

@@ -216,8 +216,12 @@ def test_serve_answers_replaces_a_killed_worker_refuses_a_second_instance_and_le
     instance.data.rename(long)
     instance.data = long
     instance.environment["DATA_DIR"] = str(long)
+    counted = long / "run" / "metrics" / "counter_99.db"
+    counted.parent.mkdir(parents=True, exist_ok=True)
+    counted.touch()
     supervisor = instance.start()
-    assert instance.get("/healthz")[0] == 200
+    # What processes counted before this start is gone.
+    assert (instance.get("/healthz")[0], counted.exists()) == (200, False)
 
     second = instance.manage("serve")
     assert second.returncode == 1

@@ -165,7 +165,11 @@ def test_queues_and_what_is_held(client: Client) -> None:
 def test_tasks_that_wait_for_their_audit_are_the_queue_of_builds(client: Client) -> None:
     version = SuiteVersionFactory(tasks=2)
     version.revisions.update(audit_state=AuditState.UNAUDITED, created=timezone.now() - timedelta(hours=1))
+    SuiteVersionFactory(tasks=1)
     found = read(client)
+    assert {state: number for state, number in labelled(found, "tasks").items() if number} == {
+        "unaudited": 2, "passed": 1,
+    }  # fmt: skip
     assert found["queue_depth", "builds"] == 2
     assert round(found["queue_oldest_seconds", "builds"] / 60) == 60
 
@@ -236,7 +240,7 @@ def test_the_number_of_queries_is_constant(
         UploadFactory(checked=False)
         endpoint_run(UserFactory(), WorkState.QUEUED)
         checked(SelfCheckKind.FULL, row())
-    with django_assert_num_queries(23):
+    with django_assert_num_queries(24):
         read(client)
 
 
