@@ -14,13 +14,24 @@ keep() {
   chmod 0444 "deploy/secrets/$1"
 }
 
+# absent ONE OTHER: whether both files are to be made. They hold the same password, so one alone is an error.
+absent() {
+  if [ -s "deploy/secrets/$1" ] && [ -s "deploy/secrets/$2" ]; then return 1; fi
+  for each in "$1" "$2"; do
+    [ ! -s "deploy/secrets/$each" ] || {
+      echo "Of deploy/secrets/$1 and $2 only $each exists. Put the other one back from your copy." >&2
+      exit 1
+    }
+  done
+}
+
 random | keep secret_key
 random | keep endpoint_keys
-random | keep postgres_password
-echo "postgres://lmr_board:$(cat deploy/secrets/postgres_password)@postgres/lmr_board" | keep database_url
-# Both files hold the same password: they are made together.
-if [ ! -s deploy/secrets/redis_acl ] || [ ! -s deploy/secrets/redis_url ]; then
-  rm -f deploy/secrets/redis_acl deploy/secrets/redis_url
+if absent postgres_password database_url; then
+  random | keep postgres_password
+  echo "postgres://lmr_board:$(cat deploy/secrets/postgres_password)@postgres/lmr_board" | keep database_url
+fi
+if absent redis_url redis_acl; then
   password=$(random)
   echo "redis://lmr_board:$password@redis:6379/0" | keep redis_url
   {

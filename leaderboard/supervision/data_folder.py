@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,17 +64,26 @@ def delete(folder: Path) -> None:
 
 
 @contextmanager
-def only_instance(data_dir: Path, name: str = "serve") -> Iterator[None]:
-    """Lock the data folder during the context, for the supervisor ``name``.
+def only_instance(data_dir: Path, *, host: str = "") -> Iterator[None]:
+    """Lock the data folder during the context; a ``host`` that only works shares it with others, not with its own name.
 
     The kernel releases the lock when the process ends, however it ends, so a stale file never blocks a start.
     Raises :class:`SupervisionError` naming the process that holds the lock.
     """
+    with ExitStack() as stack:
+        stack.enter_context(_locked(data_dir, "serve", fcntl.LOCK_SH if host else fcntl.LOCK_EX))
+        if host:
+            stack.enter_context(_locked(data_dir, f"host-{host}", fcntl.LOCK_EX))
+        yield
+
+
+@contextmanager
+def _locked(data_dir: Path, name: str, kind: int) -> Iterator[None]:
     file = data_dir / "run" / f"{name}.lock"
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a+", encoding="ascii") as handle:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             handle.seek(0)
             holder = handle.read().strip()
@@ -84,6 +93,7 @@ def only_instance(data_dir: Path, name: str = "serve") -> Iterator[None]:
             )
             raise SupervisionError(msg) from None
         handle.truncate(0)
-        handle.write(f"{os.getpid()}\n")
-        handle.flush()
+        if kind == fcntl.LOCK_EX:
+            handle.write(f"{os.getpid()}\n")
+            handle.flush()
         yield

@@ -95,10 +95,10 @@ class Stack:
 
             post("/accounts/login/", login="maintainer", password=password)
             answer = post("/accounts/tokens/", name="trial", scopes=["read", "submit"], days="7")
-        secret = re.search(r"lmr_[\w-]{20,}", answer.text)
+        secret = re.search(r"value=\"(lmr_[\w-]+)\"", answer.text)
         if secret is None:
             raise TrialError(f"the page of tokens shows none (status {answer.status_code})")
-        self._token = secret[0]
+        self._token = secret[1]
 
     def fetch_bundle(self) -> None:
         """Have the site write the golden sample, and unpack it: each submission gets another system's name."""

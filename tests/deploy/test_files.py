@@ -100,14 +100,16 @@ def test_no_file_has_a_password_and_every_image_is_an_argument() -> None:
         assert set(document.get("stringData", {}).values()) <= {""}
 
 
-def test_setup_makes_secrets_that_fit_each_other_and_changes_none(tmp_path: Path) -> None:
+def test_prepared_secrets_fit_each_other_and_none_is_changed(tmp_path: Path) -> None:
     (tmp_path / "deploy").mkdir()
     shutil.copy(PROJECT_ROOT / "deploy/prepare.sh", tmp_path / "deploy")
     (tmp_path / ".env").write_text("DOCKER_GID=7\n", encoding="ascii")
 
-    def prepare() -> dict[str, str]:
-        subprocess.run([tmp_path / "deploy/prepare.sh"], check=True, capture_output=True)
-        return {file.name: file.read_text(encoding="ascii") for file in (tmp_path / "deploy/secrets").iterdir()}
+    def prepare(*, code: int = 0) -> dict[str, str]:
+        done = subprocess.run([tmp_path / "deploy/prepare.sh"], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        made = {file.name: file.read_text(encoding="ascii") for file in (tmp_path / "deploy/secrets").iterdir()}
+        return made | ({"error": done.stderr} if code else {})
 
     made = prepare()
     assert set(made) == set(COMPOSE["secrets"])
@@ -121,6 +123,12 @@ def test_setup_makes_secrets_that_fit_each_other_and_changes_none(tmp_path: Path
     )
     assert prepare() == made
     assert (tmp_path / ".env").read_text(encoding="ascii") == "DOCKER_GID=7\n"
+    (folder / "postgres_password").unlink()
+    refused = (
+        "Of deploy/secrets/postgres_password and database_url only database_url exists. "
+        "Put the other one back from your copy.\n"
+    )
+    assert prepare(code=1)["error"] == refused
 
 
 def test_the_image_is_built_on_pythons_own_and_runs_as_a_user() -> None:

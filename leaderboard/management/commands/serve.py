@@ -60,10 +60,10 @@ class Command(BaseCommand):
         environment: Environment = settings.ENVIRONMENT
         self._log_folder = None if options["console"] else environment.data_dir / "logs"
         # Hosts that work for a site may share a data folder: they are containers of one machine then.
-        lock = f"host-{environment.host_name}" if options["workers_only"] else "serve"
+        host = environment.host_name if options["workers_only"] else ""
         try:
-            with only_instance(environment.data_dir, lock):
-                if not options["workers_only"]:
+            with only_instance(environment.data_dir, host=host):
+                if not host:
                     metrics.forget()
                 if options["workers_only"]:
                     self._work_for_another_host(environment)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -289,13 +289,14 @@ def test_a_redis_that_does_not_answer_is_a_clear_error(instance: Instance) -> No
     )
 
 
-def test_hosts_that_only_work_may_share_a_data_folder_and_one_host_starts_once(tmp_path: Path) -> None:
-    with (
-        only_instance(tmp_path, "host-a"),
-        only_instance(tmp_path, "host-b"),
-        pytest.raises(SupervisionError, match="is already running"),
-        only_instance(tmp_path, "host-a"),
-    ):
+@pytest.mark.parametrize(
+    ("first", "second", "together"), [("a", "b", True), ("a", "a", False), ("a", "", False), ("", "a", False)]
+)
+def test_hosts_that_only_work_share_a_data_folder_with_each_other_alone(
+    first: str, second: str, together: bool, tmp_path: Path
+) -> None:
+    expected = nullcontext() if together else pytest.raises(SupervisionError, match="is already running")
+    with only_instance(tmp_path, host=first), expected, only_instance(tmp_path, host=second):
         pass
 
 
