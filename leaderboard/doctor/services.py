@@ -170,7 +170,7 @@ def storage() -> Iterator[Finding]:
         yield failed(name, f"{where} returned other bytes than were stored", "Repair the storage.")
         return
     if problem := _not_the_sites():
-        yield failed(name, problem, "Correct STORAGE_URL (docs/operating.md, “More hosts”).")
+        yield failed(name, problem, "Correct STORAGE_URL (docs/instance.md, “More hosts”).")
         return
     yield ok(name, f"{where}: a file was stored, read and removed in {time.monotonic() - begun:.2f} s")
     if bucket() is not None:  # it reports whole seconds

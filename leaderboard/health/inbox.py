@@ -144,7 +144,7 @@ def _hosts() -> Iterator[Line]:
     """Yield the hosts that are silent or cannot evaluate, and work that no host does."""
     listed = with_signs_of_life()
     if unserved := pools_without_host(listed):
-        todo = f"Add {','.join(unserved)} to POOLS of a host (docs/operating.md, “More hosts”). See the"
+        todo = f"Add {','.join(unserved)} to POOLS of a host (docs/instance.md, “More hosts”). See the"
         yield _standing(f"No host does this work: {', '.join(unserved)}", todo, timezone.now())
     for host, live in listed:
         if not live:

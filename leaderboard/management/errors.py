@@ -76,7 +76,7 @@ def _explained(error: DatabaseError) -> str:
         return (
             f"The database refused this to its role {role} ({what}). A host with POOLS=tests needs the rights that "
             f"manage.py worker_grants {role} gives on the site's host, after each upgrade; all else, such as "
-            "migrations, needs the role that owns the tables (docs/operating.md, “More hosts”)."
+            "migrations, needs the role that owns the tables (docs/instance.md, “More hosts”)."
         )
     # A connection that failed or was lost has no code, or one of the classes 08, 53, 57 and 28.
     unreachable = isinstance(error, OperationalError) and hasattr(error.__cause__, "sqlstate")

@@ -137,7 +137,7 @@ def check_proxy(hosts: Iterable[str], environment: Environment) -> None:
         msg = (
             f"LMR-Board would be reachable from other machines at {beyond} without a proxy in front, where a few slow "
             "connections stop it.\nSet TRUST_PROXY=true if a proxy is in front, ALLOW_NO_PROXY=true to accept that "
-            "risk, or BIND=127.0.0.1 to be reachable from this machine alone (docs/operating.md, “On a server”)."
+            "risk, or BIND=127.0.0.1 to be reachable from this machine alone (docs/instance.md, “On a server”)."
         )
         raise SupervisionError(msg)
 

@@ -33,6 +33,7 @@ _READERS: Final = {
     "Annotators": ("reviewing",),
     "Operators": (
         "operating",
+        "instance",
         "monitoring",
         "configuration",
         "commands",

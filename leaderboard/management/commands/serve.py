@@ -88,7 +88,7 @@ class Command(BaseCommand):
         if not servers:
             msg = (
                 "A host that works for another host's site needs its DATABASE_URL (PostgreSQL), REDIS_URL and "
-                "STORAGE_URL (docs/operating.md, “More hosts”)."
+                "STORAGE_URL (docs/instance.md, “More hosts”)."
             )
             raise SupervisionError(msg)
         check_keys(environment)

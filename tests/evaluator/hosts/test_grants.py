@@ -167,7 +167,7 @@ class TestTables:
         assert explained(error.value) == (
             f"The database refused this to its role {user} (permission denied for table submissions_user). A host with "
             f"POOLS=tests needs the rights that manage.py worker_grants {user} gives on the site's host, after each "
-            "upgrade; all else, such as migrations, needs the role that owns the tables (docs/operating.md, "
+            "upgrade; all else, such as migrations, needs the role that owns the tables (docs/instance.md, "
             "“More hosts”)."
         )
 

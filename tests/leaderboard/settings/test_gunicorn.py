@@ -26,7 +26,7 @@ REFUSAL = (
     "LMR-Board would be reachable from other machines at {} without a proxy in front, where a few slow connections "
     "stop it.\n"
     "Set TRUST_PROXY=true if a proxy is in front, ALLOW_NO_PROXY=true to accept that risk, or BIND=127.0.0.1 to be "
-    "reachable from this machine alone (docs/operating.md, “On a server”)."
+    "reachable from this machine alone (docs/instance.md, “On a server”)."
 )
 
 

@@ -117,7 +117,7 @@ def test_serving_other_machines_without_a_proxy_is_a_clear_error(instance: Insta
     assert result.stderr == (
         f"CommandError: LMR-Board would be reachable from other machines at {bind} without a proxy in front, where a "
         "few slow connections stop it.\nSet TRUST_PROXY=true if a proxy is in front, ALLOW_NO_PROXY=true to accept "
-        "that risk, or BIND=127.0.0.1 to be reachable from this machine alone (docs/operating.md, “On a server”).\n"
+        "that risk, or BIND=127.0.0.1 to be reachable from this machine alone (docs/instance.md, “On a server”).\n"
     )
 
 
@@ -316,7 +316,7 @@ def test_a_worker_host_needs_the_servers_of_the_site(instance: Instance) -> None
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == (
         "CommandError: A host that works for another host's site needs its DATABASE_URL (PostgreSQL), REDIS_URL and "
-        "STORAGE_URL (docs/operating.md, “More hosts”).\n"
+        "STORAGE_URL (docs/instance.md, “More hosts”).\n"
     )
 
 
