@@ -15,11 +15,13 @@ from django.utils import timezone
 
 from benchmark_tasks.domain import content, garbage
 from benchmark_tasks.domain.content import put_file
-from evaluator.enums import CallPurpose, CallState, TrajectorySource, WorkState
+from evaluator.enums import CallPurpose, CallState, ReevaluationState, TrajectorySource, WorkState
 from evaluator.generation.reading_trajectories import columns_of
-from evaluator.models import Judgement, JudgeVote, ModelCall, Trajectory
+from evaluator.models import Judgement, JudgeVote, ModelCall, Reevaluation, Trajectory
 from evaluator.sweep import reconcile
+from leaderboard.board.entries import recompute_submission
 from leaderboard.board.provenance import of_submission
+from leaderboard.models import Entry
 from leaderboard.models.enums import Provenance
 from leaderboard.upkeep import retention
 from submissions.domain.removals import Part
@@ -68,7 +70,8 @@ def old(days: float = DAYS + 1, **facts: Any) -> Submission:
 
 def test_an_old_private_submission_keeps_its_answers_only() -> None:
     submission = old()
-    assert of_submission(submission) == Provenance.WITH_TRAJECTORIES
+    recompute_submission(submission.pk)
+    assert Entry.objects.get().provenance == Provenance.WITH_TRAJECTORIES
     assert retention.due().counts == {Part.UPLOADS: 1, Part.TRAJECTORIES: 1, Part.REPLIES: 0}
     assert retention.sweep() == {Part.UPLOADS: 1, Part.TRAJECTORIES: 1, Part.REPLIES: 0}
     submission.refresh_from_db()
@@ -77,7 +80,7 @@ def test_an_old_private_submission_keeps_its_answers_only() -> None:
     assert (answer.files is not None, answer.usage) == (True, {"input_tokens": 7})
     assert (answer.steps.counts, answer.steps.steps["unread"], "ls" in str(answer.steps.steps)) == ({}, TODAY, False)
     # The claim of its row follows.
-    assert of_submission(submission) == Provenance.GRADED_HERE
+    assert Entry.objects.get().provenance == Provenance.GRADED_HERE
     event = AuditEvent.objects.get(verb=Verb.REMOVED)
     assert (event.actor, event.subject_id) == (None, str(submission.pk))
     assert event.reason == "uploaded file: 1, trajectories: 1 (retention)"
@@ -120,6 +123,17 @@ def test_what_annotators_review_stays_until_they_have_closed_it() -> None:
     assert retention.sweep() == NOTHING
     type(case).objects.filter(pk=case.pk).update(state="void")
     assert retention.sweep()[Part.TRAJECTORIES] == 1
+
+
+def test_a_held_re_evaluation_keeps_everything() -> None:
+    submission = old()
+    version = submission.suite_version
+    again = Reevaluation.objects.create(
+        submission=submission, from_version=version, to_version=version, state=ReevaluationState.HELD
+    )
+    assert retention.sweep() == NOTHING
+    Reevaluation.objects.filter(pk=again.pk).update(state=ReevaluationState.APPLIED)
+    assert retention.sweep()[Part.UPLOADS] == 1
 
 
 @pytest.mark.parametrize("visibility", [Visibility.PUBLISHED, Visibility.WITHDRAWN, Visibility.HIDDEN])

@@ -85,7 +85,7 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "about": everybody(),
         "search": replace(everybody(), query="?q=alpha"),
         "healthz": everybody(),
-        "metrics": everybody(),
+        "metrics": Address(403, 403, 403, 403),
         "security_txt": nowhere({}),
         "favicon": Address(ELSEWHERE, ELSEWHERE, ELSEWHERE, ELSEWHERE),
         "robots": everybody(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,6 +38,8 @@ from tests.submissions.factories import ImplementationFactory, SubmissionFactory
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pytest_django import Settings
+
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import ModelCall
     from submissions.models import Upload, User
@@ -44,6 +47,12 @@ if TYPE_CHECKING:
 __all__ = ["data_dir", "small"]
 
 SENTINEL = "S3CRET-of-Alice"
+
+
+@pytest.fixture(autouse=True)
+def _metrics_have_a_token(settings: Settings) -> None:
+    """Close ``/metrics``, which programs on this machine could read, to all roles: its numbers follow the results."""
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, metrics_token=SENTINEL)
 
 
 @pytest.fixture
