@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import time
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -25,6 +27,9 @@ _SAME: Final = frozenset({"5", EVALUATOR_VERSION})
 """Versions that give the same verdicts."""
 _SAME_WHERE_SEALED: Final = _SAME | {"4"}
 """Versions that give the same verdicts on sealed tasks."""
+
+_ABANDONED_SECONDS: Final = 24 * 3600.0
+"""No run takes so long."""
 
 Kind = Literal["bubblewrap", "docker"]
 KINDS: Final[tuple[Kind, ...]] = ("bubblewrap", "docker")
@@ -140,7 +145,10 @@ def scratch_folder() -> Path:
 
 
 def sweep_scratch() -> int:
-    """Remove the folders of dead processes with their content, and return how many there were."""
+    """Remove the folders of dead processes with their content, and return how many there were.
+
+    Processes of another container are invisible here: their folders are removed once they are a day old.
+    """
     swept = 0
     place = Path(settings.DATA_DIR) / "work"
     for folder in place.iterdir() if place.is_dir() else ():
@@ -148,7 +156,8 @@ def sweep_scratch() -> int:
             owner = Owner.parse(folder.name)
         except ValueError:
             continue
-        if owner.is_dead():
-            shutil.rmtree(folder, ignore_errors=True)
-            swept += 1
+        with suppress(FileNotFoundError):  # another container's sweep was faster
+            if owner.is_dead() or time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+                swept += 1
     return swept

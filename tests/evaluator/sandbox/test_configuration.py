@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +93,18 @@ def test_only_folders_of_dead_processes_are_swept(settings: Any, tmp_path: Path)
     assert sweep_scratch() == 1
     assert sorted((tmp_path / "work").iterdir()) == sorted([mine, other])
     assert (mine / "tree").is_dir()
+
+
+def test_folders_of_other_containers_are_swept_after_a_day(settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+    elsewhere = Owner(namespace=1, pid=2, started=3)
+    young, old = (tmp_path / "work" / str(replace(elsewhere, pid=pid)) for pid in (4, 5))
+    for folder, hours in ((young, 23), (old, 25)):
+        folder.mkdir(parents=True)
+        then = time.time() - hours * 3600
+        os.utime(folder, (then, then))
+    assert sweep_scratch() == 1
+    assert list((tmp_path / "work").iterdir()) == [young]
 
 
 @pytest.mark.django_db
