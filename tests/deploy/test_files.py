@@ -66,7 +66,7 @@ def test_every_variable_is_a_setting() -> None:
     found = {(file, name.removesuffix("_FILE")) for file, name in variables() if not name.startswith(NOT_OURS)}
     assert {file for file, _ in found} >= {"compose.yaml", "kubernetes", "lmr-board-web.service", "settings.env"}
     # The setting of backups is made elsewhere.
-    assert {(file, name) for file, name in found if name not in {*SETTINGS, "BACKUPS"}} == set()
+    assert {(file, name) for file, name in found if name not in SETTINGS} == set()
 
 
 def test_one_service_alone_has_the_engines_socket() -> None:
