@@ -17,6 +17,7 @@ from evaluator.signals import (
     submission_reevaluated,
     submission_scored,
 )
+from reviews.annotators import reviewers
 from reviews.cases import holding, triggers, voiding
 from reviews.models import Reviewer
 from submissions.enums import Visibility
@@ -45,8 +46,9 @@ def follow_visibility(submission: Submission, **_: Any) -> None:
 @receiver(account_erased)
 def forget_reviewer(user: User, **_: Any) -> None:
     """Keep a reviewer's labels under the pseudonym, without what describes the person."""
-    facts = {"name": "", "shows_name": False, "affiliation": "", "expertise": "", "active": False}
-    Reviewer.objects.filter(user=user).update(user=None, **facts)
+    reviewer = Reviewer.objects.filter(user=user).first()
+    if reviewer is not None:
+        reviewers.forget(reviewer)
 
 
 @receiver(reconciled)

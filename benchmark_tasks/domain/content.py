@@ -246,10 +246,7 @@ def copy_to(target: Bucket | None, kind: Kind, found: str) -> None:
         assert shared is not None  # noqa: S101 - otherwise the data folder is where it comes from
         _fetch(shared, kind, place_of(kind, found, local_root()))
         return
-    place = _here(kind, found)
-    if _digest(kind, place) != found:
-        raise DamagedError(f"The content at {place} is damaged.")
-    with _as_file(kind, place) as file:
+    with packed(kind, found) as file:
         target.send(key_of(kind, found), file)
 
 
@@ -257,9 +254,12 @@ def copy_to(target: Bucket | None, kind: Kind, found: str) -> None:
 def packed(kind: Kind, found: str) -> Iterator[Path]:
     """Yield one file with stored content: the file itself, or a tree as an archive.
 
-    Raises ContentMissingError, StorageUnavailableError, OSError.
+    Raises ContentMissingError, DamagedError, StorageUnavailableError, OSError.
     """
-    with _as_file(kind, _here(kind, found)) as file:
+    place = _here(kind, found)
+    if _digest(kind, place) != found:
+        raise DamagedError(f"The content at {place} is damaged.")
+    with _as_file(kind, place) as file:
         yield file
 
 
@@ -401,7 +401,7 @@ def _unpack(packed: Path, folder: Path) -> None:
     folder.mkdir()
     with tarfile.open(packed, mode="r:gz") as archive:
         for each in archive:
-            source = archive.extractfile(each)
+            source = archive.extractfile(each) if each.isreg() else None
             if source is None:
                 continue
             path = folder / clean_relative_path(each.name)

@@ -103,9 +103,9 @@ class Writer:
         self._tar.addfile(member, cast("Any", hashed))
         self._sum.add(name, size, hashed.digest.hexdigest())
 
-    def end(self) -> None:
-        """Write the checksum and finish. Raises OSError."""
-        self.add(END, json.dumps(self._sum.as_data()).encode())
+    def end(self, *, missing: int = 0) -> None:
+        """Write the checksum and how many stored files are ``missing``, and finish. Raises OSError."""
+        self.add(END, json.dumps({**self._sum.as_data(), "missing": missing}).encode())
         self._tar.close()
 
 
@@ -144,7 +144,8 @@ class Reader:
         with _explained():
             while member := self._next():
                 if member.name == END:
-                    if json.loads(b"".join(member.pieces())) != self._sum.as_data():
+                    end = json.loads(b"".join(member.pieces()))
+                    if not isinstance(end, dict) or not end.items() >= self._sum.as_data().items():
                         raise ValueError("its checksum differs")
                     return
                 yield member
@@ -175,13 +176,13 @@ def _explained() -> Iterator[None]:
         raise BackupError(f"This is not a whole backup: {error}.") from error
 
 
-def is_complete(tail: bytes) -> bool:
-    """Return whether the last bytes of an archive contain its end."""
+def missing_at(tail: bytes) -> int | None:
+    """Return how many stored files an archive lacks, from its last bytes; None if they do not contain its end."""
     start = tail.rfind(END.encode() + b"\0")
     try:
         with tarfile.open(fileobj=io.BytesIO(tail[start:]), mode="r:") as tar:
             member = tar.next()
             file = tar.extractfile(member) if member else None
-            return start >= 0 and file is not None and "sha256" in json.loads(file.read())
-    except _DAMAGE:
-        return False
+            return int(json.loads(file.read())["missing"]) if start >= 0 and file else None
+    except (*_DAMAGE, KeyError, TypeError):
+        return None

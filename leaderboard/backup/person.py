@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.domain.garbage import Blob
 
-_SECRET: Final = frozenset({"password", "sealed_key", "digest", "token", "held_reason"})
+_SECRET: Final = frozenset({"password", "sealed_key", "digest", "token", "secret_digest", "held_reason"})
 """Fields that let others act for the person, and reasons that name paths of the machine."""
 _BLIND: Final = frozenset({"reviews.Case", "reviews.CaseEvent"})
 """Models that would reveal to annotators which answers they get a second time."""
@@ -50,8 +50,9 @@ def _rows_of(user: User) -> Iterator[Any]:
     parts: list[Any] = [user]
     for part in parts:
         yield part
-        for relation in part._meta.related_objects:
-            if relation.many_to_many or relation.related_model._meta.label in _BLIND:
+        for relation in part._meta.get_fields(include_hidden=True):
+            hidden = not (relation.one_to_many or relation.one_to_one) or relation.concrete
+            if hidden or relation.related_model._meta.auto_created or relation.related_model._meta.label in _BLIND:
                 continue
             for row in relation.related_model._base_manager.filter(**{relation.field.name: part}).order_by("pk"):
                 if relation.one_to_one and isinstance(part, User):

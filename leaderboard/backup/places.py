@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -15,7 +15,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket_at
-from leaderboard.backup.archive import TAIL_BYTES, is_complete
+from leaderboard.backup.archive import TAIL_BYTES, missing_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.domain.bucket import Bucket
 
-_NAME: Final = re.compile(r"lmr-board-(\d{8}T\d{6}Z)\.tar")
+_NAME: Final = "lmr-board-%Y%m%dT%H%M%SZ.tar"
 _NEWEST: Final = "newest-backup"
 _LOOK_SECONDS: Final = 600
-_TIME: Final = "%Y%m%dT%H%M%SZ"
+_DRAFT_SECONDS: Final = 24 * 3600
 
 
 class Kept(NamedTuple):
@@ -85,11 +85,14 @@ class Folder:
 
     @contextmanager
     def written(self, name: str) -> Iterator[IO[bytes]]:
-        """Write beside the name, then rename."""
+        """Write beside the name, then rename. Drafts that killed processes left are removed after a day."""
         self.path.mkdir(parents=True, exist_ok=True)
+        for left in self.path.glob(".*.tar.part"):
+            if time.time() - left.stat().st_mtime > _DRAFT_SECONDS:
+                left.unlink(missing_ok=True)
         draft = self.path / f".{name}.part"
         try:
-            with draft.open("wb") as file:
+            with draft.open("xb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -181,8 +184,10 @@ def configured() -> Place | None:
 
 def kept(place: Place) -> list[Kept]:
     """Return the backups, newest first. Raises StorageUnavailableError, OSError."""
-    named = ((_NAME.fullmatch(name), size) for name, size in place.listed())
-    found = [Kept(name[0], datetime.strptime(name[1], _TIME).replace(tzinfo=UTC), size) for name, size in named if name]
+    found = []
+    for name, size in place.listed():
+        with suppress(ValueError):  # another file
+            found.append(Kept(name, datetime.strptime(name, _NAME).replace(tzinfo=UTC), size))
     return sorted(found, key=lambda each: each.made, reverse=True)
 
 
@@ -206,25 +211,27 @@ def newest_made() -> datetime | None:
 
 def new_name() -> str:
     """Return the name of a backup that is made now."""
-    return f"lmr-board-{timezone.now().astimezone(UTC):{_TIME}}.tar"
+    return timezone.now().astimezone(UTC).strftime(_NAME)
 
 
-def is_whole(place: Place, name: str) -> bool:
-    """Return whether a backup has its end. Raises StorageUnavailableError, OSError."""
+def missing_in(place: Place, name: str) -> int | None:
+    """Return how many stored files a backup lacks; None if it has no end. Raises StorageUnavailableError, OSError."""
     with place.opened(name, last=TAIL_BYTES) as end:
-        return is_complete(end.read())
+        return missing_at(end.read())
 
 
 def remove_oldest(place: Place, *, keep: int) -> list[Kept]:
     """Remove all but the ``keep`` newest whole backups, and return what was removed.
 
-    Incomplete ones do not count, so that they never push out a whole one. Raises StorageUnavailableError, OSError.
+    Those that lack stored files, or their end, never push out a whole one; of them the ``keep`` newest stay as well.
+    Raises StorageUnavailableError, OSError.
     """
-    whole = 0
+    stay = {True: keep, False: keep}
     removed = []
     for each in kept(place):
-        if whole >= keep:
+        whole = missing_in(place, each.name) == 0
+        stay[whole] -= 1
+        if stay[whole] < 0:
             place.delete(each.name)
             removed.append(each)
-        whole += whole < keep and is_whole(place, each.name)
     return removed

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.apps import apps
 from django.core.exceptions import ValidationError
-from django.core.management.color import no_style
 from django.db import Error, connection, models
 from django.db.migrations.loader import MigrationLoader
 
@@ -50,12 +49,13 @@ def applied_state() -> list[Node]:
     return sorted(nodes - followed)
 
 
-def loader_of(nodes: Sequence[Node]) -> tuple[MigrationLoader, list[Node]]:
+def loader_of(nodes: Sequence[Node], *, database: Any = None) -> tuple[MigrationLoader, list[Node]]:
     """Return migrations that lead to ``nodes``, and their names there. Raises BackupError for unknown ones.
 
-    In the graph of a new database, squashed migrations take the place of those that an older instance has applied.
+    Without the connection to a ``database``, as for a new one. In the graph of a new database, squashed migrations take
+    the place of those that an older instance has applied.
     """
-    loader = MigrationLoader(connection)
+    loader = MigrationLoader(database)
     if unknown := [node for node in nodes if node not in (loader.disk_migrations or ())]:
         msg = (
             f"A newer version of LMR-Board made this backup ({'.'.join(unknown[0])} is unknown here). Use that version."
@@ -63,7 +63,7 @@ def loader_of(nodes: Sequence[Node]) -> tuple[MigrationLoader, list[Node]]:
         raise BackupError(msg)
     if all(node in loader.graph.nodes for node in nodes):
         return loader, list(nodes)
-    loader = MigrationLoader(connection, replace_migrations=False)
+    loader = MigrationLoader(database, replace_migrations=False)
     return loader, [loader.replacements[node].replaces[-1] if node in loader.replacements else node for node in nodes]
 
 
@@ -132,28 +132,32 @@ def _unpacked(packed: bytes) -> tuple[list[str], list[list[Any]]]:
     return names, found
 
 
-def number_in(packed: bytes) -> int:
-    """Return the number of rows in a chunk. Raises BackupError if it is damaged."""
-    return len(_unpacked(packed)[1])
-
-
-def store(model: Any, packed: bytes) -> int:
-    """Store the rows of one chunk and return their number. Raises BackupError."""
+def parsed(model: Any, packed: bytes) -> list[Any]:
+    """Return the rows of one chunk, unsaved. Raises BackupError."""
     columns, found = _unpacked(packed)
     fields = {field.attname: field for field in stored_fields(model)}
     if unknown := set(columns) ^ set(fields):
         raise BackupError(f"{model._meta.label} has other fields than the backup: {', '.join(sorted(unknown))}.")
-    for field in fields.values():
-        # Otherwise the time of restoring would replace the stored one.
-        field.auto_now = field.auto_now_add = False
     try:
-        rows = [
+        return [
             model(**{name: fields[name].to_python(value) for name, value in zip(columns, values, strict=True)})
             for values in found
         ]
-        model._base_manager.bulk_create(rows, batch_size=_AT_A_TIME)
-    except (Error, ValueError, ValidationError) as error:
+    except (TypeError, ValueError, ValidationError) as error:
         why = " ".join(error.messages if isinstance(error, ValidationError) else str(error).split())
+        raise BackupError(f"Rows of {model._meta.label} in the backup are damaged: {why}") from error
+
+
+def store(model: Any, packed: bytes) -> int:
+    """Store the rows of one chunk and return their number. Raises BackupError."""
+    found = parsed(model, packed)
+    for field in stored_fields(model):
+        # Otherwise the time of restoring would replace the stored one.
+        field.auto_now = field.auto_now_add = False
+    try:
+        model._base_manager.bulk_create(found, batch_size=_AT_A_TIME)
+    except (Error, ValueError, OverflowError) as error:
+        why = " ".join(str(error).split())
         raise BackupError(f"The database refuses rows of {model._meta.label}: {why}") from error
     return len(found)
 
@@ -165,8 +169,37 @@ def empty(tables: Iterable[Any]) -> None:
             cursor.execute(f"DELETE FROM {connection.ops.quote_name(model._meta.db_table)}")  # noqa: S608 - Django's name
 
 
-def reset_sequences(tables: Iterable[Any]) -> None:
-    """Let the next new row get a number after those that were stored."""
+def last_numbers(tables: Iterable[Any]) -> dict[str, int]:
+    """Return the last number that each table gave to a row, also to one that was deleted since."""
+    numbers: dict[str, int] = {}
     with connection.cursor() as cursor:
-        for statement in connection.ops.sequence_reset_sql(no_style(), list(tables)):
-            cursor.execute(statement)
+        if connection.vendor == "sqlite":
+            cursor.execute("SELECT name, seq FROM sqlite_sequence")
+            return {str(name): int(last) for name, last in cursor.fetchall()}
+        for table, column in _numbered(tables):
+            cursor.execute("SELECT pg_sequence_last_value(pg_get_serial_sequence(%s, %s))", [f'"{table}"', column])
+            numbers[table] = cursor.fetchone()[0] or 0
+    return numbers
+
+
+def continue_numbers(tables: Iterable[Any], last: Mapping[str, int]) -> None:
+    """Let the next new row of each table get a number that no row has or had: audit events name deleted rows."""
+    with connection.cursor() as cursor:
+        for table, column in _numbered(tables):
+            quoted = connection.ops.quote_name(table)
+            cursor.execute(f"SELECT MAX({connection.ops.quote_name(column)}) FROM {quoted}")  # noqa: S608 - Django's names
+            number = max(last.get(table, 0), cursor.fetchone()[0] or 0)
+            if not number:
+                continue
+            if connection.vendor == "sqlite":
+                cursor.execute("DELETE FROM sqlite_sequence WHERE name = %s", [table])
+                cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)", [table, number])
+            else:
+                cursor.execute("SELECT setval(pg_get_serial_sequence(%s, %s), %s)", [f'"{table}"', column, number])
+
+
+def _numbered(tables: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Yield table and column of the models whose rows the database numbers."""
+    for model in tables:
+        if isinstance(model._meta.pk, models.AutoField | models.BigAutoField):
+            yield model._meta.db_table, model._meta.pk.column

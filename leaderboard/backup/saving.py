@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
@@ -21,7 +21,7 @@ from leaderboard.backup import rows
 from leaderboard.backup.archive import FORMAT, HEAD, BackupError, Reader, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from leaderboard.backup.archive import Member
     from leaderboard.backup.rows import Node
@@ -51,7 +51,8 @@ def save(stream: IO[bytes], *, files: bool = True) -> Summary:
     """Write all rows as of one moment, and the stored files that they name unless ``files`` is false.
 
     The site may go on meanwhile: a stored file stays for a day after the last row that names it. Files that the store
-    lacks are listed in the result. Raises BackupError, StorageUnavailableError, OSError.
+    lacks, or that are damaged in it, are left out and listed in the result. Raises BackupError,
+    StorageUnavailableError, OSError.
     """
     made = timezone.now()
     summary = Summary(made.isoformat(timespec="seconds"))
@@ -59,8 +60,9 @@ def save(stream: IO[bytes], *, files: bool = True) -> Summary:
     writer = Writer(stream, modified=made.timestamp())
     with _one_moment():
         nodes = rows.applied_state()
-        models = rows.models_at(*rows.loader_of(nodes))
-        head = {"format": FORMAT, "made": summary.made, "migrations": nodes, "files": files}
+        models = rows.models_at(*rows.loader_of(nodes, database=connection))
+        numbers = rows.last_numbers(models.values())
+        head = {"format": FORMAT, "made": summary.made, "migrations": nodes, "files": files, "numbers": numbers}
         writer.add(HEAD, json.dumps(head).encode())
         for label, model in models.items():
             summary.counts[label] = 0
@@ -72,29 +74,34 @@ def save(stream: IO[bytes], *, files: bool = True) -> Summary:
             with content.packed(*blob) as file:
                 writer.add(f"content/{content.key_of(*blob)}", file)
                 summary.files += 1
-        except content.ContentMissingError:
+        except (content.ContentMissingError, DamagedError):
             summary.missing.append(content.key_of(*blob))
-    writer.end()
+    writer.end(missing=len(summary.missing))
     return summary
 
 
 def check(stream: IO[bytes]) -> Summary:
-    """Read all of an archive, and compare it with its checksum and every stored file with its digest.
+    """Read all of an archive, and compare it with its checksum, rows with their tables, and stored files with digests.
 
-    Raises BackupError if it is damaged or incomplete, or if this version of LMR-Board cannot restore it.
+    Needs no database. Files that rows name but the archive lacks are listed in the result. Raises BackupError if it is
+    damaged or incomplete, or if this version of LMR-Board cannot restore it.
     """
     reader = Reader(stream)
-    rows.loader_of(_migrations(reader))
-    summary = _summary(reader)
+    models = rows.models_at(*rows.loader_of(_migrations(reader)))
+    naming = {label: rows.blob_fields(model) for label, model in models.items()}
+    summary, named = _summary(reader), set[Blob]()
     for member in reader:
-        if label := _model_of(member):
-            summary.counts[label] = summary.counts.get(label, 0) + rows.number_in(b"".join(member.pieces()))
+        if label := _model_of(member, models):
+            found = rows.parsed(models[label], b"".join(member.pieces()))
+            named |= {blob for row in found for blob in rows.blobs_of(row, naming[label])}
+            summary.counts[label] = summary.counts.get(label, 0) + len(found)
         else:
-            kind, found = _blob_of(member)
-            digest = content.digest_of_packed(kind, member.pieces())
-            if digest != found:
+            blob = _blob_of(member)
+            if content.digest_of_packed(blob.kind, member.pieces()) != blob.found:
                 raise BackupError(f"{member.name} in the backup is damaged.")
+            named.discard(blob)
             summary.files += 1
+    summary.missing = sorted(content.key_of(*blob) for blob in named) if reader.head.get("files") else []
     return summary
 
 
@@ -106,17 +113,20 @@ def restore(stream: IO[bytes]) -> Summary:
     """
     reader = Reader(stream)
     _require_empty()
-    loader, nodes = rows.loader_of(_migrations(reader))
+    loader, nodes = rows.loader_of(_migrations(reader), database=connection)
     executor = MigrationExecutor(connection)
     executor.loader = loader
     executor.migrate(nodes)
     models = rows.models_at(loader, nodes)
     summary = _summary(reader)
-    with transaction.atomic():
-        rows.empty(models.values())
-        for member in reader:
-            _restore(member, models, summary)
-        rows.reset_sequences(models.values())
+    try:
+        with transaction.atomic():
+            rows.empty(models.values())
+            for member in reader:
+                _restore(member, models, summary)
+            rows.continue_numbers(models.values(), _numbers(reader))
+    except IntegrityError as error:
+        raise BackupError(f"The backup lacks rows that others refer to: {' '.join(str(error).split())}") from error
     ContentType.objects.clear_cache()
     call_command("migrate", verbosity=0, interactive=False)
     call_command("createcachetable")
@@ -124,9 +134,7 @@ def restore(stream: IO[bytes]) -> Summary:
 
 
 def _restore(member: Member, models: dict[str, Any], summary: Summary) -> None:
-    if label := _model_of(member):
-        if label not in models:
-            raise BackupError(f"The backup has rows of {label}, which its migrations do not have.")
+    if label := _model_of(member, models):
         count = rows.store(models[label], b"".join(member.pieces()))
         summary.counts[label] = summary.counts.get(label, 0) + count
         return
@@ -138,9 +146,11 @@ def _restore(member: Member, models: dict[str, Any], summary: Summary) -> None:
     summary.files += 1
 
 
-def _model_of(member: Member) -> str:
-    """Return the label of the model that a member has rows of; empty for another member."""
+def _model_of(member: Member, models: Container[str]) -> str:
+    """Return the label of the model that a member has rows of; empty for another member. Raises BackupError."""
     named = _ROWS.fullmatch(member.name)
+    if named and named[1] not in models:
+        raise BackupError(f"The backup has rows of {named[1]}, which its migrations do not have.")
     return named[1] if named else ""
 
 
@@ -160,6 +170,11 @@ def _migrations(reader: Reader) -> list[Node]:
         return [(str(app), str(name)) for app, name in reader.head["migrations"]]
     except (KeyError, TypeError, ValueError):
         raise BackupError("This is not a whole backup: its first part names no migrations.") from None
+
+
+def _numbers(reader: Reader) -> dict[str, int]:
+    found = reader.head.get("numbers")
+    return {str(table): int(last) for table, last in found.items()} if isinstance(found, dict) else {}
 
 
 def _require_empty() -> None:

@@ -57,8 +57,12 @@ def _newest(place: Place, kept: list[Kept]) -> Finding:
     found = f"{len(kept)} in {place.address}; the newest is {age // timedelta(hours=1)} hours old and has {size}"
     if age > OLD:
         return warning(_NAME, found, _TODO)
-    if not places.is_whole(place, newest.name):
+    lacking = places.missing_in(place, newest.name)
+    if lacking is None:
         return warning(_NAME, f"{found}, but it is incomplete", _TODO)
+    if lacking:
+        todo = "manage.py storage --verify lists them. Keep an older backup that has them."
+        return warning(_NAME, f"{found}, but lacks {lacking} stored files", todo)
     if others and newest.size < SMALL * others[0].size:
         todo = f"Look into it with manage.py restore {newest.name} --check, and keep the older ones."
         return warning(_NAME, f"{found}, less than half of the one before it", todo)

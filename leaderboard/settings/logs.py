@@ -14,8 +14,10 @@ from submissions.highlighting import with_visible_marks
 if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor, WrappedLogger
 
-_SECRETS: Final = re.compile(r"(?<=reviews/join/)[\w-]+|(?<=reviews%2Fjoin%2F)[\w-]+", re.IGNORECASE)
-"""The token in an invitation's address, which lets its holder become a reviewer."""
+_SECRETS: Final = re.compile(
+    r"(?:(?<=reviews/join/)|(?<=reviews%2Fjoin%2F)|(?<=password/reset/key/)|(?<=confirm-email/))[\w:-]+", re.IGNORECASE
+)
+"""Tokens in addresses: of an invitation, of a new password, of an e-mail address. Their holder can use them."""
 
 REQUEST_ID: Final = "REQUEST_ID"
 """The key of a request's id in ``HttpRequest.META``; names of headers begin with ``HTTP_`` there."""

@@ -108,27 +108,35 @@ def _settled(days: int) -> QuerySet[Submission]:
         return Submission.objects.none()
     limit = timezone.now() - timedelta(days=days)
     ended = Q(scored_at__lt=limit) | Q(scored_at__isnull=True, created__lt=limit)
-    reviewed = Case.objects.exclude(state__in=[*CLOSED, CaseState.VOID])
     again = Reevaluation.objects.filter(state__in=[ReevaluationState.RUNNING, ReevaluationState.HELD])
     return (
         Submission.objects.filter(ended, state__in=_ENDED)
-        .exclude(Exists(reviewed.filter(implementation__submission=OuterRef("pk"))))
+        .exclude(Exists(_reviewed().filter(implementation__submission=OuterRef("pk"))))
         .exclude(Exists(again.filter(submission=OuterRef("pk"))))
         .order_by("pk")
     )
 
 
+def _reviewed() -> QuerySet[Case]:
+    return Case.objects.exclude(state__in=[*CLOSED, CaseState.VOID])
+
+
 def _old_calls(days: int) -> QuerySet[ModelCall]:
-    """Select the calls that ended ``days`` ago and belong to no open work; none for 0."""
+    """Select the calls that ended ``days`` ago and belong to no open work or review; none for 0.
+
+    Calls in doubt stay: an identical question is not sent again because of them.
+    """
     if not days:
         return ModelCall.objects.none()
     judged = Judgement.objects.filter(votes__calls=OuterRef("pk"), state__in=_OPEN)
     return (
         ModelCall.objects.filter(ended__lt=timezone.now() - timedelta(days=days))
-        .exclude(state=CallState.SENDING)
+        .exclude(state__in=[CallState.SENDING, CallState.IN_DOUBT])
         .exclude(key__startswith=removed_call(""))
         .filter(Q(answer_request=None) | Q(answer_request__implementation__submission__state__in=_ENDED))
         .exclude(Exists(judged))
+        .exclude(Exists(_reviewed().filter(implementation=OuterRef("answer_request__implementation"))))
+        .exclude(Exists(_reviewed().filter(implementation__judgements__votes__calls=OuterRef("pk"))))
     )
 
 

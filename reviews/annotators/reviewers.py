@@ -15,6 +15,7 @@ from reviews.annotators.conflicts import (
     held_by,
     in_conflict,
 )
+from reviews.cases import voiding
 from reviews.enums import OPEN, CaseKind, Role
 from reviews.exceptions import IncompleteError, ReviewError
 from reviews.models import Case, Review, Reviewer
@@ -70,6 +71,20 @@ def set_roles(*, actor: User, reviewer: Reviewer, annotator: bool, adjudicator: 
         for name, value in wanted.items():
             setattr(reviewer, name, value)
         return hand_back(held_by(reviewer).exclude(role__in=reviewer.roles if active else []))
+
+
+def forget(reviewer: Reviewer) -> None:
+    """Keep the labels of a person whose account is erased under the pseudonym, without what describes the person.
+
+    Held items return to the queue, and the reviewer's repeats end. Practice stays as it is.
+    """
+    hand_back(held_by(reviewer))
+    for case in Case.objects.filter(reserved_for=reviewer, state__in=OPEN).order_by("pk"):
+        voiding.end(case, what="the account of its annotator was erased")
+    reviewer.conflicts.all().delete()
+    reviewer.invitations.update(note="")
+    facts = {"name": "", "shows_name": False, "affiliation": "", "expertise": "", "active": False}
+    Reviewer.objects.filter(pk=reviewer.pk).update(user=None, **facts)
 
 
 def update_profile(

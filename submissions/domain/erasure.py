@@ -25,7 +25,7 @@ _UNFINISHED: Final = (
 def erase(*, user: User, actor: User | None) -> None:
     """Erase an account: its name, addresses, password, tokens, endpoints with keys, uploads and notices.
 
-    Submissions, labels and decisions stay under ``deleted-NUMBER``, since published numbers rest on them; unfinished
+    Submissions, labels and decisions stay under ``deleted:NUMBER``, since published numbers rest on them; unfinished
     submissions are cancelled. Raises :class:`NotAllowedError` for the operator's account and while a judge uses an
     endpoint of this one, and ``WrongStateError`` for the only maintainer.
     """
@@ -43,7 +43,8 @@ def erase(*, user: User, actor: User | None) -> None:
                 relation.related_model._base_manager.filter(**{relation.field.name: user}).delete()  # noqa: SLF001 - the same
         user.groups.clear()
         user.user_permissions.clear()
-        user.username, user.email = f"deleted-{user.pk}", ""
+        # No account can have this name: signing up refuses the colon.
+        user.username, user.email = f"deleted:{user.pk}", ""
         user.first_name = user.last_name = ""
         user.is_active = False
         user.set_unusable_password()  # which ends all sessions

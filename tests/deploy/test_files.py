@@ -65,7 +65,6 @@ def variables() -> Iterator[tuple[str, str]]:
 def test_every_variable_is_a_setting() -> None:
     found = {(file, name.removesuffix("_FILE")) for file, name in variables() if not name.startswith(NOT_OURS)}
     assert {file for file, _ in found} >= {"compose.yaml", "kubernetes", "lmr-board-web.service", "settings.env"}
-    # The setting of backups is made elsewhere.
     assert {(file, name) for file, name in found if name not in SETTINGS} == set()
 
 

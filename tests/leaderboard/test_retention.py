@@ -24,6 +24,8 @@ from leaderboard.board.provenance import of_submission
 from leaderboard.models import Entry
 from leaderboard.models.enums import Provenance
 from leaderboard.upkeep import retention
+from reviews.enums import CaseState
+from reviews.models import Case
 from submissions.domain.removals import Part
 from submissions.enums import SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Implementation, Submission
@@ -206,6 +208,22 @@ def test_a_judge_s_replies_go_when_it_has_decided(state: str, removed: int) -> N
     assert retention.sweep()[Part.REPLIES] == removed
     vote.refresh_from_db()
     assert (vote.label, vote.calls.count()) == ("CC", 1)
+
+
+def test_replies_about_an_answer_under_review_stay(alice: User) -> None:
+    call = ask(alice)
+    assert call.answer_request is not None
+    case = case_of(call.answer_request.implementation)
+    assert retention.sweep() == NOTHING
+    Case.objects.filter(pk=case.pk).update(state=CaseState.AGREED)
+    assert retention.sweep()[Part.REPLIES] == 1
+
+
+def test_a_call_in_doubt_stays(alice: User) -> None:
+    """Because of it, the question is not sent again by itself."""
+    call = ask(alice)
+    ModelCall.objects.filter(pk=call.pk).update(state=CallState.IN_DOUBT)
+    assert retention.sweep() == NOTHING
 
 
 def test_a_sweep_is_bounded_and_continues(monkeypatch: pytest.MonkeyPatch, redis_url: str) -> None:

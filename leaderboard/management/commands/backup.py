@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,14 +44,26 @@ class Command(BaseCommand):
             if options["list"]:
                 self._list(self._place())
                 return
+            if options["keys"] and options["keys"].exists():
+                msg = f"{options['keys']} exists. Name a new file for the keys."
+                raise CommandError(msg)
+            # A service manager stops the command like Ctrl-C, which removes what is not complete.
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+            summary = self._save(options["file"], files=not options["without_files"])
             if options["keys"]:
                 _write_keys(options["keys"])
-            summary = self._save(options["file"], files=not options["without_files"])
         except (BackupError, StorageUnavailableError, OSError) as error:
             msg = f"No backup was made: {error}"
             raise CommandError(msg) from None
-        for each in summary.missing:
-            self.stderr.write(f"The content store lacks {each}, so the backup does, too (manage.py storage).")
+        except KeyboardInterrupt:
+            raise CommandError("No backup was made: it was interrupted.", returncode=130) from None
+        if summary.missing:
+            listed = "\n  ".join(summary.missing)
+            msg = (
+                "The backup was made, but these files are missing or damaged in the content store, so it lacks them "
+                f"(manage.py storage --verify):\n  {listed}"
+            )
+            raise CommandError(msg)
 
     def _save(self, file: str | None, *, files: bool) -> Summary:
         if file == "-":
@@ -73,7 +86,7 @@ class Command(BaseCommand):
     def _save_at(self, place: Place, name: str, *, files: bool) -> Summary:
         with place.written(name) as stream:
             summary = save(stream, files=files)
-        if not places.is_whole(place, name):
+        if places.missing_in(place, name) is None:
             msg = f"{name} is not complete in {place.address}."
             raise BackupError(msg)
         self.stdout.write(f"{place.address.rstrip('/')}/{name}: {summary}.")
@@ -91,16 +104,13 @@ class Command(BaseCommand):
         for each in found:
             size = filesizeformat(each.size).replace("\xa0", " ")
             made = timezone.localtime(each.made)
-            state = "" if places.is_whole(place, each.name) else "  INCOMPLETE"
+            lacking = places.missing_in(place, each.name)
+            state = "  INCOMPLETE" if lacking is None else f"  LACKS {lacking} FILES" if lacking else ""
             self.stdout.write(f"{each.name}  {made:%Y-%m-%d %H:%M %Z}  {size:>10}{state}")
         self.stdout.write(f"{len(found)} in {place.address}")
 
 
 def _write_keys(file: Path) -> None:
-    """Write the keys as lines for ``.env``; only the instance's user may read them. Raises CommandError."""
-    try:
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as target:
-            target.write("\n".join([*endpoint_keys.lines_for_env(), ""]))
-    except FileExistsError:
-        msg = f"{file} exists. Name a new file for the keys."
-        raise CommandError(msg) from None
+    """Write the keys as lines for ``.env``; only the instance's user may read them. Raises OSError."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as target:
+        target.write("\n".join([*endpoint_keys.lines_for_env(), ""]))

@@ -42,11 +42,13 @@ class Command(BaseCommand):
         try:
             with _opened(options["file"]) as stream:
                 if options["check"]:
-                    self.stdout.write(f"The backup is whole: {check(stream)}.")
+                    self._check(stream)
                     return
                 with only_instance(settings.DATA_DIR):
                     mark_as_data_folder(settings.DATA_DIR)
                     self.stdout.write(f"Restored {restore(stream)}.")
+        except KeyboardInterrupt:
+            raise CommandError("Nothing was restored: it was interrupted.", returncode=130) from None
         except (BackupError, StorageUnavailableError, SupervisionError, NoObjectError, OSError) as error:
             raise CommandError(str(error)) from None
         for endpoint in endpoint_keys.unreadable():
@@ -55,6 +57,14 @@ class Command(BaseCommand):
                 "or let its owner enter it again."
             )
         self.stdout.write("Run make setup (or manage.py setup) next, and manage.py storage --verify.")
+
+    def _check(self, stream: IO[bytes]) -> None:
+        summary = check(stream)
+        if summary.missing:
+            listed = "\n  ".join(summary.missing)
+            msg = f"The backup can be restored ({summary}), but it lacks these stored files:\n  {listed}"
+            raise CommandError(msg)
+        self.stdout.write(f"The backup is whole: {summary}.")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.backup.archive import TAIL_BYTES, BackupError, Reader, Writer, is_complete
+from leaderboard.backup.archive import TAIL_BYTES, BackupError, Reader, Writer, missing_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def archive(head: bytes = HEAD) -> bytes:
     writer.add("backup.json", head)
     for name, content in MEMBERS:
         writer.add(name, content)
-    writer.end()
+    writer.end(missing=2)
     return stream.getvalue()
 
 
@@ -72,7 +72,7 @@ def test_a_part_of_an_archive_is_refused(size: int) -> None:
     else:
         with pytest.raises(BackupError, match=NOT_WHOLE):
             read(part)
-        assert not is_complete(part)
+        assert missing_at(part) is None
 
 
 @given(st.integers(0, len(WHOLE) - 1), st.integers(1, 255))
@@ -90,7 +90,7 @@ def test_a_changed_byte_is_noticed_or_changes_nothing(place: int, difference: in
 def test_other_bytes_are_no_backup(data: bytes) -> None:
     with pytest.raises(BackupError):
         read(data)
-    assert not is_complete(data)
+    assert missing_at(data) is None
 
 
 def test_an_archive_with_a_member_left_out_is_refused() -> None:
@@ -118,8 +118,6 @@ def test_a_tar_of_something_else_is_refused() -> None:
 
 
 def test_the_end_of_a_complete_archive_is_found_in_its_last_bytes() -> None:
-    assert is_complete(WHOLE)
-    assert is_complete(WHOLE[-TAIL_BYTES:])
-    assert is_complete(WHOLE[-10240:])
-    assert not is_complete(WHOLE[:-10240])
-    assert not is_complete(b"")
+    assert missing_at(WHOLE) == missing_at(WHOLE[-TAIL_BYTES:]) == missing_at(WHOLE[-10240:]) == 2
+    assert missing_at(WHOLE[:-10240]) is None
+    assert missing_at(b"") is None

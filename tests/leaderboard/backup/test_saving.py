@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import sqlite3
 import threading
 from contextlib import closing, contextmanager
@@ -181,10 +182,19 @@ def test_stored_files_come_back_with_their_names(small: TaskRevision, settings: 
         assert not files["a.py"].stat().st_mode & 0o222
 
 
-def test_files_that_the_store_lacks_are_listed(small: TaskRevision, settings: Settings, tmp_path: Path) -> None:
-    content.remove("files", small.paper_hash)
+@pytest.mark.parametrize("how", ["missing", "damaged"])
+def test_files_that_the_store_lacks_are_listed(
+    small: TaskRevision, settings: Settings, tmp_path: Path, how: str
+) -> None:
+    if how == "missing":
+        content.remove("files", small.paper_hash)
+    else:
+        file_path(small.paper_hash).chmod(0o600)
+        file_path(small.paper_hash).write_bytes(b"rotten")
     archive, summary = saved()
-    assert (summary.files, summary.missing) == (2, [f"files/{small.paper_hash}"])
+    lacking = [f"files/{small.paper_hash}"]
+    assert (summary.files, summary.missing) == (2, lacking)
+    assert check(io.BytesIO(archive)).missing == lacking
     with another_instance(settings, tmp_path / "new"):
         assert restored(archive).files == 2
 
@@ -193,6 +203,7 @@ def test_files_are_left_out_where_the_bucket_has_its_own_copies(small: TaskRevis
     stream = io.BytesIO()
     assert save(stream, files=False).files == 0
     assert files_in(stream.getvalue()) == []
+    assert check(io.BytesIO(stream.getvalue())).missing == []
 
 
 class Interrupted(io.BytesIO):
@@ -274,6 +285,7 @@ HEAD = {"format": 1, "made": "today"}
         ("backup.json", HEAD, "its first part names no migrations"),
         ("backup.json", HEAD | {"migrations": [["submissions", "9999_later"]]}, "A newer version of LMR-Board made"),
         ("new/part", b"", "an unknown part, 'new/part'"),
+        ("rows/benchmark_tasks.Suite/000000.jsonl.gz", gzip.compress(b"[]\n{}", mtime=0), "not lists of equal length"),
         ("rows/benchmark_tasks.Suite/000000.jsonl.gz", b"no gzip", "Rows in the backup are damaged"),
         ("rows/benchmark_tasks.Suite/000000.jsonl.gz", gzip.compress(b"[]\n[1]", mtime=0), "not lists of equal length"),
         ("content/files/PAPER", b"other", "damaged"),
@@ -296,7 +308,7 @@ def test_what_is_damaged_before_it_was_summed_is_noticed(
     ("lines", "message"),
     [
         ('["id", "slug"]\n[1, "a"]', "benchmark_tasks.Suite has other fields than the backup"),
-        (None, "The database refuses rows of benchmark_tasks.Suite: “x” value must be an integer"),
+        (None, "Rows of benchmark_tasks.Suite in the backup are damaged: “x” value must be an integer"),
     ],
 )
 def test_rows_that_do_not_fit_their_table_are_refused(
@@ -308,9 +320,41 @@ def test_rows_that_do_not_fit_their_table_are_refused(
         (row,) = stored_rows(archive)["benchmark_tasks.Suite"]
         lines = f"{json.dumps(list(row))}\n{json.dumps(list((row | {'id': 'x'}).values()))}"
     damaged = with_member(archive, name, gzip.compress(lines.encode()))
-    with another_instance(settings, tmp_path / "new"), pytest.raises(BackupError) as error:
+    with pytest.raises(BackupError, match=re.escape(message)):
+        check(io.BytesIO(damaged))
+    with another_instance(settings, tmp_path / "new"), pytest.raises(BackupError, match=re.escape(message)):
         restored(damaged)
-    assert message in str(error.value)
+
+
+def test_rows_of_a_model_that_its_migrations_lack_are_refused(small: TaskRevision) -> None:
+    archive, _ = saved()
+    damaged = with_member(archive, "new/x", b"").replace(b"new/x\0", b"rows/x", 1)
+    for read in (check, restore):
+        with pytest.raises(BackupError):
+            read(io.BytesIO(damaged))
+
+
+@both
+def test_rows_that_refer_to_none_are_refused(small: TaskRevision, settings: Settings, tmp_path: Path) -> None:
+    archive, _ = saved()
+    fields = json.dumps(list(stored_rows(archive)["submissions.User"][0]))
+    damaged = with_member(archive, "rows/submissions.User/000000.jsonl.gz", gzip.compress(f"{fields}\n".encode()))
+    with another_instance(settings, tmp_path / "new"):
+        with pytest.raises(BackupError, match="The backup lacks rows that others refer to"):
+            restored(damaged)
+        assert Submission.objects.count() == 0
+
+
+@both
+def test_numbers_of_deleted_rows_are_not_given_again(small: TaskRevision, settings: Settings, tmp_path: Path) -> None:
+    """Audit events name rows by number, and would be those of the new row."""
+    deleted = Suite.objects.create(slug="deleted", title="Deleted")
+    number = deleted.pk
+    deleted.delete()
+    archive, _ = saved()
+    with another_instance(settings, tmp_path / "new"):
+        restored(archive)
+        assert Suite.objects.create(slug="next", title="Next").pk == number + 1
 
 
 def test_a_database_of_a_newer_version_is_not_saved(small: TaskRevision) -> None:
@@ -334,7 +378,7 @@ def test_an_instance_moves_to_postgresql_and_back(filled: None, settings: Settin
     printed = instance.python("-c", SHOWN)
     assert printed.returncode == 0, printed.stderr
     assert without_later_fields(json.loads(printed.stdout)) == before
-    instance.printed("backup", str(tmp_path / "second.tar"))
+    instance.manage("backup", str(tmp_path / "second.tar"))  # ends with 1, since the recorded instance lacks files
     second = (tmp_path / "second.tar").read_bytes()
     with another_instance(settings, tmp_path / "new"):
         restored(second)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +19,7 @@ from django.core.management import CommandError, call_command
 from benchmark_tasks.domain import content
 from benchmark_tasks.domain.bucket import bucket_at
 from leaderboard.backup import places
-from leaderboard.backup.archive import is_complete
+from leaderboard.backup.archive import missing_at
 from submissions.domain import endpoint_keys
 from tests.bucket import made_bucket, proxy_before
 from tests.conftest import PROJECT_ROOT
@@ -92,9 +95,11 @@ class TestToAFile:
         found = content.put_file(b"bundle")
         SubmissionFactory(bundle=found)
         content.remove("files", found)
-        assert printed("backup", str(tmp_path / "b.tar"))[1] == (
-            f"The content store lacks files/{found}, so the backup does, too (manage.py storage).\n"
-        )
+        lacking = rf"it lacks them \(manage.py storage --verify\):\n  files/{found}"
+        with pytest.raises(CommandError, match=f"The backup was made, but .*{lacking}"):
+            printed("backup", str(tmp_path / "b.tar"))
+        with pytest.raises(CommandError, match=rf"can be restored .* lacks these stored files:\n  files/{found}"):
+            printed("restore", str(tmp_path / "b.tar"), "--check")
 
 
 def test_keys_are_apart_and_only_on_request(settings: Settings, tmp_path: Path) -> None:
@@ -126,7 +131,7 @@ class TestInAFolder:
 
     def test_other_files_there_are_never_removed(self, kept: Path) -> None:
         kept.mkdir()
-        others = ["lmr-board-mine.tar", "notes.txt", "lmr-board-20250101T000000Z.tar.gpg"]
+        others = ["lmr-board-20269999T999999Z.tar", "notes.txt", "lmr-board-20250101T000000Z.tar.gpg"]
         for name in others:
             (kept / name).touch()
         for night in NIGHTS[:3]:
@@ -148,6 +153,29 @@ class TestInAFolder:
         assert [line.endswith("INCOMPLETE") for line in listed] == [False, True, False, False]
         assert listed[0].startswith("lmr-board-20260303T020000Z.tar  2026-03-03 02:00 UTC")
         assert listed[-1] == f"3 in {kept}"
+
+    def test_those_that_lack_files_push_out_no_whole_one(self, kept: Path) -> None:
+        found = content.put_file(b"bundle")
+        SubmissionFactory(bundle=found)
+        for night in NIGHTS:
+            if night == NIGHTS[1]:
+                content.remove("files", found)
+            with time_machine.travel(night, tick=False), suppress(CommandError):
+                printed("backup")
+        listed = printed("backup", "--list")[0].splitlines()
+        assert [(line[:18], line.endswith("LACKS 1 FILES")) for line in listed[:-1]] == [
+            ("lmr-board-20260304", True),
+            ("lmr-board-20260303", True),
+            ("lmr-board-20260301", False),
+        ]
+
+    def test_what_killed_processes_left_goes_after_a_day(self, kept: Path) -> None:
+        kept.mkdir()
+        for name in (".lmr-board-20260301T020000Z.tar.part", ".lmr-board-20260302T020000Z.tar.part"):
+            (kept / name).touch()
+        os.utime(kept / ".lmr-board-20260301T020000Z.tar.part", (1, 1))
+        printed("backup")
+        assert [each.name for each in kept.glob(".*")] == [".lmr-board-20260302T020000Z.tar.part"]
 
     def test_the_newest_is_checked_by_that_name(self, kept: Path) -> None:
         for night in NIGHTS[:2]:
@@ -227,7 +255,19 @@ def test_a_new_instance_is_restored_from_standard_input(tmp_path: Path) -> None:
         check=False,
     )
     assert (out.returncode, out.stderr.startswith(b"Saved ")) == (0, True)
-    assert is_complete(out.stdout)
+    assert missing_at(out.stdout) == 0
+
+
+def test_a_stopped_backup_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a service manager stops it."""
+    monkeypatch.setattr("leaderboard.backup.archive._Counted.write", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(CommandError, match=r"No backup was made: it was interrupted\."):
+            printed("backup", str(tmp_path / "b.tar"))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_keys_that_another_secret_sealed_are_named(tmp_path: Path, settings: Settings) -> None:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from benchmark_tasks.domain.content import put_file
 from leaderboard.models import MailChoice, Notice
-from reviews.models import Case, Review, Reviewer
+from reviews.models import Assignment, Case, Conflict, Invitation, Review, Reviewer, Trigger
 from submissions.domain import endpoint_keys, tokens
 from submissions.domain.operators import local_operator
 from submissions.enums import SubmissionState
@@ -127,6 +127,17 @@ class TestExport:
         rows, _ = exported(ada, tmp_path / "ada.zip")
         assert not {"reviews.Case", "reviews.CaseEvent"} & set(rows)
 
+    def test_what_refers_to_the_person_without_a_name_of_its_own(self, tmp_path: Path) -> None:
+        ada = account("ada")
+        Trigger.objects.create(case=case_of(), kind="appeal", detail="appeal of ada", raised_by=ada)
+        invitation = Invitation.objects.create(
+            secret_digest="d" * 64, created_by=UserFactory(), used_by=ada.reviewer, expires=timezone.now()
+        )
+        rows, _ = exported(ada, tmp_path / "ada.zip")
+        assert [row["detail"] for row in rows["reviews.Trigger"]] == ["appeal of ada"]
+        (row,) = rows["reviews.Invitation"]
+        assert (row["id"], "secret_digest" in row) == (invitation.pk, False)
+
     def test_an_existing_file_is_kept(self, tmp_path: Path) -> None:
         UserFactory(username="ada")
         file = tmp_path / "mine"
@@ -144,7 +155,7 @@ class TestErase:
         unfinished = SubmissionFactory(owner=ada, state=SubmissionState.QUEUED)
         assert client.login(username="ada", password=PASSWORD)
         labels = list(Review.objects.values_list("pk", "label", "reviewer_id"))
-        gone = f"deleted-{ada.pk}"
+        gone = f"deleted:{ada.pk}"
         assert run("ada", "--erase", "--yes") == (
             f"The account is erased. Its submissions and labels are those of {gone} now.\n"
         )
@@ -167,6 +178,23 @@ class TestErase:
         event = AuditEvent.objects.filter(verb="erased").get()
         assert (event.subject_text, event.actor) == (gone, None)
         assert Case.objects.count() == 4
+
+    def test_what_the_annotator_held_returns_to_the_queue(self) -> None:
+        ada = account("ada")
+        repeat = case_of(kind="repeat", reserved_for=ada.reviewer)
+        ada.reviewer.conflicts.create(organisation="Employer")
+        held = Assignment.objects.get(reviewer=ada.reviewer, state="active")
+        Case.objects.filter(pk=held.case_id).update(state="leased")
+        run("ada", "--erase", "--yes")
+        held.refresh_from_db()
+        repeat.refresh_from_db()
+        assert (held.state, held.case.state, repeat.state) == ("returned", "queued", "void")
+        assert not Conflict.objects.exists()
+
+    def test_no_account_can_take_the_name_of_an_erased_one(self, client: Client) -> None:
+        fields = {"email": "eve@mail.example", "password1": PASSWORD, "password2": PASSWORD}
+        assert client.post("/accounts/signup/", {"username": "deleted:4", **fields}).status_code == 200
+        assert not User.objects.exists()
 
     @pytest.mark.parametrize(("typed", "erased"), [("ada", True), ("yes", False), ("", False)])
     def test_the_name_is_typed_to_confirm(self, monkeypatch: pytest.MonkeyPatch, typed: str, erased: bool) -> None:

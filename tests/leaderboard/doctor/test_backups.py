@@ -39,12 +39,12 @@ def folder(settings: Settings, tmp_path: Path) -> Path:
     return made
 
 
-def archive(size: int) -> bytes:
+def archive(size: int, missing: int = 0) -> bytes:
     stream = io.BytesIO()
     writer = Writer(stream, modified=1.0)
     writer.add("backup.json", b"{}")
     writer.add("rows", b"\0" * size)
-    writer.end()
+    writer.end(missing=missing)
     return stream.getvalue()
 
 
@@ -76,6 +76,12 @@ def test_an_incomplete_one_is_a_warning(folder: Path) -> None:
     (folder / "lmr-board-20260305T020000Z.tar").write_bytes(archive(20_000)[:15_000])
     text = f"1 in {folder}; the newest is 6 hours old and has 14.6 KB, but it is incomplete"
     assert found() == [warning("backups", text, TODO)]
+
+
+def test_one_that_lacks_files_is_a_warning(folder: Path) -> None:
+    (folder / "lmr-board-20260305T020000Z.tar").write_bytes(archive(100, missing=3))
+    (finding,) = found()
+    assert finding.found.endswith("has 10.0 KB, but lacks 3 stored files")
 
 
 def test_a_small_one_is_a_warning(folder: Path) -> None:

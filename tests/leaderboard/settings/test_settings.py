@@ -364,6 +364,8 @@ def test_opening_an_invitation_logs_no_secret(client: Client, caplog: pytest.Log
     ("text", "written"),
     [
         ("GET /reviews/join/aB-_9/", "GET /reviews/join/[secret]/"),
+        ("GET /accounts/password/reset/key/1-d9w-7f/", "GET /accounts/password/reset/key/[secret]/"),
+        ("GET /accounts/confirm-email/MQ:1vN:a_-9/", "GET /accounts/confirm-email/[secret]/"),
         ("GET /accounts/login/?next=%2Freviews%2Fjoin%2FaB-_9%2F", "?next=%2Freviews%2Fjoin%2F[secret]%2F"),
         ("GET /reviews/label/12/", "GET /reviews/label/12/"),
     ],
