@@ -202,4 +202,4 @@ def _numbered(tables: Iterable[Any]) -> Iterator[tuple[str, str]]:
     """Yield table and column of the models whose rows the database numbers."""
     for model in tables:
         if isinstance(model._meta.pk, models.AutoField | models.BigAutoField):
-            yield model._meta.db_table, model._meta.pk.column
+            yield model._meta.db_table, str(model._meta.pk.column)
