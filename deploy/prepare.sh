@@ -45,6 +45,8 @@ fi
 socket=${DOCKER_SOCKET:-/var/run/docker.sock}
 if ! grep -qs '^DOCKER_GID=' .env; then
   [ -S "$socket" ] || { echo "$socket is no socket: start Docker, or name its socket in DOCKER_SOCKET" >&2; exit 1; }
+  # The last line of a file that a person wrote may have no end.
+  [ -z "$(tail -c 1 .env 2>/dev/null)" ] || echo >>.env
   echo "DOCKER_GID=$(stat -c %g "$socket")" >>.env
   echo ".env: DOCKER_GID written"
 fi

@@ -10,13 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
-from rq import Worker
+from rq import Worker, worker_registration
 from rq.job import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
+    from redis.client import Pipeline
     from rq import Queue
 
 JOB_MODULES: Final = ("evaluator.jobs", "leaderboard.upkeep.jobs")
@@ -71,6 +72,19 @@ class ReleasingWorker(Worker):
 
     RQ itself kills the job's process with SIGKILL, after which the lease would have to expire.
     """
+
+    def heartbeat(self, timeout: int | None = None, pipeline: Pipeline | None = None) -> None:
+        """Report that the worker lives; register it again if Redis has lost it.
+
+        A record lives for a minute and a half without heartbeats. RQ itself makes one without queues then, and nothing
+        would know what this worker does.
+        """
+        if pipeline is None and not self.connection.hexists(self.key, "queues"):
+            with self.connection.pipeline() as registering:
+                registering.hset(self.key, mapping=self.serialize())
+                worker_registration.register(self, registering)
+                registering.execute()
+        super().heartbeat(timeout, pipeline)
 
     def handle_warm_shutdown_request(self) -> None:
         """Let the current job know that it must begin nothing else."""

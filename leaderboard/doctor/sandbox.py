@@ -39,6 +39,11 @@ _PROGRAM_SECONDS: Final = 10
 
 def findings() -> Iterator[Finding]:
     """Yield whether boxes can be made, then why or why not, then environments, and at last a box that judges."""
+    if not settings.ENVIRONMENT.evaluates:
+        yield ok(
+            "sandbox", f"not needed with POOLS={','.join(settings.ENVIRONMENT.pools)}, except for agents of models"
+        )
+        return
     sandbox: Sandbox | None = None
     try:
         sandbox = _working()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import socket
 import subprocess
+from contextlib import closing
 from dataclasses import fields
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -128,6 +131,19 @@ def test_prepared_secrets_fit_each_other_and_none_is_changed(tmp_path: Path) -> 
         "Put the other one back from your copy.\n"
     )
     assert prepare(code=1)["error"] == refused
+
+
+def test_the_group_of_the_socket_is_a_line_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "deploy").mkdir()
+    shutil.copy(PROJECT_ROOT / "deploy/prepare.sh", tmp_path / "deploy")
+    with closing(socket.socket(socket.AF_UNIX)) as listening:
+        listening.bind(str(tmp_path / "docker.sock"))
+        variables = os.environ | {"DOCKER_SOCKET": str(tmp_path / "docker.sock")}
+        for before in ("BASE_IMAGE=mine", "BASE_IMAGE=mine\n", ""):
+            (tmp_path / ".env").write_text(before, encoding="ascii")
+            subprocess.run([tmp_path / "deploy/prepare.sh"], env=variables, check=True, stdout=subprocess.DEVNULL)
+            lines = (tmp_path / ".env").read_text(encoding="ascii").splitlines()
+            assert lines == [*before.split(), f"DOCKER_GID={os.getgid()}"]
 
 
 def test_the_image_is_built_on_pythons_own_and_runs_as_a_user() -> None:

@@ -75,6 +75,12 @@ def empty_host(settings: Settings) -> Iterator[Path]:
         yield Path(folder)
 
 
+def test_a_host_that_runs_no_boxes_needs_no_sandbox(settings: Settings) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, pools=["site", "model_calls"], evaluator_sandbox="docker")
+    found = "not needed with POOLS=site,model_calls, except for agents of models"
+    assert list(sandbox.findings()) == [ok("sandbox", found)]
+
+
 @pytest.mark.bubblewrap
 @pytest.mark.smoke
 def test_a_host_on_which_bubblewrap_works(real_sandbox: Sandbox, small_version: SuiteVersion) -> None:
