@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.redis]
 
 def test_a_heartbeat_registers_a_worker_that_redis_has_lost(redis_url: str) -> None:
     worker = get_worker(MODELS, name="lost", serializer="json", worker_ttl=30)
-    worker.register_birth()
+    worker.register_birth()  # type: ignore[no-untyped-call]
     assert listening() == {MODELS: 1}
     with opened() as queue:
         queue.connection.flushdb()
@@ -24,4 +24,4 @@ def test_a_heartbeat_registers_a_worker_that_redis_has_lost(redis_url: str) -> N
         assert 0 < queue.connection.ttl(worker.key) <= 90
     worker.heartbeat()
     assert listening() == {MODELS: 1}
-    worker.register_death()
+    worker.register_death()  # type: ignore[no-untyped-call]
