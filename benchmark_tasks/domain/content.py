@@ -41,7 +41,10 @@ Kind: TypeAlias = Literal["files", "trees"]
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _PIECE: Final = 1024 * 1024
 _CHANGED: Final = "it changed while it was read"
-_NO_ARCHIVE: Final = (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError, PathLeavesFolderError)
+_NO_ARCHIVE: Final = (
+    *(tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError, PathLeavesFolderError),
+    *(KeyError, RecursionError),  # a link to no file, or to itself
+)
 """What reading bytes that are no archive of a tree raises."""
 OWNER_KEY: Final = "instance"
 """The object, or file, that says which instance the store belongs to."""
@@ -401,7 +404,8 @@ def _unpack(packed: Path, folder: Path) -> None:
     folder.mkdir()
     with tarfile.open(packed, mode="r:gz") as archive:
         for each in archive:
-            source = archive.extractfile(each) if each.isreg() else None
+            # A file under two names is written once, and linked.
+            source = archive.extractfile(each) if each.isreg() or each.islnk() else None
             if source is None:
                 continue
             path = folder / clean_relative_path(each.name)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import stat
+import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_tasks.domain import content
+from benchmark_tasks.domain.bucket import DamagedError
 from benchmark_tasks.domain.content import (
     ContentMissingError,
     file_hash,
@@ -133,3 +136,37 @@ trees = st.dictionaries(names, st.binary(max_size=4), max_size=4)
 @given(trees, trees)
 def test_different_trees_have_different_hashes(one: dict[str, bytes], other: dict[str, bytes]) -> None:
     assert (tree_hash(one) == tree_hash(other)) == (one == other)
+
+
+def packed_tree(name: str, kind: bytes, target: str) -> bytes:
+    """Return an archive with the file ``a`` and a link."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        file, link = tarfile.TarInfo("a"), tarfile.TarInfo(name)
+        file.size, link.type, link.linkname = 1, kind, target
+        archive.addfile(file, io.BytesIO(b"x"))
+        archive.addfile(link)
+    return stream.getvalue()
+
+
+def test_a_file_under_two_names_is_unpacked_twice(data_dir: Path) -> None:
+    expected = tree_hash({"a": b"x", "b": b"x"})
+    content.put_packed("trees", expected, [packed_tree("b", tarfile.LNKTYPE, "a")])
+    assert {name: path.read_bytes() for name, path in tree_files(expected).items()} == {"a": b"x", "b": b"x"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "target"),
+    [
+        ("b", tarfile.LNKTYPE, "missing"),
+        ("b", tarfile.LNKTYPE, "b"),
+        ("b", tarfile.SYMTYPE, "/etc/passwd"),
+        ("b", tarfile.SYMTYPE, "b"),
+        ("../b", tarfile.LNKTYPE, "a"),
+    ],
+)
+def test_archives_with_other_links_are_refused(data_dir: Path, name: str, kind: bytes, target: str) -> None:
+    with pytest.raises(DamagedError):
+        content.put_packed("trees", tree_hash({"a": b"x", "b": b"x"}), [packed_tree(name, kind, target)])
+    assert not any((data_dir / "content" / "trees").rglob("*.*"))
+    assert content.digest_of_packed("trees", [packed_tree(name, kind, target)]) != tree_hash({"a": b"x", "b": b"x"})

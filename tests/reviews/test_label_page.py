@@ -142,8 +142,8 @@ def body(client: Client, assignment: Assignment, page: str = "") -> str:
 
 
 def without_tokens(page: str) -> str:
-    """Return the page without parts that differ in each response: form tokens and times in headers."""
-    return re.sub(r"""name="csrfmiddlewaretoken" value="\w+"|'Expires': '[^']*'""", "", page)
+    """Return the page without parts that differ in each response: form tokens, and times and ids in headers."""
+    return re.sub(r"""name="csrfmiddlewaretoken" value="\w+"|'(Expires|X-Request-ID)': '[^']*'""", "", page)
 
 
 def leaks(text: str) -> list[str]:
