@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import threading
 import time
+import warnings
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 from django.db import connections
+from urllib3.exceptions import DependencyWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -85,6 +87,9 @@ class _Running(threading.Thread):
 
 def examine(checks: Sequence[Check], *, seconds: float = SECONDS) -> Iterator[Finding]:
     """Run ``checks`` side by side; yield their findings in order. One that takes too long has failed."""
+    # requests, which checks import, silences it for itself. That is lost if another thread, which imports botocore,
+    # restores the filters of before.
+    warnings.simplefilter("ignore", DependencyWarning)
     deadline = time.monotonic() + seconds
     for running in [_Running(check) for check in checks]:
         running.join(max(0.0, deadline - time.monotonic()))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leaderboard.doctor.findings import Check, Finding, State, examine, failed, ok, warning
+from tests.conftest import PROJECT_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,3 +93,25 @@ def test_no_secret_of_the_configuration_is_shown(settings: Settings) -> None:
     }
     checks = [Check("each", lambda: [failed("each", text, text) for text in texts])]
     assert list(examine(checks)) == [failed("each", shown, shown) for shown in texts.values()]
+
+
+def test_libraries_that_checks_import_side_by_side_print_no_warning() -> None:
+    """As when the thread that imports botocore restores the filters while another one imports requests."""
+    program = (
+        "import importlib, sys, warnings, django\n"
+        "django.setup()\n"
+        "from leaderboard.doctor.findings import examine\n"
+        "list(examine([]))\n"
+        "with warnings.catch_warnings():\n"
+        "    import requests\n"
+        "sys.modules.pop('urllib3.contrib.socks', None)\n"
+        "try:\n"
+        "    importlib.import_module('urllib3.contrib.socks')\n"
+        "except ImportError:\n"
+        "    print('optional')\n"
+    )
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "tests.settings"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert (ended.stdout, ended.stderr) == ("optional\n", "")
