@@ -98,10 +98,8 @@ def empty(transactional_db: None, tmp_path: Path) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def of_version_0_9(empty: None, settings: Settings, tmp_path: Path) -> None:
-    """An instance that version 0.9 made."""
-    settings.DATA_DIR = tmp_path
+def load_version_0_9() -> None:
+    """Make the connected, empty database, and the content store, those of an instance that version 0.9 made."""
     sql = unpacked(f"{connection.vendor}.sql.xz")
     if connection.vendor == "sqlite":
         with closing(sqlite3.connect(connection.settings_dict["NAME"])) as database:
@@ -112,6 +110,13 @@ def of_version_0_9(empty: None, settings: Settings, tmp_path: Path) -> None:
         connection.close()  # The dump sets options of the whole session.
     for archive in RECORDED.glob("*.zip"):
         assert put_file(archive.read_bytes()) == archive.stem
+
+
+@pytest.fixture
+def of_version_0_9(empty: None, settings: Settings, tmp_path: Path) -> None:
+    """An instance that version 0.9 made."""
+    settings.DATA_DIR = tmp_path
+    load_version_0_9()
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import gzip
 import io
 import json
 import re
-import sqlite3
 import threading
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,7 +27,7 @@ from submissions.models import Submission, User
 from tests.benchmark_tasks.factories import SuiteVersionFactory, TaskRevisionFactory
 from tests.instances import Instance
 from tests.submissions.factories import SubmissionFactory
-from tests.upgrade.test_upgrade import RECORDED, another_database, recorded, shown, unpacked, without_later_fields
+from tests.upgrade.test_upgrade import another_database, load_version_0_9, recorded, shown, without_later_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,16 +44,7 @@ def old(transactional_db: None, settings: Settings, tmp_path: Path) -> Iterator[
     """An instance that version 0.9 made and nothing has migrated yet, in a database of its own."""
     settings.DATA_DIR = tmp_path / "old"
     with another_database(tmp_path):
-        sql = unpacked(f"{connection.vendor}.sql.xz")
-        if connection.vendor == "sqlite":
-            with closing(sqlite3.connect(connection.settings_dict["NAME"])) as database:
-                database.executescript(sql)
-        else:
-            with connection.cursor() as cursor:
-                cursor.execute(sql)
-            connection.close()  # The dump sets options of the whole session.
-        for archive in RECORDED.glob("*.zip"):
-            put_file(archive.read_bytes())
+        load_version_0_9()
         yield
 
 
