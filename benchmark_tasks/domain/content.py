@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from django.conf import settings
+from django.template.defaultfilters import filesizeformat
 
 from benchmark_tasks.domain.bucket import DamagedError, NoObjectError, StorageUnavailableError, bucket
 from benchmark_tasks.domain.folders import PathLeavesFolderError, clean_relative_path
@@ -268,14 +269,14 @@ def packed(kind: Kind, found: str) -> Iterator[Path]:
 
 def put_packed(kind: Kind, found: str, pieces: Iterable[bytes]) -> None:
     """Store what :func:`packed` yielded. Raises DamagedError for other content; OSError, StorageUnavailableError."""
+    if _is_stored(kind, found):
+        return
     place = place_of(kind, found)
     archive, draft = _draft(place), _draft(place)
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
         with archive.open("wb") as file:
             file.writelines(pieces)
-        if _is_stored(kind, found):
-            return
         if _unpacked(kind, archive, draft) != found:
             raise DamagedError(f"{key_of(kind, found)} has other content than its name says.")
         _keep(kind, draft, place)
@@ -510,6 +511,11 @@ def size_of(place: Path) -> int:
     """Return the bytes of a file, or of all files of a tree."""
     paths = _files_below(place).values() if place.is_dir() else [place]
     return sum(path.stat().st_size for path in paths)
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes for people, with a plain blank: ``1.2 MB``."""
+    return filesizeformat(size).replace("\xa0", " ")
 
 
 def _pieces(content: Content) -> Iterator[bytes]:

@@ -35,12 +35,19 @@ Node = tuple[str, str]
 """App and name of a migration."""
 
 
+def unknown_migrations(loader: Any) -> list[str]:
+    """Return the applied migrations that this host's code does not have: newer code has applied them."""
+    known, apps_with_any = loader.disk_migrations.keys(), loader.migrated_apps
+    unknown = (each for each in loader.applied_migrations if each not in known and each[0] in apps_with_any)
+    return sorted(map(".".join, unknown))
+
+
 def applied_state() -> list[Node]:
     """Return the newest applied migration of each app. Raises BackupError for a database of a newer version."""
     loader = MigrationLoader(connection)
     applied = set(loader.applied_migrations or ())
-    if unknown := sorted(applied - set(loader.disk_migrations or ())):
-        msg = f"A newer version of LMR-Board changed this database ({'.'.join(unknown[0])}). Use that version's code."
+    if unknown := unknown_migrations(loader):
+        msg = f"A newer version of LMR-Board changed this database ({unknown[0]}). Use that version's code."
         raise BackupError(msg)
     nodes = applied & set(loader.graph.nodes)
     followed = {

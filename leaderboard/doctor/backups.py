@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
-from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
 from benchmark_tasks.domain.bucket import StorageUnavailableError
+from benchmark_tasks.domain.content import size_text
 from leaderboard.backup import places
 from leaderboard.doctor.findings import ok, warning
 
@@ -53,7 +53,7 @@ def _newest(place: Place, kept: list[Kept]) -> Finding:
         return warning(_NAME, f"there is none in {place.address}", _TODO)
     newest, *others = kept
     age = timezone.now() - newest.made
-    size = filesizeformat(newest.size).replace("\xa0", " ")
+    size = size_text(newest.size)
     found = f"{len(kept)} in {place.address}; the newest is {age // timedelta(hours=1)} hours old and has {size}"
     if age > OLD:
         return warning(_NAME, found, _TODO)

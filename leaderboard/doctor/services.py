@@ -12,7 +12,6 @@ from django.conf import settings
 from django.core.mail import get_connection
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.template.defaultfilters import filesizeformat
 from redis.exceptions import RedisError
 
 from benchmark_tasks.domain import content, garbage
@@ -20,12 +19,11 @@ from benchmark_tasks.domain.bucket import StorageUnavailableError, bucket
 from benchmark_tasks.domain.clock import TOLERATED_SECONDS, server_time
 from evaluator.hosts import grants
 from evaluator.queue.pushing import opened
+from leaderboard.backup.rows import unknown_migrations
 from leaderboard.doctor.findings import State, failed, ok, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from django.db.migrations.loader import MigrationLoader
 
     from leaderboard.doctor.findings import Finding
 
@@ -78,7 +76,7 @@ def version() -> Finding:
     text = f"{connection.display_name} {'.'.join(map(str, version))}"
     if connection.vendor == "sqlite":
         file = Path(connection.settings_dict["NAME"])
-        return ok("database", f"{text}, {_size(file.stat().st_size)} in {file}")
+        return ok("database", f"{text}, {content.size_text(file.stat().st_size)} in {file}")
     if version[0] < OLDEST_POSTGRESQL:
         return warning("database", text, f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer.")
     return ok("database", text)
@@ -90,18 +88,12 @@ def _migrations() -> Iterator[Finding]:
         names = ", ".join(f"{migration.app_label}.{migration.name}" for migration, _ in missing[:3])
         found = f"{len(missing)} not applied: {names}{', …' if missing[3:] else ''}"
         yield failed("migrations", found, "Run make setup (or manage.py migrate) on one host.")
-    newer = unknown(loader)
+    newer = unknown_migrations(loader)
     if newer:
         found = f"{len(newer)} applied that this host's code does not have: {', '.join(newer[:3])}"
         yield failed("migrations", found, "Update the code on this host: another host has a newer version.")
     if not missing and not newer:
         yield ok("migrations", f"all {len(loader.applied_migrations)} applied")
-
-
-def unknown(loader: MigrationLoader) -> list[str]:
-    """Return the applied migrations that this host's code does not have: newer code has applied them."""
-    known, apps = loader.disk_migrations.keys(), loader.migrated_apps
-    return sorted(".".join(each) for each in loader.applied_migrations if each not in known and each[0] in apps)
 
 
 def _role() -> Finding | None:
@@ -206,7 +198,3 @@ def mail() -> Iterator[Finding]:
     if settings.DEFAULT_FROM_EMAIL.rstrip(">").endswith("@localhost"):
         found = f"the sender is {settings.DEFAULT_FROM_EMAIL}, which many servers refuse"
         yield warning(name, found, "Set DEFAULT_FROM_EMAIL to an address of yours.")
-
-
-def _size(size: int) -> str:
-    return filesizeformat(size).replace("\xa0", " ")

@@ -49,6 +49,16 @@ def require_whole_database() -> None:
         raise CommandError(msg)
 
 
+def require_typed(word: str, *, prompt: str, refusal: str) -> None:
+    """Have the operator type ``word``. Raises :class:`CommandError` with the ``refusal`` otherwise."""
+    try:
+        answer = input(prompt)
+    except EOFError:
+        answer = ""
+    if answer.strip() != word:
+        raise CommandError(refusal)
+
+
 def explained(error: Exception) -> str:
     """Return one line with the problem and what to do; empty for an error in the program itself."""
     if isinstance(error, StorageUnavailableError):

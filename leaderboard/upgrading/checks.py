@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db import connection
-from django.template.defaultfilters import filesizeformat
 
 from benchmark_tasks.domain.clock import database_now
+from benchmark_tasks.domain.content import size_text
 from evaluator.enums import ReevaluationState, RunState, WorkState
 from evaluator.hosts.rows import SILENT_AFTER
 from evaluator.models import AnswerRequest, Host, Judgement, Reevaluation, TestRun
@@ -200,14 +200,16 @@ def _space(done: dict[str, list[Effect]], passed: Sequence[Release]) -> Iterator
     if connection.vendor == "sqlite" and rewritten:
         needed += Path(connection.settings_dict["NAME"]).stat().st_size
     free = shutil.disk_usage(data).free
-    found = f"{_size(free)} free at {data}, {_size(needed)} needed for copies"
+    found = f"{size_text(free)} free at {data}, {size_text(needed)} needed for copies"
     yield failed("space", found, "Make room there first.") if free < needed else ok("space", found)
     if connection.vendor == "postgresql" and rewritten:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT SUM(pg_total_relation_size(quote_ident(name))) FROM unnest(%s) AS name", [[*rewritten]]
             )
-            yield ok("space", f"PostgreSQL needs {_size(cursor.fetchone()[0])} free for tables that it writes again")
+            yield ok(
+                "space", f"PostgreSQL needs {size_text(cursor.fetchone()[0])} free for tables that it writes again"
+            )
 
 
 def _way_back(release: Release | None, done: dict[str, list[Effect]]) -> Finding:
@@ -218,7 +220,3 @@ def _way_back(release: Release | None, done: dict[str, list[Effect]]) -> Finding
         return warning("rolling back", found, "Make a backup before you upgrade: it is the only way back.")
     todo = f"manage.py upgrade --to {release.version} with this code; it drops what the migrations add."
     return ok("rolling back", f"possible to {release.version}")._replace(todo=todo)
-
-
-def _size(size: int) -> str:
-    return filesizeformat(size).replace("\xa0", " ")

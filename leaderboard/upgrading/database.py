@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from leaderboard.doctor.services import unknown
+from leaderboard.backup.rows import unknown_migrations
 from leaderboard.settings.releases import UNRELEASED, releases
 from leaderboard.upgrading.effects import effects
 
@@ -31,7 +31,7 @@ class Database:
     def __init__(self) -> None:
         self._executor = MigrationExecutor(connection)
         self._loader = self._executor.loader
-        self.newer = unknown(self._loader)
+        self.newer = unknown_migrations(self._loader)
 
     @cached_property
     def release(self) -> Release | None:

@@ -22,7 +22,7 @@ from evaluator.enums import CallState, ReevaluationState, TrajectorySource, Work
 from evaluator.generation.reading_trajectories import columns_of
 from evaluator.models import Judgement, ModelCall, Reevaluation, Trajectory
 from evaluator.signals import trajectory_read_again
-from reviews.enums import CLOSED, CaseState
+from reviews.enums import OPEN
 from reviews.models import Case
 from submissions.domain.audit import record
 from submissions.domain.removals import Part, note, removed_call
@@ -40,7 +40,7 @@ AT_ONCE: Final = 500
 """Number of submissions, and of requests to models, that one sweep handles: other work waits for it."""
 _BETWEEN: Final = timedelta(days=1)
 _SWEPT: Final = "retention-swept"
-_OPEN: Final = (WorkState.QUEUED, WorkState.RUNNING, WorkState.HELD)
+_UNFINISHED: Final = (WorkState.QUEUED, WorkState.RUNNING, WorkState.HELD)
 _ENDED: Final = (SubmissionState.SCORED, SubmissionState.CANCELLED)
 log = structlog.get_logger(__name__)
 
@@ -118,7 +118,7 @@ def _settled(days: int) -> QuerySet[Submission]:
 
 
 def _reviewed() -> QuerySet[Case]:
-    return Case.objects.exclude(state__in=[*CLOSED, CaseState.VOID])
+    return Case.objects.filter(state__in=OPEN)
 
 
 def _old_calls(days: int) -> QuerySet[ModelCall]:
@@ -128,7 +128,7 @@ def _old_calls(days: int) -> QuerySet[ModelCall]:
     """
     if not days:
         return ModelCall.objects.none()
-    judged = Judgement.objects.filter(votes__calls=OuterRef("pk"), state__in=_OPEN)
+    judged = Judgement.objects.filter(votes__calls=OuterRef("pk"), state__in=_UNFINISHED)
     return (
         ModelCall.objects.filter(ended__lt=timezone.now() - timedelta(days=days))
         .exclude(state__in=[CallState.SENDING, CallState.IN_DOUBT])

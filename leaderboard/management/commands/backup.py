@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
 from benchmark_tasks.domain.bucket import StorageUnavailableError
+from benchmark_tasks.domain.content import size_text
 from leaderboard.backup import places
 from leaderboard.backup.archive import BackupError
 from leaderboard.backup.saving import save
@@ -102,7 +102,7 @@ class Command(BaseCommand):
     def _list(self, place: Place) -> None:
         found = places.kept(place)
         for each in found:
-            size = filesizeformat(each.size).replace("\xa0", " ")
+            size = size_text(each.size)
             made = timezone.localtime(each.made)
             lacking = places.missing_in(place, each.name)
             state = "  INCOMPLETE" if lacking is None else f"  LACKS {lacking} FILES" if lacking else ""

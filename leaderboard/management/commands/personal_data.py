@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from leaderboard.backup.person import export
 from leaderboard.management.commands.password import account_named
+from leaderboard.management.errors import require_typed
 from submissions.domain.erasure import erase
 from submissions.exceptions import SubmissionError
 
@@ -53,10 +54,4 @@ class Command(BaseCommand):
 
     def _confirm(self, username: str) -> None:
         self.stdout.write(f"This erases the account {username} for good. Older backups still have it.")
-        try:
-            answer = input("Type the account's name to continue: ")
-        except EOFError:
-            answer = ""
-        if answer.strip() != username:
-            msg = "Nothing was erased."
-            raise CommandError(msg)
+        require_typed(username, prompt="Type the account's name to continue: ", refusal="Nothing was erased.")

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 from django.db import connections
 
+from leaderboard.management.errors import require_typed
 from leaderboard.settings.environment import PROJECT_ROOT
 from leaderboard.supervision import SupervisionError
 from leaderboard.supervision.data_folder import check_deletable, delete, only_instance
@@ -44,10 +45,4 @@ class Command(BaseCommand):
     def _confirm(self, folder: Path) -> None:
         names = ", ".join(sorted(entry.name for entry in folder.iterdir()))
         self.stdout.write(f"This deletes {folder} and everything in it: {names}.")
-        try:
-            answer = input("Type yes to continue: ")
-        except EOFError:
-            answer = ""
-        if answer.strip() != "yes":
-            msg = "Nothing was deleted."
-            raise CommandError(msg)
+        require_typed("yes", prompt="Type yes to continue: ", refusal="Nothing was deleted.")

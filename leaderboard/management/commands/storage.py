@@ -6,7 +6,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.template.defaultfilters import filesizeformat
 
 from benchmark_tasks.domain import content, garbage
 from benchmark_tasks.domain.bucket import StorageUnavailableError
@@ -60,7 +59,7 @@ class Command(BaseCommand):
             sizes[name].append(each.size)
         rows = [*sorted(sizes.items()), ("named by no row", [each.size for each in found.unnamed])]
         for name, found_sizes in rows:
-            total = filesizeformat(sum(found_sizes)).replace("\xa0", " ")
+            total = content.size_text(sum(found_sizes))
             self.stdout.write(f"  {name:30} {len(found_sizes):7} {total:>10}")
 
 

@@ -9,7 +9,7 @@ from django.core.management import BaseCommand, CommandError, call_command
 
 from leaderboard.doctor.findings import State, publishable
 from leaderboard.doctor.services import missing_sqlite_file
-from leaderboard.management.errors import require_whole_database
+from leaderboard.management.errors import require_typed, require_whole_database
 from leaderboard.supervision import SupervisionError
 from leaderboard.supervision.data_folder import only_instance
 from leaderboard.upgrading import checks
@@ -66,7 +66,8 @@ class Command(BaseCommand):
         if check:
             return
         if not confirmed:
-            self._confirm()
+            prompt = "What these lines drop is lost. Type yes to roll back: "
+            require_typed("yes", prompt=prompt, refusal="Nothing was changed.")
         with only_instance(settings.DATA_DIR):
             database.roll_back(release, self.stdout.write)
         self.stdout.write(f"The database is that of {version}. Start the code of {version} now, not this one.")
@@ -81,13 +82,4 @@ class Command(BaseCommand):
             stops |= finding.state is State.FAILED
         if stops:
             msg = "Nothing was changed: see the lines with FAILED."
-            raise CommandError(msg)
-
-    def _confirm(self) -> None:
-        try:
-            answer = input("What these lines drop is lost. Type yes to roll back: ")
-        except EOFError:
-            answer = ""
-        if answer.strip() != "yes":
-            msg = "Nothing was changed."
             raise CommandError(msg)
