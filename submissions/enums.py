@@ -108,6 +108,18 @@ class SubmissionState(TextChoices):
     CANCELLED = "cancelled", "cancelled"
 
 
+class TeamRole(TextChoices):
+    """What a member of a team may do; each role includes the next one's rights."""
+
+    OWNER = "owner", "owner: members and invitations too"
+    MEMBER = "member", "member: submits, publishes and runs models"
+    VIEWER = "viewer", "viewer: sees what is not published"
+
+
+MANAGING_ROLES: Final = (TeamRole.OWNER, TeamRole.MEMBER)
+"""The roles that may change what belongs to a team."""
+
+
 class Visibility(TextChoices):
     """Who can see a submission. Every change records an audit event."""
 
@@ -173,3 +185,10 @@ class Verb(TextChoices):
     LABELS_IMPORTED = "labels_imported", "imported labels of"
     FROZEN = "frozen", "froze the board as"
     REMOVED = "removed", "removed old files of"
+    TEAM_MADE = "team_made", "made the team"
+    TEAM_CHANGED = "team_changed", "changed the team"
+    TEAM_INVITED = "team_invited", "invited somebody to the team"
+    TEAM_UNINVITED = "team_uninvited", "revoked an invitation to the team"
+    TEAM_JOINED = "team_joined", "joined the team"
+    TEAM_LEFT = "team_left", "left the team"
+    HANDED_OVER = "handed_over", "handed over"

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from benchmark_tasks.domain import content
 from leaderboard.backup.rows import blob_fields, blobs_of, plain, stored_fields
-from submissions.models import Implementation, User
+from submissions.models import Endpoint, Implementation, Submission, System, User
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +28,7 @@ def export(user: User, stream: IO[bytes]) -> int:
     """Write a zip: ``data.json`` with the person's rows by model, and the files they sent. Return the number of rows.
 
     Rows are the account, what refers to it, and what refers to its one-to-one parts, such as an annotator's labels.
+    What belongs to a team stays out: the person may have left it.
     Raises StorageUnavailableError, OSError.
     """
     rows: dict[str, list[dict[str, Any]]] = {}
@@ -54,9 +55,12 @@ def _rows_of(user: User) -> Iterator[Any]:
             hidden = not (relation.one_to_many or relation.one_to_one) or relation.concrete
             if hidden or relation.related_model._meta.auto_created or relation.related_model._meta.label in _BLIND:
                 continue
-            for row in relation.related_model._base_manager.filter(**{relation.field.name: part}).order_by("pk"):
+            found = relation.related_model._base_manager.filter(**{relation.field.name: part}).order_by("pk")
+            if relation.related_model in {Endpoint, Submission, System}:
+                found = found.filter(team=None)
+            for row in found:
                 if relation.one_to_one and isinstance(part, User):
                     parts.append(row)
                 else:
                     yield row
-    yield from Implementation.objects.filter(submission__owner=user).order_by("pk")
+    yield from Implementation.objects.filter(submission__owner=user, submission__team=None).order_by("pk")

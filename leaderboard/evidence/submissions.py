@@ -26,8 +26,9 @@ from leaderboard.board.visibility import closed
 from leaderboard.evidence import reevaluations
 from leaderboard.health.queues import held_in_full
 from leaderboard.models import EntryMetric
-from submissions.domain.access import may_manage, visible_to
+from submissions.domain.access import may_manage, may_see_unpublished, visible_to
 from submissions.domain.audit import history
+from submissions.domain.ownership import owned_by
 from submissions.domain.removals import upload_removed
 from submissions.enums import Kind, Source, SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Implementation, Submission, User
@@ -107,7 +108,7 @@ class Progress:
 
 def visible_submission(request: HttpRequest, pk: int) -> Submission:
     """Return the submission, if the viewer may see it. Raises Http404 otherwise, as for one that does not exist."""
-    found = visible_to(request.user).select_related("system", "owner", "suite_version__suite")
+    found = visible_to(request.user).select_related("system", "owner", "team", "suite_version__suite")
     return get_object_or_404(found, pk=pk)
 
 
@@ -265,7 +266,9 @@ def _changes(event: AuditEvent) -> tuple[tuple[str, str, str], ...]:
 def _who(event: AuditEvent, submission: Submission) -> str:
     if event.actor is None:
         return known_as(None)
-    return f"{known_as(event.actor)} ({'its owner' if event.actor_id == submission.owner_id else 'maintainer'})"
+    own = event.actor_id == submission.owner_id or (submission.team_id is not None and not event.actor.is_staff)
+    role = "maintainer" if not own else "its owner" if submission.team_id is None else "of its team"
+    return f"{known_as(event.actor)} ({role})"
 
 
 def known_as(user: User | None) -> str:
@@ -308,8 +311,8 @@ def shown_similarity(answer: Implementation) -> dict[str, float] | None:
 
 
 def may_see_code(user: User | AnonymousUser, submission: Submission) -> bool:
-    """Return whether ``user`` may see the answers' code: owner and maintainers may, others once it is published."""
-    if isinstance(user, User) and (user.is_staff or submission.owner_id == user.pk):
+    """Return whether ``user`` may see the answers' code: owners and maintainers may, others once it is published."""
+    if may_see_unpublished(user, submission):
         return True
     return submission.visibility == Visibility.PUBLISHED and bool(submission.code_licence)
 
@@ -397,7 +400,7 @@ DEFAULT_SORT: Final = "-date"
 
 
 def own_submissions(*, user: User, sort: str = DEFAULT_SORT) -> QuerySet[Submission]:
-    """Select the submissions of ``user``, sorted by one of :data:`SORT_KEYS`.
+    """Select the submissions of ``user`` and of their teams, sorted by one of :data:`SORT_KEYS`.
 
     Each has ``answers`` and ``done`` (``total`` and ``done`` of its :class:`Progress`), and, when scored,
     ``tests_passed`` of ``tests_tasks``.
@@ -406,8 +409,8 @@ def own_submissions(*, user: User, sort: str = DEFAULT_SORT) -> QuerySet[Submiss
     expected = Q(implementations__attempted=True) | Q(implementations__request__isnull=False)
     decided = Q(implementations__test_runs__state=RunState.DONE)
     found = (
-        Submission.objects.filter(owner=user)
-        .select_related("system", "suite_version__suite")
+        Submission.objects.filter(owned_by(user))
+        .select_related("system", "team", "suite_version__suite")
         .annotate(
             answers=Count("implementations", filter=expected, distinct=True),
             done=Count("implementations", filter=expected & decided, distinct=True),

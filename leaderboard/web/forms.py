@@ -13,7 +13,7 @@ from leaderboard.board.filters import suite_choices
 from leaderboard.models.enums import NoticeKind
 from reviews.cases.appeals import LONGEST_EVIDENCE, SHORTEST_EVIDENCE
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
-from submissions.models import Endpoint, Submission, User
+from submissions.models import Endpoint, Submission, Team, User
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,10 +92,9 @@ class VisibilityForm(SubmissionNumberForm):
     reason = _reason("Public: shown in the submission's place and in its history.")
 
 
-class QuotaForm(forms.Form):
-    """Set one account's daily limit."""
+class _LimitForm(forms.Form):
+    """Set a daily limit."""
 
-    username = forms.CharField(label="User name", max_length=150)
     daily = forms.IntegerField(
         required=False,
         min_value=0,
@@ -104,6 +103,23 @@ class QuotaForm(forms.Form):
         help_text="Empty: the usual limit.",
     )
     reason = forms.CharField(label="Reason", max_length=LONGEST_REASON)
+
+
+class TeamQuotaForm(_LimitForm):
+    """Set one team's daily limit."""
+
+    slug = forms.ModelChoiceField(
+        Team.objects.all(),
+        to_field_name="slug",
+        error_messages={"invalid_choice": "There is no such team; it may have been renamed."},
+    )
+
+
+class QuotaForm(_LimitForm):
+    """Set one account's daily limit."""
+
+    username = forms.CharField(label="User name", max_length=150)
+    field_order = ("username", "daily", "reason")
 
     def clean_username(self) -> User:
         """Return the account."""
@@ -184,7 +200,7 @@ class AddJudgeForm(forms.Form):
     def __init__(self, data: Any = None, *, owner: User) -> None:
         super().__init__(data)
         field = cast("forms.ModelChoiceField[Endpoint]", self.fields["endpoint"])
-        field.queryset = Endpoint.objects.filter(owner=owner)
+        field.queryset = Endpoint.objects.filter(owner=owner, team=None)
 
     def clean(self) -> dict[str, Any]:
         """Require odd numbers, which cannot tie, and no fewer votes when split."""
