@@ -324,7 +324,7 @@ class HandOverForm(forms.Form):
     team = TeamField(label="Team", error_messages={"required": "Choose a team."})
     confirm = forms.BooleanField(
         label="Yes, hand it over",
-        error_messages={"required": "Tick the box to confirm: only a maintainer can undo this."},
+        error_messages={"required": "Tick the box to confirm: it cannot be taken back."},
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:

@@ -93,6 +93,8 @@ def _page(request: HttpRequest, shown: Team, *, link: str = "", **refused: forms
         "submissions": shown.submissions.count(),
         "quota_limit": quotas.limit(shown),
         "quota_used": quotas.used_today(shown),
+        # The forms are not shown to those who may not use them, but why one was refused is.
+        "refusals": [] if leads else [error for form in refused.values() for error in form.non_field_errors()],
         **refused,
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK

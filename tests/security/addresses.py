@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evaluator.models import JudgeConfig, ModelCall, Reevaluation
     from leaderboard.models import Notice
     from reviews.models import Case, TaskFlag
-    from submissions.models import ApiToken, Endpoint, Submission, Upload
+    from submissions.models import ApiToken, Endpoint, Membership, Submission, TeamInvitation, Upload
 
 NOT_THERE, SIGN_IN, ELSEWHERE, SHOWN = 404, 302, 302, 200
 
@@ -154,6 +154,12 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "maintain_events": maintaining(),
         "reevaluate": maintaining(),
         "tokens": signed_in(),
+        "teams": signed_in(),
+        "team": Address(SIGN_IN, NOT_THERE, SHOWN, SHOWN, {"slug": "lynx"}),
+        "team_join": nowhere({"secret": "none"}),
+        "system_hand_over": owned(slug=submission.system.slug),
+        "endpoint_hand_over": owned(**endpoint),
+        "maintain_teams": maintaining(),
         "notices": signed_in(),
         "notice_settings": signed_in(),
         "notice": Address(SIGN_IN, NOT_THERE, ELSEWHERE, NOT_THERE, {"pk": notice.pk}),
@@ -198,7 +204,8 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Objects that maintainers act on, and a ``token`` of Alice's.
+    """Objects that maintainers act on, a ``token`` of Alice's, and an ``invitation`` to her team and
+    its other ``member``.
 
     ``plan`` is the fingerprint of her submission's re-evaluation; ``board`` is how often the board changed.
     """
@@ -208,6 +215,8 @@ class Others:
     flag: TaskFlag
     reevaluation: Reevaluation
     token: ApiToken
+    invitation: TeamInvitation
+    member: Membership
     plan: str
     board: int | None
 
@@ -257,6 +266,12 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
         "maintain_hide": Act(MAINTAINER, {}, named, where(visibility="published")),
         "maintain_unhide": Act(MAINTAINER, {}, named, where(visibility="hidden")),
         "maintain_quota": Act(MAINTAINER, {}, {"username": "bob", "daily": 99, **because}),
+        "maintain_team_quota": Act(MAINTAINER, {}, {"slug": "lynx", "daily": 99, **because}),
+        "team_rename": Act(both, {"slug": "lynx"}, {"name": "Caracal"}),
+        "team_invite": Act(both, {"slug": "lynx"}, {"role": "member"}),
+        "team_revoke": Act(both, {"slug": "lynx", "pk": others.invitation.pk}),
+        "team_role": Act(both, {"slug": "lynx", "pk": others.member.pk}, {"role": "viewer"}),
+        "team_remove": Act(both, {"slug": "lynx", "pk": others.member.pk}),
         "snapshot_freeze": Act(
             MAINTAINER,
             {"suite": "small"},

@@ -131,6 +131,7 @@ LATER = {
     "/snapshots/": _OF_ROWS,
     "/difficulty": {"measured", "reported"},
     "/api/v1/reported": {"remeasures", "evaluator_version", "measured"},
+    "/api/v1/submissions": {"team"},
     "/api/v1/submissions/": {"wait"},
 }
 """Part of an address -> fields that its response has, or has in other words, since a version after 0.9."""

@@ -25,6 +25,7 @@ from evaluator.providers.checking_endpoints import request_check
 from evaluator.providers.guard import Policy, problem_of_literal
 from leaderboard.evidence.generations import money, own_endpoint
 from submissions.domain import endpoints as domain
+from submissions.domain.access import visible_to
 from submissions.endpoint_forms import PRESETS, EndpointForm, preset
 from submissions.endpoints.addresses import origin
 from submissions.enums import EndpointCheck
@@ -100,7 +101,9 @@ def _forbidden(base_url: str) -> str:
 def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one endpoint: its settings, connection test, key's state, and runs."""
     shown = own_endpoint(request, pk)
-    runs = Generation.objects.filter(endpoint=shown).select_related(
+    # Runs that began before the endpoint was handed over to a team are still their sender's alone.
+    seen = visible_to(request.user).values("pk")
+    runs = Generation.objects.filter(endpoint=shown, submission__in=seen).select_related(
         "submission__system", "submission__suite_version__suite"
     )
     context = {

@@ -63,7 +63,7 @@ class SuiteRuns(NamedTuple):
 @require_safe
 def system(request: HttpRequest, slug: str) -> HttpResponse:
     """Show one system with all its published rows. Only its owners and maintainers see a system without rows."""
-    shown = get_object_or_404(System, slug=slug)
+    shown = get_object_or_404(System.objects.select_related("team"), slug=slug)
     hidden = closed_submissions(request)
     runs = runs_of_system(shown, hidden)
     is_own = may_see_unpublished(request.user, shown)

@@ -16,7 +16,7 @@ from django.utils import timezone
 from benchmark_tasks.domain.content import put_file
 from leaderboard.models import MailChoice, Notice
 from reviews.models import Assignment, Case, Conflict, Invitation, Review, Reviewer, Trigger
-from submissions.domain import endpoint_keys, tokens
+from submissions.domain import endpoint_keys, teams, tokens
 from submissions.domain.operators import local_operator
 from submissions.enums import SubmissionState
 from submissions.models import ApiToken, AuditEvent, Endpoint, Submission, Upload, User
@@ -137,6 +137,20 @@ class TestExport:
         assert [row["detail"] for row in rows["reviews.Trigger"]] == ["appeal of ada"]
         (row,) = rows["reviews.Invitation"]
         assert (row["id"], "secret_digest" in row) == (invitation.pk, False)
+
+    def test_what_belongs_to_a_team_stays_out(self, tmp_path: Path) -> None:
+        user = account("alice")
+        team = teams.create(actor=user, name="Lynx")
+        shared = SubmissionFactory(owner=user, team=team, system__team=team, bundle=put_file(b"of the team"))
+        with_answers(shared, 1, raw_answer="of the team")
+        EndpointFactory(owner=user, team=team, name="endpoint of the team")
+        data, files = exported(user, tmp_path / "alice.zip")
+        assert [row["role"] for row in data["submissions.Membership"]] == ["owner"]
+        assert {
+            len(data[f"submissions.{name}"]) for name in ("Submission", "System", "Endpoint", "Implementation")
+        } == {1}
+        assert "of the team" not in json.dumps(data)
+        assert b"of the team" not in files
 
     def test_an_existing_file_is_kept(self, tmp_path: Path) -> None:
         UserFactory(username="ada")
