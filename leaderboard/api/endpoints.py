@@ -38,7 +38,9 @@ _LIMIT_FIELDS = ("run_tokens", "run_dollars", "run_seconds")
 
 
 class EndpointOut(Schema):
-    """A model that you, or the members of its ``team``, may run. Limits apply to each run; prices are US dollars per million tokens.
+    """A model that you, or the members of its ``team``, may run. Limits apply to each run.
+
+    Prices are US dollars per million tokens.
 
     ``reports_usage`` is false if the provider reports no token usage: tokens and cost are then unknown, and limits
     apply to an estimate. It is null before the first reply.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -20,8 +20,6 @@ from tests.submissions.endpoints.factories import DESCRIBED, EndpointFactory
 from tests.submissions.factories import RIGHT, SubmissionFactory, UserFactory, bundle, checked_by_worker
 
 if TYPE_CHECKING:
-    from django.http import HttpResponse
-
     from benchmark_tasks.models import SuiteVersion
     from submissions.models import User
 
@@ -41,7 +39,7 @@ def as_bob(bob: User) -> Client:
     return made
 
 
-def text(response: HttpResponse) -> str:
+def text(response: Any) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
 
 

@@ -27,6 +27,8 @@ from tests.submissions.endpoints.factories import DESCRIBED, KEY, EndpointFactor
 from tests.submissions.factories import SubmissionFactory, SystemFactory, UserFactory, bundle, checked_by_worker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from benchmark_tasks.models import SuiteVersion
 
 pytestmark = pytest.mark.django_db
@@ -130,11 +132,12 @@ class TestMembers:
 
     def test_a_team_keeps_an_owner(self, team: Team, alice: User, bob: User) -> None:
         own, other = team.memberships.get(), joined(team, bob)
-        for act in (
+        acts: tuple[Callable[[], None], ...] = (
             lambda: teams.set_role(membership=own, actor=alice, role=TeamRole.MEMBER),
             lambda: teams.remove(membership=own, actor=alice),
             lambda: erasure.erase(user=alice, actor=None),
-        ):
+        )
+        for act in acts:
             with pytest.raises(WrongStateError, match="alice is the only owner of Lynx: make another member an owner"):
                 act()
         teams.set_role(membership=other, actor=alice, role=TeamRole.OWNER)
@@ -296,7 +299,7 @@ class TestSubmitting:
         SubmissionFactory.create_batch(4, owner=alice, team=team)
         quotas.set_limit(holder=team, daily=50, actor=maintainer, reason="a large study")
         assert (quotas.used_today(alice), quotas.remaining(alice), quotas.remaining(alice, team)) == (0, 10, 46)
-        assert history(team).first().data == {"before": None, "after": 50}  # type: ignore[union-attr]
+        assert history(team).first().data == {"before": None, "after": 50}
 
     def test_consent_holds_after_its_giver_left(self, team: Team, alice: User, bob: User) -> None:
         member = joined(team, bob)
