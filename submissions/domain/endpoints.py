@@ -76,9 +76,9 @@ def add(*, owner: User, described: Mapping[str, Any], key: str = "", team: Team 
         with transaction.atomic():
             # The row lock serialises the counts of simultaneous requests.
             User.objects.select_for_update().get(pk=owner.pk)
-            holder = "one account" if team is None else f"{team}"
             if Endpoint.objects.filter(**_holder(owner, team)).count() >= MOST_ENDPOINTS:
-                msg = f"There are {MOST_ENDPOINTS} endpoints, the most {holder} may have. Delete one of them first."
+                who, one = ("You have", "account") if team is None else (f"{team} has", "team")
+                msg = f"{who} {MOST_ENDPOINTS} endpoints, the most one {one} may have. Delete one of them first."
                 raise QuotaExceededError(msg)
             endpoint = Endpoint.objects.create(owner=owner, team=team, **_known(described))
             record(verb=Verb.ENDPOINT_ADDED, subject=endpoint, actor=owner, data={"base_url": endpoint.base_url})
