@@ -46,7 +46,8 @@ _UNFINISHED = [WorkState.QUEUED, WorkState.RUNNING]
 def start(*, owner: User, endpoint: Endpoint, order: RunOrder) -> Submission:
     """Create a run's submission and queue its questions.
 
-    Raises :class:`QuotaExceededError`, :class:`NotAllowedError` (another's endpoint) and :class:`SuiteNotOpenError`.
+    Raises :class:`QuotaExceededError`, :class:`NotAllowedError` (another's endpoint), ``OrganisationRefusedError`` (a
+    registered organisation's name) and :class:`SuiteNotOpenError`.
     """
     if endpoint.owner_id != owner.pk:
         msg = "Only an endpoint's owner may start runs on it."
@@ -89,7 +90,7 @@ def _new_submission(owner: User, endpoint: Endpoint, order: RunOrder, trials: in
     )
     return Submission.objects.create(
         owner=owner,
-        system=system_of(owner, manifest),
+        system=system_of(owner, manifest, actor=owner),
         suite_version=order.version,
         inputs=Inputs(order.inputs),
         source=Source.ENDPOINT,

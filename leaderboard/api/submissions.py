@@ -185,7 +185,11 @@ class Reason(Schema):
 @router.get("/submissions", response=Page[SubmissionOut])
 def list_submissions(request: HttpRequest, query: Query[SubmissionsQuery], paging: Query[Paging]) -> dict[str, Any]:
     """List published submissions and, with a token, your own; newest first."""
-    found = visible_to(request.user).select_related("system", "suite_version__suite").order_by("-created", "-pk")
+    found = (
+        visible_to(request.user)
+        .select_related("system__confirmation", "suite_version__suite")
+        .order_by("-created", "-pk")
+    )
     if query.mine:
         found = found.filter(owner=request.user.pk)
     wanted = {"suite_version__suite__slug": query.suite, "state": query.state, "visibility": query.visibility}

@@ -16,6 +16,8 @@ from submissions.answers.diff_text import as_utf8
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.domain.audit import record
+from submissions.domain.entitlement import use_name
+from submissions.domain.organisation_names import folded
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.uploads import (
     BundleRefusedError,
@@ -24,6 +26,7 @@ from submissions.domain.uploads import (
     check_file,
     checked_bundle,
     discard,
+    for_account,
     recheck,
 )
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Verb
@@ -56,8 +59,9 @@ class Submitted:
 def submit(*, owner: User, path: Path, described: Manifest | None = None, publish_licence: str = "") -> Submitted:
     """Check the bundle at ``path`` and queue its evaluation.
 
-    ``publish_licence`` is advance consent to publish once it is scored. Raises ``BundleRefusedError`` and
-    :class:`~submissions.exceptions.QuotaExceededError`.
+    ``publish_licence`` is advance consent to publish once it is scored. Raises ``BundleRefusedError``,
+    :class:`~submissions.exceptions.QuotaExceededError` and, if the organisation's name was registered or the right to
+    it ended during the check, :class:`~submissions.exceptions.OrganisationRefusedError`.
     """
     _require_licence(publish_licence)
     return _submit(owner, path, check_file(path=path, described=described), publish_licence)
@@ -105,7 +109,7 @@ def _require_licence(publish_licence: str) -> None:
 
 
 def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: str) -> Submitted:
-    reading, manifest, version = checked.require()
+    reading, manifest, version = for_account(checked, owner).require()
     if publish_licence and manifest.kind == Kind.CALIBRATION and not owner.is_staff:
         msg = "Calibration samples are published by maintainers only; submit this one without consent to publish."
         raise NotAllowedError(msg)
@@ -131,7 +135,7 @@ def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: st
     try:
         with transaction.atomic():
             quotas.require(owner)
-            submission.system = system_of(owner, manifest)
+            submission.system = system_of(owner, manifest, actor=owner)
             submission.save()
             Implementation.objects.bulk_create(implementations, batch_size=_ROWS_AT_ONCE)
             record(verb=Verb.SUBMITTED, subject=submission, actor=owner, data={"digest": submission.bundle_digest})
@@ -214,8 +218,16 @@ def _fill(implementation: Implementation, answer: RawAnswer) -> None:
     }
 
 
-def system_of(owner: User, manifest: Manifest) -> System:
-    """Return the owner's system of that name, backbone and scaffold; create it on first use, and fill empty facts."""
+def system_of(owner: User, manifest: Manifest, *, actor: User) -> System:
+    """Return the owner's system of that name, backbone and scaffold; create it on first use, and fill empty facts.
+
+    Call it inside the transaction that submits. Raises :class:`~submissions.exceptions.OrganisationRefusedError` unless
+    ``actor`` may use the organisation's name; a confirmed name has its registered spelling.
+    """
+    used = use_name(account=actor, name=manifest.organisation)
+    facts = {fact: getattr(manifest, fact) for fact in _FACTS}
+    if used is not None:
+        facts["organisation"] = used.organisation.name
     system = System.objects.filter(
         owner=owner,
         name__iexact=manifest.system,
@@ -228,14 +240,20 @@ def system_of(owner: User, manifest: Manifest) -> System:
             name=manifest.system,
             backbone=manifest.backbone,
             scaffold=manifest.scaffold,
-            **{fact: getattr(manifest, fact) for fact in _FACTS},
+            **facts,
+            confirmation=used,
             links=list(manifest.links),
             owner=owner,
         )
-    for fact in _FACTS:
-        setattr(system, fact, getattr(system, fact) or getattr(manifest, fact))
+    if system.confirmation is not None:
+        # A submission without an organisation would have the system's confirmed one, too.
+        use_name(account=actor, name=system.organisation)
+    elif used is not None and folded(system.organisation) in {"", used.organisation.folded}:
+        system.organisation, system.confirmation = used.organisation.name, used
+    for fact, given in facts.items():
+        setattr(system, fact, getattr(system, fact) or given)
     system.links = list(dict.fromkeys([*system.links, *manifest.links]))[:10]
-    system.save(update_fields=[*_FACTS, "links"])
+    system.save(update_fields=[*_FACTS, "confirmation", "links"])
     return system
 
 
