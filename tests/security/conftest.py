@@ -34,6 +34,7 @@ from tests.security.addresses import Act, Address, Others, acting, entered
 from tests.submissions.conftest import data_dir, small
 from tests.submissions.endpoints.factories import EndpointFactory
 from tests.submissions.factories import ImplementationFactory, SubmissionFactory, SystemFactory, UploadFactory
+from tests.submissions.organisations import registered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,7 +123,7 @@ def addresses(
     secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall, secret_notice: Notice
 ) -> dict[str, Address]:
     """Every named address, with the status for each role."""
-    return entered(secret_submission, secret_upload, secret_call, secret_notice)
+    return entered(secret_submission, secret_upload, secret_call, secret_notice, registered(SENTINEL))
 
 
 @pytest.fixture
@@ -145,7 +146,7 @@ def actions(
     judge = JudgeConfig.objects.get(slug="other")
     token, _ = tokens.make(owner=secret_submission.owner, name="CI", scopes=["read"], days=1)
     plan, board = planning.fingerprint(planned), changes_of("small")
-    others = Others(EndpointFactory(owner=maintainer), judge, flag, held, token, plan, board)
+    others = Others(EndpointFactory(owner=maintainer), judge, flag, held, token, registered(SENTINEL), plan, board)
     return acting(secret_submission, secret_upload, secret_call, others)
 
 
