@@ -22,6 +22,13 @@ class Weights(TextChoices):
     CLOSED = "closed", "closed weights"
 
 
+class Confirmed(TextChoices):
+    """How an account's right to an organisation's name was confirmed."""
+
+    DOMAIN = "domain", "by e-mail domain"
+    HAND = "hand", "by a maintainer"
+
+
 class Source(TextChoices):
     """Where the answers came from."""
 
@@ -184,6 +191,13 @@ class Verb(TextChoices):
     FLAG_LIFTED = "flag_lifted", "lifted the flag of"
     LABELS_IMPORTED = "labels_imported", "imported labels of"
     FROZEN = "frozen", "froze the board as"
+    ORGANISATION_ADDED = "organisation_added", "registered the organisation"
+    ORGANISATION_CHANGED = "organisation_change", "changed the organisation"
+    ORGANISATION_REMOVED = "organisation_remove", "removed the organisation"
+    NAME_GRANTED = "name_granted", "let an account use the name of"
+    NAME_ENDED = "name_ended", "ended an account's use of the name of"
+    NAME_CONFIRMED = "name_confirmed", "confirmed a system's use of the name of"
+    NAME_REVOKED = "name_revoked", "revoked a system's confirmation by"
     REMOVED = "removed", "removed old files of"
     TEAM_MADE = "team_made", "made the team"
     TEAM_CHANGED = "team_changed", "changed the team"

@@ -15,6 +15,7 @@ from submissions.answers.archives import ArchiveLimits, readable
 from submissions.answers.contents import hidden_character
 from submissions.answers.manifest import LONGEST_LINK, LONGEST_NAME, LONGEST_NOTES, MONTH, MOST_LINKS
 from submissions.domain import quotas
+from submissions.domain.entitlement import refusal
 from submissions.domain.ownership import teams_to_act_for
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.uploads import DESCRIBING_FIELDS, described_by, open_versions
@@ -33,6 +34,8 @@ WAITING_UPLOADS = 20
 """How many unsubmitted uploads one user may keep until the daily sweep."""
 WAITING_TREES = 3
 """Their total size limit, in multiples of the largest output tree."""
+
+ORGANISATION_HELP = "Shown as self-declared, unless your account may use the name of a registered organisation."
 
 _LICENCE_CHOICES = [("", "choose a licence"), *CODE_LICENCES.items()]
 _CONSENT = "I may license these answers, and agree that this site shows their code publicly under the licence below."
@@ -87,6 +90,14 @@ def refuse_hidden_characters(text: str) -> None:
     if bad:
         msg = f"This contains the control or direction character {bad}; remove it."
         raise ValidationError(msg)
+
+
+def usable_name(account: User, organisation: str) -> str:
+    """Return an organisation's name. Raises ValidationError if ``account`` may not use it."""
+    why = refusal(account=account, name=organisation)
+    if why:
+        raise ValidationError(why)
+    return organisation
 
 
 def _name(label: str, help_text: str = "", *, required: bool = False) -> forms.CharField:
@@ -147,7 +158,7 @@ class UploadForm(ModelFactsForm):
     backbone = _name("Backbone model", f"With its version or date. {_NEEDED}")
     scaffold = _name("Scaffold", "The agent around the model and its version, such as OpenHands 0.33; empty for none.")
     inputs = forms.ChoiceField(required=False, label="Inputs given", choices=Inputs.choices, initial=Inputs.FULL.value)
-    organisation = _name("Organisation")
+    organisation = _name("Organisation", ORGANISATION_HELP)
     links = LinksField(label="Links")
     notes = forms.CharField(
         required=False, label="Notes", max_length=LONGEST_NOTES, widget=forms.Textarea(attrs={"rows": 3})
@@ -167,6 +178,10 @@ class UploadForm(ModelFactsForm):
         assert isinstance(suite, forms.ChoiceField)  # noqa: S101 - for the type checker: declared above
         titled = distinct_titles(version.suite for version in open_versions().values())
         suite.choices = [("", "choose a suite"), *((each.slug, title) for each, title in titled)]
+
+    def clean_organisation(self) -> str:
+        """Refuse the name of a registered organisation that the account may not use."""
+        return usable_name(self._owner, self.cleaned_data["organisation"])
 
     def clean_file(self) -> UploadedFile[bytes] | None:
         """Return the file, if one was sent. Raises ValidationError if it, or the waiting uploads, are too large."""
@@ -398,7 +413,7 @@ class CorrectForm(ModelFactsForm):
     name = _name("System", required=True)
     backbone = _name("Backbone model", required=True)
     scaffold = _name("Scaffold", "Enter none if no agent runs the model.", required=True)
-    organisation = _name("Organisation")
+    organisation = _name("Organisation", ORGANISATION_HELP)
     links = LinksField(label="Links")
     field_order = ("name", "backbone", "scaffold", "organisation", "weights", "knowledge_cutoff", "links", "reason")
     reason = _reason("Public, as are the old and the new values.")

@@ -48,7 +48,8 @@ def start(*, owner: User, endpoint: Endpoint, order: RunOrder) -> Submission:
     """Create a run's submission and queue its questions.
 
     It belongs to the endpoint's team if there is one. Raises :class:`QuotaExceededError`, :class:`NotAllowedError`
-    (another's endpoint) and :class:`SuiteNotOpenError`.
+    (another's endpoint), ``OrganisationRefusedError`` (a registered organisation's name) and
+    :class:`SuiteNotOpenError`.
     """
     if not manages(owner, endpoint):
         msg = "Only an endpoint's owner may start runs on it."

@@ -193,7 +193,9 @@ class Reason(Schema):
 def list_submissions(request: HttpRequest, query: Query[SubmissionsQuery], paging: Query[Paging]) -> dict[str, Any]:
     """List published submissions and, with a token, your own; newest first."""
     found = (
-        visible_to(request.user).select_related("system", "team", "suite_version__suite").order_by("-created", "-pk")
+        visible_to(request.user)
+        .select_related("system__confirmation", "team", "suite_version__suite")
+        .order_by("-created", "-pk")
     )
     if query.mine:
         found = found.filter(owned_by(request.user)) if isinstance(request.user, User) else found.none()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date
 from typing import TYPE_CHECKING, Any, cast
 
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema
+from ninja import Field, Query, Router, Schema
 
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.schemas import filled
@@ -17,6 +17,7 @@ from leaderboard.board.row import BoardRow, LabelsCell, TestsCell
 from leaderboard.board.rows import board_row, visible_entries
 from leaderboard.board.visibility import closed_submissions
 from submissions.domain.access import may_see_unpublished
+from submissions.enums import Confirmed
 from submissions.models import System
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ class SystemOut(Schema):
     backbone: str
     scaffold: str
     organisation: str
+    organisation_confirmed: Confirmed | None = Field(
+        description="domain or hand: how the right to the organisation's name was confirmed; null if it is declared "
+        "without confirmation, or reported."
+    )
+    organisation_confirmed_on: date | None = Field(description="The day of the confirmation (UTC).")
     weights: str
     knowledge_cutoff: str
     links: list[str]
@@ -120,20 +126,23 @@ class ReportedRunDetail(ReportedRunOut):
 
 def system_out(system: System) -> dict[str, Any]:
     """Return a system as data."""
-    return filled(SystemOut, system, page=system.get_absolute_url())
+    used = system.confirmation
+    confirmed_on = used.created.astimezone(UTC).date() if used else None
+    return filled(SystemOut, system, organisation_confirmed_on=confirmed_on, page=system.get_absolute_url())
 
 
 @router.get("/systems", response=Page[SystemOut])
 def list_systems(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
     """List every system with published rows, by name."""
-    shown = System.objects.filter(pk__in=visible_entries().values("system")).order_by("name", "slug")
+    shown = System.objects.filter(pk__in=visible_entries().values("system")).select_related("confirmation")
+    shown = shown.order_by("name", "slug")
     return paged(request, shown, paging, lambda systems: map(system_out, systems))
 
 
 @router.get("/systems/{slug:slug}", response=SystemDetail)
 def get_system(request: HttpRequest, slug: str) -> dict[str, Any]:
     """Get one system with its rows on every suite. Only its owners and maintainers see a system without rows."""
-    system = get_object_or_404(System, slug=slug)
+    system = get_object_or_404(System.objects.select_related("confirmation"), slug=slug)
     hidden = closed_submissions(request)
     runs = runs_of_system(system, hidden)
     is_own = may_see_unpublished(request.user, system)

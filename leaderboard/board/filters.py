@@ -19,7 +19,7 @@ from leaderboard.models.enums import Provenance
 from reviews.enums import FinalSource, ReasonCode
 from reviews.models import Case
 from submissions.enums import Inputs, SubmissionState, Verb, Visibility, Weights
-from submissions.models import AuditEvent, Submission, Team, User
+from submissions.models import AuditEvent, Organisation, Submission, Team, User
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -274,6 +274,20 @@ class AuditFilter(ListFilter):
         if number.strip().isdigit():
             return queryset.filter(subject_kind=kind.lower(), subject_id=number.strip())
         return queryset.filter(Q(subject_text__icontains=text) | Q(actor__username__icontains=text))
+
+
+class OrganisationFilter(ListFilter):
+    """Filter organisations: ``?q=``."""
+
+    q = CharFilter(method="words", label="Search", widget=_search("name or homepage"))
+
+    class Meta:
+        model = Organisation
+        fields: Sequence[str] = []
+
+    def words(self, queryset: QuerySet[Organisation], _name: str, text: str) -> QuerySet[Organisation]:
+        """Search names and homepages."""
+        return with_words(queryset, text, "name", "homepage")
 
 
 class CaseFilter(ListFilter):

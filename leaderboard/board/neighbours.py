@@ -9,7 +9,7 @@ from django.db.models import OuterRef, Subquery
 from django.urls import reverse
 
 from leaderboard.board.folding import folded
-from leaderboard.board.rows import board_metrics, board_row, is_visible
+from leaderboard.board.rows import METRIC_PARTS, board_metrics, board_row, is_visible
 from leaderboard.board.visibility import without_numbers
 from leaderboard.models import EntryMetric
 from submissions.enums import Kind
@@ -49,7 +49,7 @@ def neighbours_of(runs: Iterable[SystemRun], hidden: Collection[int] = ()) -> di
         "entry__suite_version", "above", "below"
     )
     beside = {version: [pk for pk in pair if pk] for version, *pair in pairs}
-    listed = EntryMetric.objects.select_related("entry__system", "entry__submission", "entry__reported_run__remeasures")
+    listed = EntryMetric.objects.select_related(*METRIC_PARTS)
     metrics = listed.in_bulk([pk for found in beside.values() for pk in found])
     return {
         version: [_neighbour(leading[version], metrics[pk], hidden) for pk in found]

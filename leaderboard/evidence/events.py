@@ -12,7 +12,7 @@ from benchmark_tasks.models import Suite, SuiteVersion, Task
 from evaluator.models import JudgeConfig, Reevaluation
 from leaderboard.models import Snapshot
 from reviews.models import Case, GuidelineRevision, Reviewer
-from submissions.models import Implementation, Submission, System, Team, User
+from submissions.models import Implementation, Organisation, Submission, System, Team, User
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -74,6 +74,9 @@ _KINDS: Final[Mapping[str, _Kind]] = {
         User.objects.all, address=lambda row: f"{reverse('maintain_accounts')}?{urlencode({'q': row.username})}"
     ),
     "reviewer": _Kind(Reviewer.objects.all, address=lambda row: reverse("review_person", args=[row.pk])),
+    "organisation": _Kind(
+        Organisation.objects.all, address=lambda row: reverse("maintain_organisation", args=[row.pk])
+    ),
     "guidelinerevision": _Kind(
         GuidelineRevision.objects.all, address=lambda row: reverse("review_guideline", args=[row.number])
     ),

@@ -108,7 +108,7 @@ class Progress:
 
 def visible_submission(request: HttpRequest, pk: int) -> Submission:
     """Return the submission, if the viewer may see it. Raises Http404 otherwise, as for one that does not exist."""
-    found = visible_to(request.user).select_related("system", "owner", "team", "suite_version__suite")
+    found = visible_to(request.user).select_related("system__confirmation", "owner", "team", "suite_version__suite")
     return get_object_or_404(found, pk=pk)
 
 

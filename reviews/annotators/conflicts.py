@@ -1,6 +1,6 @@
 """Manage conflicts of interest: answers that a reviewer must not label.
 
-Organisations are compared ignoring case and spacing, in Python rather than SQL, since SQLite folds only ASCII.
+Organisations' names are compared in Python rather than SQL, since SQLite folds only ASCII.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from reviews.enums import LIVE, CaseKind
 from reviews.exceptions import LeaseLostError, ReviewError
 from reviews.models import Assignment, Case, Conflict, Reviewer
 from submissions.domain.audit import record
+from submissions.domain.organisation_names import folded
 from submissions.domain.ownership import owned_by
 from submissions.enums import Verb, Visibility
 from submissions.models import Membership, System
@@ -23,14 +24,7 @@ from submissions.models import Membership, System
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-NO_AFFILIATION: Final = "none"
 MOST_CONFLICTS: Final = 200
-
-
-def folded(organisation: str) -> str:
-    """Normalise an organisation's name for comparison; empty for none."""
-    name = " ".join(organisation.casefold().split())
-    return "" if name == NO_AFFILIATION else name
 
 
 def in_conflict(reviewer: Reviewer) -> Q:

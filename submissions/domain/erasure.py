@@ -10,6 +10,7 @@ from submissions.domain import endpoints, teams
 from submissions.domain.audit import record
 from submissions.domain.maintainers import set_maintainer
 from submissions.domain.operators import OPERATOR
+from submissions.domain.organisations import end_all
 from submissions.domain.submitting import cancel
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError
@@ -38,6 +39,7 @@ def erase(*, user: User, actor: User | None) -> None:
         teams.leave_all(user=user)
         for submission in Submission.objects.filter(owner=user, team=None, state__in=_UNFINISHED):
             cancel(submission=submission, actor=user)
+        end_all(account=user, actor=actor)
         for endpoint in user.endpoints.filter(team=None):
             endpoints.delete(endpoint=endpoint, actor=user)
         for relation in User._meta.related_objects:  # noqa: SLF001 - Django's documented API

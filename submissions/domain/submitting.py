@@ -17,6 +17,8 @@ from submissions.answers.diff_text import as_utf8
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.domain.audit import record
+from submissions.domain.entitlement import use_name
+from submissions.domain.organisation_names import folded
 from submissions.domain.ownership import teams_to_act_for
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.uploads import (
@@ -26,6 +28,7 @@ from submissions.domain.uploads import (
     check_file,
     checked_bundle,
     discard,
+    for_account,
     recheck,
 )
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Verb
@@ -66,7 +69,8 @@ def submit(
     """Check the bundle at ``path`` and queue its evaluation, for ``team`` if there is one.
 
     ``publish_licence`` is advance consent to publish once it is scored. Raises ``BundleRefusedError``,
-    :class:`NotAllowedError` and :class:`~submissions.exceptions.QuotaExceededError`.
+    :class:`NotAllowedError`, :class:`~submissions.exceptions.QuotaExceededError` and, if the organisation's name was
+    registered or the right to it ended during the check, :class:`~submissions.exceptions.OrganisationRefusedError`.
     """
     _require_licence(publish_licence)
     return _submit(owner, team, path, check_file(path=path, described=described), publish_licence)
@@ -114,7 +118,7 @@ def _require_licence(publish_licence: str) -> None:
 
 
 def _submit(owner: User, team: Team | None, path: Path, checked: CheckedBundle, publish_licence: str) -> Submitted:
-    reading, manifest, version = checked.require()
+    reading, manifest, version = for_account(checked, owner).require()
     if publish_licence and manifest.kind == Kind.CALIBRATION and not owner.is_staff:
         msg = "Calibration samples are published by maintainers only; submit this one without consent to publish."
         raise NotAllowedError(msg)
@@ -230,13 +234,19 @@ def _of(owner: User, team: Team | None) -> Q:
     return Q(owner=owner, team=None) if team is None else Q(team=team)
 
 
-def system_of(owner: User, team: Team | None, manifest: Manifest) -> System:
-    """Return the owner's, or the team's, system of that name, backbone and scaffold.
+def system_of(sender: User, team: Team | None, manifest: Manifest) -> System:
+    """Return the sender's, or the team's, system of that name, backbone and scaffold.
 
-    Create it on first use, and fill empty facts.
+    Create it on first use, and fill empty facts. Call it inside the transaction that submits. Raises
+    :class:`~submissions.exceptions.OrganisationRefusedError` unless the sender may use the organisation's name; a
+    confirmed name has its registered spelling.
     """
+    used = use_name(account=sender, name=manifest.organisation)
+    facts = {fact: getattr(manifest, fact) for fact in _FACTS}
+    if used is not None:
+        facts["organisation"] = used.organisation.name
     system = System.objects.filter(
-        _of(owner, team),
+        _of(sender, team),
         name__iexact=manifest.system,
         backbone__iexact=manifest.backbone,
         scaffold__iexact=manifest.scaffold,
@@ -247,15 +257,22 @@ def system_of(owner: User, team: Team | None, manifest: Manifest) -> System:
             name=manifest.system,
             backbone=manifest.backbone,
             scaffold=manifest.scaffold,
-            **{fact: getattr(manifest, fact) for fact in _FACTS},
+            **facts,
+            confirmation=used,
             links=list(manifest.links),
-            owner=owner,
+            owner=sender,
             team=team,
         )
-    for fact in _FACTS:
-        setattr(system, fact, getattr(system, fact) or getattr(manifest, fact))
+    if system.confirmation is not None and team is None:
+        # A submission without an organisation would have the system's confirmed one, too. In a team, that is as it
+        # should be: its owners chose the members.
+        use_name(account=sender, name=system.organisation)
+    elif used is not None and folded(system.organisation) in {"", used.organisation.folded}:
+        system.organisation, system.confirmation = used.organisation.name, used
+    for fact, given in facts.items():
+        setattr(system, fact, getattr(system, fact) or given)
     system.links = list(dict.fromkeys([*system.links, *manifest.links]))[:10]
-    system.save(update_fields=[*_FACTS, "links"])
+    system.save(update_fields=[*_FACTS, "confirmation", "links"])
     return system
 
 

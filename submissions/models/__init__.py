@@ -1,7 +1,8 @@
-"""Models of accounts, teams, uploads, submissions, endpoints and API tokens."""
+"""Models of accounts, organisations, teams, uploads, submissions, endpoints and API tokens."""
 
 from submissions.models.endpoints import Endpoint
 from submissions.models.links import InvitationLink
+from submissions.models.organisations import Organisation, OrganisationGrant
 from submissions.models.people import AuditEvent, User
 from submissions.models.submission import Implementation, Submission, System, Upload
 from submissions.models.teams import Membership, Team, TeamInvitation
@@ -14,6 +15,8 @@ __all__ = [
     "Implementation",
     "InvitationLink",
     "Membership",
+    "Organisation",
+    "OrganisationGrant",
     "Submission",
     "System",
     "Team",

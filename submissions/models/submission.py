@@ -12,7 +12,8 @@ from django.db.models.functions import Lower
 from django.urls import reverse
 
 from benchmark_tasks.models import SuiteVersion, TaskRevision
-from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility, Weights
+from submissions.enums import Confirmed, Inputs, Kind, Source, SubmissionState, Visibility, Weights
+from submissions.models.organisations import OrganisationGrant
 from submissions.models.teams import Team
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ class System(models.Model):
     """What is ranked: a backbone model and its scaffold. It belongs to its ``owner``, or to ``team`` if there is one.
 
     ``knowledge_cutoff`` is the last month of the backbone's training data, as its vendor states it (``2024-06``). It
-    and ``weights`` are empty if not declared.
+    and ``weights`` are empty if not declared. ``organisation`` is self-declared unless there is a ``confirmation``: the
+    grant by which the name is used. It says how, by whom and when the name was confirmed, and stays when it is ended.
     """
 
     slug = models.SlugField(max_length=120, unique=True)
@@ -31,6 +33,9 @@ class System(models.Model):
     backbone = models.CharField(max_length=120)
     scaffold = models.CharField(max_length=120, default="none")
     organisation = models.CharField(max_length=120, blank=True)
+    confirmation = models.ForeignKey(
+        OrganisationGrant, null=True, blank=True, on_delete=models.PROTECT, related_name="systems"
+    )
     weights = models.CharField(max_length=6, choices=Weights, blank=True)
     knowledge_cutoff = models.CharField(max_length=7, blank=True)
     links = models.JSONField(default=list, blank=True)
@@ -58,6 +63,11 @@ class System(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("system", args=[self.slug])
+
+    @property
+    def organisation_confirmed(self) -> Confirmed | None:
+        """Return how the right to the organisation's name was confirmed; None if it is self-declared or reported."""
+        return Confirmed(self.confirmation.how) if self.confirmation else None
 
 
 class Upload(models.Model):

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from submissions.domain import organisations
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evaluator.models import JudgeConfig, ModelCall, Reevaluation
     from leaderboard.models import Notice
     from reviews.models import Case, TaskFlag
-    from submissions.models import ApiToken, Endpoint, Membership, Submission, TeamInvitation, Upload
+    from submissions.models import ApiToken, Endpoint, Membership, Organisation, Submission, TeamInvitation, Upload
 
 NOT_THERE, SIGN_IN, ELSEWHERE, SHOWN = 404, 302, 302, 200
 
@@ -59,8 +61,13 @@ def owned(**arguments: Any) -> Address:
     return Address(SIGN_IN, NOT_THERE, SHOWN, NOT_THERE, arguments)
 
 
-def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Notice) -> dict[str, Address]:
-    """The expected status of every named address; ``submission``, ``upload``, ``call`` and ``notice`` are Alice's."""
+def entered(
+    submission: Submission, upload: Upload, call: ModelCall, notice: Notice, organisation: Organisation
+) -> dict[str, Address]:
+    """The expected status of every named address.
+
+    ``submission``, ``upload``, ``call`` and ``notice`` are Alice's; her system uses the name of ``organisation``.
+    """
     one, task = {"pk": submission.pk}, {"suite": "small", "paper": "alpha", "index": 1}
     answer = {**one, "paper": "alpha", "index": 1, "trial": 1}
     case = submission.implementations.get().cases.get()
@@ -152,6 +159,8 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "maintain_accounts": maintaining(),
         "maintain_suites": maintaining(),
         "maintain_events": maintaining(),
+        "maintain_organisations": maintaining(),
+        "maintain_organisation": maintaining(pk=organisation.pk),
         "reevaluate": maintaining(),
         "tokens": signed_in(),
         "teams": signed_in(),
@@ -204,10 +213,10 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Objects that maintainers act on, a ``token`` of Alice's, and an ``invitation`` to her team and
-    its other ``member``.
+    """Objects that maintainers act on, a ``token`` of Alice's, an ``invitation`` to her team and its other ``member``.
 
-    ``plan`` is the fingerprint of her submission's re-evaluation; ``board`` is how often the board changed.
+    Her system uses the name of ``organisation``. ``plan`` is the fingerprint of her submission's re-evaluation;
+    ``board`` is how often the board changed.
     """
 
     endpoint: Endpoint
@@ -217,6 +226,7 @@ class Others:
     token: ApiToken
     invitation: TeamInvitation
     member: Membership
+    organisation: Organisation
     plan: str
     board: int | None
 
@@ -272,6 +282,7 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
         "team_revoke": Act(both, {"slug": "lynx", "pk": others.invitation.pk}),
         "team_role": Act(both, {"slug": "lynx", "pk": others.member.pk}, {"role": "viewer"}),
         "team_remove": Act(both, {"slug": "lynx", "pk": others.member.pk}),
+        **_of_organisations(submission, others.organisation),
         "snapshot_freeze": Act(
             MAINTAINER,
             {"suite": "small"},
@@ -281,6 +292,29 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
         "reevaluate_start": Act(MAINTAINER, {}, {**named, "plan": others.plan}),
         "reevaluate_retry": Act(MAINTAINER, held),
         "reevaluate_stop": Act(MAINTAINER, held),
+    }
+
+
+def _of_organisations(submission: Submission, organisation: Organisation) -> dict[str, Act]:
+    one, because = {"pk": organisation.pk}, {"reason": "because it must"}
+    system = {"system": submission.system.slug, **because}
+
+    def grant() -> None:
+        organisations.grant(
+            organisation=organisation, account=submission.owner, actor=organisation.added_by, reason="Known."
+        )
+
+    def confirm() -> None:
+        organisations.confirm(system=submission.system, actor=organisation.added_by, reason="Known.")
+
+    return {
+        "organisation_register": Act(MAINTAINER, {}, {"name": "New"}),
+        "organisation_change": Act(MAINTAINER, one, {"domains": "example.org"}),
+        "organisation_grant": Act(MAINTAINER, one, {"username": "bob", **because}),
+        "organisation_end": Act(MAINTAINER, one, {"username": submission.owner.username, **because}, grant),
+        "organisation_confirm": Act(MAINTAINER, one, system),
+        "organisation_revoke": Act(MAINTAINER, one, system, confirm),
+        "organisation_remove": Act(MAINTAINER, one, because),
     }
 
 

@@ -40,6 +40,7 @@ from tests.submissions.factories import (
     UploadFactory,
     UserFactory,
 )
+from tests.submissions.organisations import registered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,7 +141,7 @@ def addresses(
     secret_team: Team,
 ) -> dict[str, Address]:
     """Every named address, with the status for each role."""
-    return entered(secret_submission, secret_upload, secret_call, secret_notice)
+    return entered(secret_submission, secret_upload, secret_call, secret_notice, registered(SENTINEL))
 
 
 @pytest.fixture
@@ -166,7 +167,18 @@ def actions(
     invitation, _ = teams.invite(team=secret_team, actor=secret_submission.owner, role="member")
     member = Membership.objects.create(team=secret_team, user=UserFactory(), role="member")
     plan, board = planning.fingerprint(planned), changes_of("small")
-    others = Others(EndpointFactory(owner=maintainer), judge, flag, held, token, invitation, member, plan, board)
+    others = Others(
+        EndpointFactory(owner=maintainer),
+        judge,
+        flag,
+        held,
+        token,
+        invitation,
+        member,
+        registered(SENTINEL),
+        plan,
+        board,
+    )
     return acting(secret_submission, secret_upload, secret_call, others)
 
 

@@ -23,6 +23,7 @@ from leaderboard.board.rows import board_row, visible_entries
 from leaderboard.board.visibility import closed, closed_submissions
 from leaderboard.models import ReportedRun
 from submissions.domain.access import may_see_unpublished
+from submissions.domain.organisations import claim_of
 from submissions.models import System
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class SuiteRuns(NamedTuple):
 @require_safe
 def system(request: HttpRequest, slug: str) -> HttpResponse:
     """Show one system with all its published rows. Only its owners and maintainers see a system without rows."""
-    shown = get_object_or_404(System.objects.select_related("team"), slug=slug)
+    shown = get_object_or_404(System.objects.select_related("confirmation", "team"), slug=slug)
     hidden = closed_submissions(request)
     runs = runs_of_system(shown, hidden)
     is_own = may_see_unpublished(request.user, shown)
@@ -82,6 +83,7 @@ def system(request: HttpRequest, slug: str) -> HttpResponse:
     groups = [_on_suite(group, tasks[group[0].entry.suite_version_id], neighbours) for group in by_version]
     context = {
         "system": shown,
+        "claim": claim_of(shown),
         "groups": groups,
         "closed": closed(request) if any(run.row.closed for run in runs) else [],
         "is_own": is_own,
