@@ -10,6 +10,7 @@ from django.utils.text import slugify
 from submissions.domain import invitation_links
 from submissions.domain.audit import record
 from submissions.domain.endpoints import using_judges
+from submissions.domain.entitlement import refusal
 from submissions.domain.ownership import manages
 from submissions.enums import TeamRole, Verb
 from submissions.exceptions import NotAllowedError, QuotaExceededError, SubmissionError, WrongStateError
@@ -38,7 +39,11 @@ def may_lead(user: User, team: Team) -> bool:
 
 
 def create(*, actor: User, name: str) -> Team:
-    """Create a team with ``actor`` as its owner. Raises NotAllowedError (a name in use), QuotaExceededError."""
+    """Create a team with ``actor`` as its owner.
+
+    Raises NotAllowedError (a name in use, or a registered organisation's), QuotaExceededError.
+    """
+    _require_name(actor, name)
     try:
         with transaction.atomic():
             _require_room(actor)
@@ -53,6 +58,7 @@ def create(*, actor: User, name: str) -> Team:
 def rename(*, team: Team, actor: User, name: str) -> None:
     """Change the team's name; its address stays. Raises NotAllowedError."""
     _require_lead(actor, team)
+    _require_name(actor, name)
     before = team.name
     try:
         with transaction.atomic():
@@ -217,6 +223,12 @@ def _require_other_owner(membership: Membership, advice: str) -> None:
     owners = Membership.objects.filter(team=membership.team_id, role=TeamRole.OWNER).exclude(pk=membership.pk)
     if not owners.exists():
         raise WrongStateError(f"{membership.user.username} is the only owner of {membership.team}: {advice}.")
+
+
+def _require_name(actor: User, name: str) -> None:
+    # A team's name is shown with what it publishes, as an organisation's is.
+    if refused := refusal(account=actor, name=name):
+        raise NotAllowedError(refused)
 
 
 def _taken(name: str) -> str:

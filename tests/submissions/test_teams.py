@@ -24,7 +24,8 @@ from submissions.models import Endpoint, Membership, Submission, System, Team, T
 from tests.leaderboard.judging import JudgeFactory
 from tests.reviews.factories import answers, case_of, claimed, ready
 from tests.submissions.endpoints.factories import DESCRIBED, KEY, EndpointFactory
-from tests.submissions.factories import SubmissionFactory, SystemFactory, UserFactory, bundle, checked_by_worker
+from tests.submissions.factories import RIGHT, SubmissionFactory, SystemFactory, UserFactory, bundle, checked_by_worker
+from tests.submissions.organisations import has_address, registered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +77,17 @@ class TestMembers:
         with pytest.raises(NotAllowedError, match=r"^There is another team called LYNX; choose another name.$"):
             teams.create(actor=bob, name="LYNX")
         assert teams.create(actor=bob, name="Lynx.").slug == "lynx-2"
+
+    def test_a_registered_organisations_name_needs_its_right(self, team: Team, alice: User, maintainer: User) -> None:
+        registered("Example Lab", "example.org", by=maintainer)
+        refused = "^'Example Lab' is a registered organisation, and this account may not use its name."
+        with pytest.raises(NotAllowedError, match=refused):
+            teams.create(actor=alice, name="EXAMPLE-LAB")
+        with pytest.raises(NotAllowedError, match=refused):
+            teams.rename(team=team, actor=alice, name="Example Lab")
+        has_address(alice, "alice@example.org")
+        teams.rename(team=team, actor=alice, name="Example Lab")
+        assert Team.objects.get().name == "Example Lab"
 
     def test_an_invitation_works_once(self, team: Team, alice: User, bob: User) -> None:
         made, secret = teams.invite(team=team, actor=alice, role=TeamRole.VIEWER, note="Bob")
@@ -269,6 +281,18 @@ class TestSubmitting:
         assert (own.created, own.submission.team) == (True, None)
         assert own.submission.system != made.system
         assert own.submission.system.name == made.system.name
+
+    def test_members_share_the_confirmation_of_the_teams_system(
+        self, small: SuiteVersion, team: Team, alice: User, bob: User, maintainer: User
+    ) -> None:
+        joined(team, bob)
+        registered("Example Lab", "example.org", by=maintainer)
+        has_address(alice, "alice@example.org")
+        confirmed = sent(alice, team, organisation="Example Lab").submission.system
+        made = sent(bob, team, answers={"alpha/2": RIGHT}).submission
+        assert (made.system, made.system.organisation_confirmed) == (confirmed, "domain")
+        own = sent(bob, None).submission
+        assert (own.system.organisation, own.system.organisation_confirmed) == ("", None)
 
     @pytest.mark.parametrize("role", [TeamRole.VIEWER, None])
     def test_others_may_not_submit_for_it(
