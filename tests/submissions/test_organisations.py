@@ -59,8 +59,8 @@ def test_a_maintainer_registers_a_name(maintainer: User) -> None:
     [
         ("EXAMPLE-LAB", [], "name", "'Example Lab' is registered already"),
         ("Ex\u0430mple Lab", [], "name", "'Example Lab' is registered already"),
-        ("!?", [], "name", "letters or digits"),
-        ("none", [], "name", "letters or digits"),
+        ("!?", [], "name", "characters or digits"),
+        ("none", [], "name", "characters or digits"),
         ("\ufdfa" * 20, [], "name", "too long"),
         ("Other", ["org", "a b"], "domains", "'org', 'a b': no e-mail domain"),
     ],
