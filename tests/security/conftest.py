@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import ModelCall
-    from submissions.models import Upload, User
+    from submissions.models import Organisation, Upload, User
 
 __all__ = ["data_dir", "small"]
 
@@ -120,10 +120,14 @@ def secret_notice(secret_submission: Submission) -> Notice:
 
 @pytest.fixture
 def addresses(
-    secret_submission: Submission, secret_upload: Upload, secret_call: ModelCall, secret_notice: Notice
+    secret_submission: Submission,
+    secret_upload: Upload,
+    secret_call: ModelCall,
+    secret_notice: Notice,
+    secret_organisation: Organisation,
 ) -> dict[str, Address]:
     """Every named address, with the status for each role."""
-    return entered(secret_submission, secret_upload, secret_call, secret_notice, registered(SENTINEL))
+    return entered(secret_submission, secret_upload, secret_call, secret_notice, secret_organisation)
 
 
 @pytest.fixture
@@ -132,6 +136,7 @@ def actions(
     secret_upload: Upload,
     secret_call: ModelCall,
     secret_notice: Notice,
+    secret_organisation: Organisation,
     maintainer: User,
 ) -> dict[str, Act]:
     """Every named address that changes something, with the roles that may."""
@@ -146,8 +151,14 @@ def actions(
     judge = JudgeConfig.objects.get(slug="other")
     token, _ = tokens.make(owner=secret_submission.owner, name="CI", scopes=["read"], days=1)
     plan, board = planning.fingerprint(planned), changes_of("small")
-    others = Others(EndpointFactory(owner=maintainer), judge, flag, held, token, registered(SENTINEL), plan, board)
+    others = Others(EndpointFactory(owner=maintainer), judge, flag, held, token, secret_organisation, plan, board)
     return acting(secret_submission, secret_upload, secret_call, others)
+
+
+@pytest.fixture
+def secret_organisation(maintainer: User) -> Organisation:
+    """The organisation of Alice's system, registered without her."""
+    return registered(SENTINEL, by=maintainer)
 
 
 @pytest.fixture
