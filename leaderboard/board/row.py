@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self
 
@@ -23,6 +24,8 @@ NONE: Final = "none"
 LEAST_TASKS: Final = 6
 """With fewer tasks there are no ranks: even five wins to none are not significant (exact McNemar p = .0625)."""
 
+_CHECK_MARKS: Final = re.compile("[\u2611\u2705\u2713\u2714\U0001f5f8\U0001f5f9]")
+"""Removed from what systems declare: only this site marks a name as confirmed."""
 _INPUTS_WORDS: Final = {
     Inputs.FULL: "full",
     Inputs.PAPER_ONLY: "paper only",
@@ -358,10 +361,14 @@ def title_with_inputs(system: str, inputs: str, *, again: bool = False) -> str:
 
 
 def organisation_words(organisation: str, *, confirmed: str | None, reported: bool) -> str:
-    """Return an organisation with the mark of a confirmed or self-declared name; that of a publication has none."""
+    """Return an organisation after the mark of a confirmed or self-declared name; that of a publication has none.
+
+    The mark comes first, so that no narrow column cuts it off, and no name can imitate it.
+    """
     if not organisation or reported:
         return organisation
-    return f"{organisation} \N{CHECK MARK} confirmed" if confirmed else f"{organisation} (self-declared)"
+    mark = "\N{CHECK MARK} confirmed" if confirmed else "self-declared"
+    return f"{mark}: {_CHECK_MARKS.sub('', organisation)}"
 
 
 def organisation_of(system: System) -> str:
@@ -373,6 +380,7 @@ def organisation_of(system: System) -> str:
 def system_facts(backbone: str, scaffold: str, organisation: str) -> str:
     """Describe a system in one line; ``organisation`` has its mark. Samples have no model, but only their maker."""
     parts = []
+    backbone, scaffold = (_CHECK_MARKS.sub("", text) for text in (backbone, scaffold))
     if backbone != NONE:
         parts.append(f"{backbone} in {scaffold}" if scaffold not in {"", NONE} else f"{backbone}, no agent")
     elif scaffold not in {"", NONE}:

@@ -173,7 +173,8 @@ class OrganisationForm(OrganisationChangeForm):
         label="Name",
         max_length=LONGEST_NAME,
         help_text="As systems are to show it. It cannot be changed. Names that differ in case, spacing, punctuation, "
-        "accents or letters that look alike count as the same; register another name of the organisation separately.",
+        "accents or characters that look alike count as the same; register another name of the organisation "
+        "separately.",
         validators=[refuse_hidden_characters],
     )
     field_order = ("name", "homepage", "domains")

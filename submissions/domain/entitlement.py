@@ -47,7 +47,7 @@ def remark_on(name: str) -> str:
 
 
 def lock(account: User) -> None:
-    """Lock an account. Whoever changes what uses a name locks it first, then the organisation: so none deadlock."""
+    """Lock an account. Each change of what uses a name locks it before the organisation, so that none deadlock."""
     User.objects.select_for_update().get(pk=account.pk)
 
 

@@ -11,8 +11,8 @@ import idna
 NO_AFFILIATION: Final = "none"
 """What annotators enter who belong to no organisation."""
 _MARKS: Final = re.compile("[\u0300-\u036f]")
-"""Accents of Latin, Greek and Cyrillic letters. Marks of other scripts distinguish words."""
-# Letters and digits that look alike in common fonts (after Unicode's UTS 39), in lower case. I, l and 1 become one.
+"""Accents of Latin, Greek and Cyrillic characters. Marks of other scripts distinguish words."""
+# Characters that look alike in common fonts (after Unicode's UTS 39), in lower case. I, l and 1 become one.
 _ALIKE: Final = str.maketrans(
     # Cyrillic
     "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0455\u0456\u0458\u04bb\u0501\u051b\u051d"
@@ -28,7 +28,7 @@ _WILDCARD: Final = "*."
 def folded(organisation: str) -> str:
     """Normalise an organisation's name for comparison; empty for none.
 
-    Case, spacing, punctuation, accents, compatibility forms (full width) and letters that look alike do not count.
+    Case, spacing, punctuation, accents, compatibility forms (full width) and characters that look alike do not count.
     """
     text = unicodedata.normalize("NFKC", organisation).casefold()
     text = _MARKS.sub("", unicodedata.normalize("NFKD", text)).casefold().translate(_ALIKE)
@@ -57,7 +57,7 @@ def listed_domain(text: str) -> str:
 def matching_domain(email: str, domains: list[str]) -> str:
     """Return the entry of ``domains`` to which an address belongs; empty if it belongs to none.
 
-    An entry is equal to the address's domain. Only ``*.example.org`` stands for subdomains, and not for example.org.
+    An entry is equal to the address's domain. Only ``*.example.org`` includes subdomains, and not example.org.
     """
     domain = ascii_domain(email.rpartition("@")[2])
     if not domain:

@@ -73,7 +73,7 @@ def register(*, name: str, homepage: str, domains: Sequence[str], actor: User) -
     name = " ".join(name.split())
     compared, listed = folded(name), _domains(domains)
     if not compared:
-        raise InvalidOrganisationError(name="Give a name with letters or digits, other than “none”.")
+        raise InvalidOrganisationError(name="Give a name with alphabetic characters or digits, other than “none”.")
     if len(compared) > _LONGEST_FOLDED:
         raise InvalidOrganisationError(name="This name is too long; give a shorter one.")
     try:

@@ -12,7 +12,7 @@ class Organisation(models.Model):
     """A registered name, which only accounts with a right to it may declare.
 
     ``folded`` is the name as it is compared (``submissions/domain/organisation_names.py``). ``domains`` are e-mail
-    domains in ASCII; ``*.example.org`` stands for every subdomain of example.org.
+    domains in ASCII; ``*.example.org`` includes every subdomain of example.org.
     """
 
     name = models.CharField(max_length=100)

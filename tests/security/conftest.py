@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion
     from evaluator.models import ModelCall
-    from submissions.models import Upload, User
+    from submissions.models import Organisation, Upload, User
 
 __all__ = ["data_dir", "small"]
 
@@ -139,9 +139,10 @@ def addresses(
     secret_call: ModelCall,
     secret_notice: Notice,
     secret_team: Team,
+    secret_organisation: Organisation,
 ) -> dict[str, Address]:
     """Every named address, with the status for each role."""
-    return entered(secret_submission, secret_upload, secret_call, secret_notice, registered(SENTINEL))
+    return entered(secret_submission, secret_upload, secret_call, secret_notice, secret_organisation)
 
 
 @pytest.fixture
@@ -151,6 +152,7 @@ def actions(
     secret_call: ModelCall,
     secret_notice: Notice,
     secret_team: Team,
+    secret_organisation: Organisation,
     maintainer: User,
 ) -> dict[str, Act]:
     """Every named address that changes something, with the roles that may."""
@@ -167,19 +169,15 @@ def actions(
     invitation, _ = teams.invite(team=secret_team, actor=secret_submission.owner, role="member")
     member = Membership.objects.create(team=secret_team, user=UserFactory(), role="member")
     plan, board = planning.fingerprint(planned), changes_of("small")
-    others = Others(
-        EndpointFactory(owner=maintainer),
-        judge,
-        flag,
-        held,
-        token,
-        invitation,
-        member,
-        registered(SENTINEL),
-        plan,
-        board,
-    )
+    endpoint = EndpointFactory(owner=maintainer)
+    others = Others(endpoint, judge, flag, held, token, invitation, member, secret_organisation, plan, board)
     return acting(secret_submission, secret_upload, secret_call, others)
+
+
+@pytest.fixture
+def secret_organisation(maintainer: User) -> Organisation:
+    """The organisation of Alice's system, registered without her."""
+    return registered(SENTINEL, by=maintainer)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from submissions.domain.audit import history
 from submissions.domain.uploads import BundleRefusedError
 from submissions.enums import Confirmed
 from submissions.exceptions import OrganisationRefusedError
-from submissions.models import Organisation, OrganisationGrant, Submission, System, Upload
+from submissions.models import Organisation, OrganisationGrant, Submission, System, Upload, User
 from tests.at_once import at_once
 from tests.submissions.factories import SubmissionFactory, bundle, checked_by_worker
 from tests.submissions.organisations import has_address, registered
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from benchmark_tasks.models import SuiteVersion
-    from submissions.models import Team, User
+    from submissions.models import Team
 
 pytestmark = pytest.mark.django_db
 REFUSED = "'Example Lab' is a registered organisation, and this account may not use its name."
@@ -151,7 +151,7 @@ def test_a_name_that_is_registered_after_the_check_is_refused_when_submitting(
     as_alice: Client, alice: User, maintainer: User, small: SuiteVersion
 ) -> None:
     upload = upload_of(alice, bundle(organisation="Example Lab"))
-    assert upload.report["acceptable"] is True
+    assert upload.report["problems"] == []
     registered("Example Lab", by=maintainer)
     page = as_alice.post(reverse("upload_check", args=[upload.pk])).content.decode()
     assert REFUSED.replace("'", "&#x27;") in page
@@ -199,7 +199,7 @@ def test_submit_on_the_command_line_is_held_to_the_rule(
         call_command("submit", file)
     assert ended.value.code == 1
     assert f"refused: submission.json: organisation: {REFUSED}" in capsys.readouterr().out
-    operator = submitting.User.objects.get(username="operator")
+    operator = User.objects.get(username="operator")
     organisations.grant(organisation=lab, account=operator, actor=maintainer, reason="Our own runs.")
     with pytest.raises(SystemExit) as ended:
         call_command("submit", file)

@@ -61,7 +61,7 @@ def test_comparing_ignores_case_form_spacing_and_punctuation(text: str) -> None:
 
 @settings(max_examples=examples(100))
 @given(st.text(st.characters(max_codepoint=0x24F), max_size=40))
-def test_comparing_ignores_the_case_of_latin_letters(text: str) -> None:
+def test_comparing_ignores_the_case_of_latin_characters(text: str) -> None:
     assert folded(text.upper()) == folded(text.lower()) == folded(text)
 
 
@@ -82,7 +82,7 @@ def test_comparing_ignores_the_case_of_latin_letters(text: str) -> None:
         ("https://example.org", ""),
         ("exa mple.org", ""),
         ("-a.org", ""),
-        ("\u0435xample.org", "xn--xample-2of.org"),  # a Cyrillic letter stays another domain
+        ("\u0435xample.org", "xn--xample-2of.org"),  # a Cyrillic character stays another domain
         ("", ""),
     ],
 )

@@ -59,8 +59,8 @@ def test_a_maintainer_registers_a_name(maintainer: User) -> None:
     [
         ("EXAMPLE-LAB", [], "name", "'Example Lab' is registered already"),
         ("Ex\u0430mple Lab", [], "name", "'Example Lab' is registered already"),
-        ("!?", [], "name", "letters or digits"),
-        ("none", [], "name", "letters or digits"),
+        ("!?", [], "name", "characters or digits"),
+        ("none", [], "name", "characters or digits"),
         ("\ufdfa" * 20, [], "name", "too long"),
         ("Other", ["org", "a b"], "domains", "'org', 'a b': no e-mail domain"),
     ],
@@ -204,10 +204,7 @@ def test_systems_from_before_stay_unconfirmed_until_a_maintainer_confirms_them(
     assert organisations.claim_of(first) == ("", "", None, False)
     lab = registered("Example Lab", by=maintainer)
     newest = SubmissionFactory(owner=alice, system=first)
-    assert [(each.name, each.newest) for each in organisations.unconfirmed_systems(lab)] == [
-        ("A", newest.pk),
-        ("B", None),
-    ]
+    assert list(organisations.unconfirmed_systems(lab).values_list("name", "newest")) == [("A", newest.pk), ("B", None)]
     assert organisations.claim_of(second) == ("", "", None, True)
     organisations.confirm(system=first, actor=maintainer, reason="Their paper says so.")
     assert (first.organisation, first.organisation_confirmed) == ("Example Lab", Confirmed.HAND)

@@ -203,17 +203,23 @@ class TestPublicPages:
         measured(version, system=system(alice, "Beta", "Elsewhere"))
         measured(version, system=system(alice, "Gamma", ""))
         reported(version, system=SystemFactory(name="Delta", owner=None, organisation="Paper House"))
-        assert "Example Lab (self-declared)" in self.board(client)
+        assert "self-declared: Example Lab" in self.board(client)
         registered("Example Lab", by=maintainer)
         organisations.confirm(system=confirmed, actor=maintainer, reason="Known.")
         words = self.board(client)
-        assert "Example Lab \u2713 confirmed" in words
-        assert "Example Lab (self-declared)" not in words
-        assert "Elsewhere (self-declared)" in words
-        assert "Paper House (self-declared)" not in words
+        assert "\u2713 confirmed: Example Lab" in words
+        assert "self-declared: Example Lab" not in words
+        assert "self-declared: Elsewhere" in words
+        assert "self-declared: Paper House" not in words
         assert "Paper House" in words
         column = words_of(client.get("/board/small/?columns=system&columns=organisation"))
-        assert "Example Lab \u2713 confirmed" in column
+        assert "\u2713 confirmed: Example Lab" in column
+
+    def test_no_declared_text_imitates_the_mark(self, client: Client, alice: User, version: Any) -> None:
+        made = system(alice, "Alpha", "\u2714 confirmed: Lab")
+        System.objects.update(backbone="b \u2705 x", scaffold="s \u00b7 \u2713 confirmed: Lab")
+        measured(version, system=made)
+        assert "b x in s \u00b7 confirmed: Lab \u00b7 self-declared: confirmed: Lab" in self.board(client)
 
     def test_the_board_needs_the_same_queries_for_one_and_three_confirmed_systems(
         self, client: Client, alice: User, maintainer: User, version: Any
