@@ -70,8 +70,8 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: dict[str, Any]) -> AbstractBaseUser:
         """Suggest name and address for a new account; keep the account's name and the primary verified address.
 
-        A provider's other addresses are nobody's business here, and an unverified one proves nothing: the person can
-        still type it.
+        The provider's other addresses are not needed here, and an unverified one proves nothing: the person can still
+        type it.
         """
         account = sociallogin.account
         kept = _KEPT[account.provider]

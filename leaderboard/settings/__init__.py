@@ -192,7 +192,7 @@ MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = SITE_NAME
 # Clocks differ: the codes of the half minute before and after are accepted too.
 MFA_TOTP_TOLERANCE = 1
-# Where e-mail is configured, nobody signs in before the first address is verified.
+# Where e-mail is configured, no account can sign in before its first address is verified.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Browsers offer security keys on plain HTTP for localhost only.
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not ENVIRONMENT.https
