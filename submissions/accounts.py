@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialApp
 from allauth.socialaccount.providers import registry
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -17,6 +18,7 @@ from submissions.domain.rate_limits import client_network
 from submissions.endpoints.sealing import SealError
 
 if TYPE_CHECKING:
+    from allauth.mfa.models import Authenticator
     from allauth.socialaccount.models import SocialLogin
     from allauth.socialaccount.providers.base.provider import Provider
     from django.contrib.auth.base_user import AbstractBaseUser
@@ -64,7 +66,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         known = registry.get_class(provider)  # type: ignore[no-untyped-call]
         if known is None or request.resolver_match.url_name != "socialaccount_connections":  # type: ignore[union-attr]
             raise Http404("This site does not offer to sign in by this provider.")
-        unused: Provider = known(request, app=None)
+        unused: Provider = known(request, app=SocialApp(provider=provider))
         return unused
 
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: dict[str, Any]) -> AbstractBaseUser:
@@ -94,6 +96,10 @@ class SecondFactorAdapter(DefaultMFAAdapter):
     def get_totp_label(self, user: AbstractBaseUser) -> str:
         """Name the account in the app by its user name: an address may change."""
         return user.get_username()
+
+    def generate_authenticator_name(self, user: AbstractBaseUser, type: Authenticator.Type) -> str:  # noqa: A002, ARG002 - allauth's signature
+        """Suggest a name for a security key."""
+        return "Security key"
 
     def encrypt(self, text: str) -> str:
         """Seal a secret."""

@@ -54,17 +54,18 @@ def export(user: User, stream: IO[bytes]) -> int:
 
 
 def counts(user: User) -> dict[str, int]:
-    """Return how many rows of each kind :func:`export` would write, by the kind's name in the plural."""
+    """Return how many rows of each model :func:`export` would write, by the model's label in ``data.json``."""
     found: Counter[str] = Counter()
     for rows in _rows_of(user):
-        found[str(rows.model._meta.verbose_name_plural)] += rows.count()
-    return {name: number for name, number in found.items() if number}
+        found[rows.model._meta.label] += rows.count()
+    return {label: number for label, number in found.items() if number}
 
 
 def _rows_of(user: User) -> Iterator[QuerySet[Any]]:
     parts: list[Any] = [user]
     for part in parts:
-        yield type(part)._base_manager.filter(pk=part.pk)
+        # Not type(part): a request's user is a lazy wrapper.
+        yield part.__class__._base_manager.filter(pk=part.pk)
         for relation in part._meta.get_fields(include_hidden=True):
             hidden = not (relation.one_to_many or relation.one_to_one) or relation.concrete
             if hidden or relation.related_model._meta.auto_created or relation.related_model._meta.label in _BLIND:

@@ -21,8 +21,6 @@ NEXT: Final = "after_second_factor"
 """The session's name for the page to which the person returns after adding a factor."""
 _OPEN: Final = ("account_", "mfa_", "socialaccount_", "github_", "orcid_", "docs")
 """Beginnings of the names of pages that stay open: allauth's, for the own account, and the documentation."""
-_CLOSED: Final = "account_data"
-"""The export has what the role shows, so it is no page of the account alone."""
 _OTHERS: Final = frozenset({"healthz", "readyz", "metrics", "favicon", "robots", "security_txt"})
 
 
@@ -48,7 +46,7 @@ class SecondFactorMiddleware:
         has_one = second_factor.has(user)
         request.second_factor_missing_as = "" if has_one else role  # type: ignore[attr-defined]
         name = match.url_name or ""
-        if (name.startswith(_OPEN) and not name.startswith(_CLOSED)) or name in _OTHERS:
+        if name.startswith(_OPEN) or name in _OTHERS:
             return None
         if has_one and any(used["method"] == "mfa" for used in get_authentication_records(request, user)):
             request.session.pop(NEXT, None)

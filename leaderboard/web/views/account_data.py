@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from contextlib import ExitStack
 from functools import wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -42,7 +43,30 @@ if TYPE_CHECKING:
 
 EXPORTS_AN_HOUR: Final = 5
 """An export reads every stored file of the account."""
-PAGE: Final = "account_data"
+PAGE: Final = "own_data"
+_KINDS: Final = {
+    "submissions.User": "the account",
+    "submissions.AuditEvent": "what you did, as the log of events has it",
+    "submissions.System": "systems",
+    "submissions.Submission": "submissions",
+    "submissions.Implementation": "answers",
+    "submissions.Upload": "uploads not yet submitted",
+    "submissions.Endpoint": "model endpoints",
+    "submissions.ApiToken": "tokens",
+    "account.EmailAddress": "e-mail addresses",
+    "socialaccount.SocialAccount": "connected accounts",
+    "mfa.Authenticator": "second factors and sets of recovery codes",
+    "leaderboard.Notice": "notices",
+    "leaderboard.MailChoice": "choices about e-mails",
+    "leaderboard.Snapshot": "snapshots that you froze",
+    "reviews.Reviewer": "your profile as an annotator",
+    "reviews.Assignment": "items that you took to label or decide",
+    "reviews.Review": "labels",
+    "reviews.Decision": "decisions",
+    "reviews.GuidelineReading": "guidelines that you read",
+    "reviews.Conflict": "conflicts of interest",
+}
+"""Names of the models most accounts have rows of; others are shown by their label."""
 
 
 def _confirmed(view: View) -> View:
@@ -69,7 +93,8 @@ def _signed_in_recently(request: HttpRequest) -> bool:
 def _page(
     request: HttpRequest, form: EraseForm, *, sign_in_again: bool = False, status: HTTPStatus = HTTPStatus.OK
 ) -> HttpResponseBase:
-    shown = {"counts": counts(user_of(request)), "form": form, "sign_in_again": sign_in_again}
+    kinds = [(_KINDS.get(label, label), label, number) for label, number in counts(user_of(request)).items()]
+    shown = {"kinds": kinds, "form": form, "sign_in_again": sign_in_again}
     return render(request, "leaderboard/account_data.html", shown, status=status)
 
 
@@ -89,11 +114,15 @@ def account_data_export(request: HttpRequest) -> HttpResponseBase:
     used = rate_limits.count(f"personal-data:{user.pk}", limit=EXPORTS_AN_HOUR, period=rate_limits.HOUR)
     if used.times > EXPORTS_AN_HOUR:
         minutes = -(-used.seconds // 60)
-        messages.warning(request, f"That was the {EXPORTS_AN_HOUR}th export. Try again in {minutes} min.")
+        messages.warning(
+            request, f"That was more than {EXPORTS_AN_HOUR} exports within an hour. Try again in {minutes} min."
+        )
         return redirect(PAGE)
-    file = tempfile.TemporaryFile(dir=scratch_place())  # noqa: SIM115 - the response closes it
-    export(user, file)
-    file.seek(0)
+    with ExitStack() as after:
+        file = after.enter_context(tempfile.TemporaryFile(dir=scratch_place()))
+        export(user, file)
+        file.seek(0)
+        after.pop_all()  # the response closes it
     return FileResponse(file, as_attachment=True, filename=f"lmr-board-{user.username}.zip")
 
 
