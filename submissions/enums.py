@@ -165,6 +165,8 @@ class Verb(TextChoices):
     IMPORTED = "imported", "imported"
     ROLE = "role", "changed the role of"
     PASSWORD = "password", "set the password of"
+    FACTOR_ADDED = "factor_added", "added a second factor to"
+    FACTOR_REMOVED = "factor_removed", "removed a second factor of"
     ERASED = "erased", "erased the account"
     ENDPOINT_ADDED = "endpoint_added", "added the endpoint"
     ENDPOINT_CHANGED = "endpoint_change", "changed the endpoint"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django import forms
+from django.utils.html import escape
 
 from benchmark_tasks.models import Suite
 from evaluator.judging.configs import MOST_VOTES, VOTES, VOTES_WHEN_SPLIT
@@ -51,6 +52,29 @@ class AppealForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 5}),
         validators=[refuse_hidden_characters],
     )
+
+
+class EraseForm(forms.Form):
+    """The typed name of the account that is to be erased."""
+
+    typed = forms.CharField(
+        label="Your user name",
+        required=True,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, username: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.username = username
+        self.fields["typed"].help_text = f"Type {escape(username)} to confirm that you mean this account."
+
+    def clean_typed(self) -> str:
+        """Require the account's name."""
+        typed: str = self.cleaned_data["typed"]
+        if typed.strip() != self.username:
+            msg = f"This is not your user name. Nothing was erased. Type {self.username}."
+            raise forms.ValidationError(msg)
+        return typed
 
 
 OCCASIONS: Final = {

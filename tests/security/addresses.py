@@ -169,6 +169,7 @@ def entered(
         "system_hand_over": owned(slug=submission.system.slug),
         "endpoint_hand_over": owned(**endpoint),
         "maintain_teams": maintaining(),
+        "own_data": signed_in(),
         "notices": signed_in(),
         "notice_settings": signed_in(),
         "notice": Address(SIGN_IN, NOT_THERE, ELSEWHERE, NOT_THERE, {"pk": notice.pk}),
@@ -321,6 +322,7 @@ def _of_organisations(submission: Submission, organisation: Organisation) -> dic
 ELSEWHERE_TESTED: Final = {
     "tests/leaderboard/notices/test_pages.py": "notices_read",  # every user may send it, for their own notices
     "tests/leaderboard/web/test_status_page.py": "readyz",  # its answer depends on the queue
+    "tests/leaderboard/web/test_account_data.py": "own_data_export own_data_erase",
     "tests/reviews": "case_void review_claim review_conflict_add "
     "review_conflict_remove review_guidelines_read review_invite review_invitation_revoke",
 }
@@ -335,7 +337,8 @@ PUBLISHED: Final = {
 }
 """Addresses that show the submission to everyone once it is published."""
 
-ALLAUTH: Final = "account_"
+ALLAUTH: Final = ("account_", "mfa_", "socialaccount_", "github_", "orcid_", "None")
+"""Beginnings of allauth's names; its redirects from addresses of earlier versions have none."""
 API: Final = "api"
 """The namespace of the API's operations: ``api_operations.py`` is their table."""
 
