@@ -6,6 +6,7 @@ import json
 import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Final, NamedTuple, TypeVar
 
 from evaluator.labels import Label
@@ -135,8 +136,13 @@ def submission_facts(chance: random.Random, submission: int, *, tasks: int, now:
 
 
 def _drawn(chance: random.Random, shares: dict[Choice, float]) -> Choice:
-    (found,) = chance.choices(list(shares), weights=list(shares.values()))
-    return found
+    """Draw a key of ``shares``, which add up to one."""
+    rest = chance.random()
+    for choice, share in shares.items():
+        rest -= share
+        if rest < 0:
+            return choice
+    return choice
 
 
 class Code(NamedTuple):
@@ -157,6 +163,7 @@ def code_of(*, task: str, file: str, function: str, scale: str) -> Code:
     return Code(source, diff, json.dumps({file: source}))
 
 
+@cache
 def cases_of(outcome: Outcome) -> str:
     """Return the cases of a test run as JSON: three public ones and a private one."""
     if outcome in {Outcome.NOT_ATTEMPTED, Outcome.BAD_PATCH}:

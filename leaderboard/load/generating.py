@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion
     from leaderboard.load.facts import SubmissionFacts
+    from leaderboard.models.board import Marks
 
 MAIL: Final = "@load.invalid"
 """End of the e-mail addresses of generated accounts; no real address ends like this."""
@@ -443,6 +444,7 @@ def _add_entries(made: Sequence[Made], around: Surroundings) -> None:
             None if revision.why_left_out else float(outcome == Outcome.PASSED)
             for revision, outcome in zip(around.revisions, each.facts.outcomes, strict=True)
         ]
+        marks: Marks = {"tests": tests, **label_marks(raters, [revision.pk for revision in around.revisions])}
         entry = Entry(
             pk=pk,
             suite_version=around.version,
@@ -453,7 +455,7 @@ def _add_entries(made: Sequence[Made], around: Surroundings) -> None:
             provenance=Provenance.GRADED_HERE,
             published=sent.visibility == Visibility.PUBLISHED,
             left_out=left_out,
-            marks={"tests": tests, **label_marks(raters, [revision.pk for revision in around.revisions])},
+            marks=marks,
             trial_passes=[sum(map(bool, tests))],
             date=sent.published_at or sent.scored_at,
             counting=COUNTING,
