@@ -1,7 +1,7 @@
 """Count labels on answers in blocks of submissions, and keep the counts of each block while none of its rows changes.
 
 A change of the data then costs the counting of one block, however many submissions there are. What counts is stamped:
-every verdict, closed case and new result writes its row's ``computed``, and a row that appears or is hidden changes the
+every verdict, closed case and new result is a recount of its row, and a row that appears or is hidden changes the
 block's number and sum of rows, so a kept count is never used after one of them.
 """
 
@@ -42,7 +42,9 @@ def counted_in_blocks(
     ``made_from`` names all that the counts depend on besides the entries and their answers.
     """
     stamped = entries.filter(submission__isnull=False).order_by().annotate(block=F("submission_id") / BLOCK)
-    stamps = stamped.values_list("block").annotate(number=Count("pk"), sum=Sum("pk"), newest=Max("computed"))
+    stamps = stamped.values_list("block").annotate(
+        number=Count("pk"), sum=Sum("pk"), newest=Max("computed"), recounts=Sum("recounted")
+    )
     chosen = str(entries.query)
     blocks = {
         key_of("labels", chosen, block, *made_from): (block, *stamp) for block, *stamp in stamps.order_by("block")
