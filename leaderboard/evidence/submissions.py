@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
-from django.db.models.functions import Lower
+from django.db.models.functions import Coalesce, Lower
 from django.shortcuts import get_object_or_404
 
 from benchmark_tasks.domain.left_out import audited_later, audited_so_far_text
@@ -406,20 +406,29 @@ def own_submissions(*, user: User, sort: str = DEFAULT_SORT) -> QuerySet[Submiss
     ``tests_passed`` of ``tests_tasks``.
     """
     overall = EntryMetric.objects.filter(entry__submission=OuterRef("pk"), category__isnull=True)
-    expected = Q(implementations__attempted=True) | Q(implementations__request__isnull=False)
-    decided = Q(implementations__test_runs__state=RunState.DONE)
+    expected = Implementation.objects.filter(
+        Q(attempted=True) | Q(request__isnull=False), submission=OuterRef("pk")
+    ).order_by()
+    decided = expected.filter(Exists(TestRun.objects.filter(implementation=OuterRef("pk"), state=RunState.DONE)))
+    # Subqueries, which are counted for the submissions of the page only.
     found = (
         Submission.objects.filter(owned_by(user))
         .select_related("system", "team", "suite_version__suite")
         .annotate(
-            answers=Count("implementations", filter=expected, distinct=True),
-            done=Count("implementations", filter=expected & decided, distinct=True),
+            answers=_number(expected),
+            done=_number(decided),
             tests_passed=Subquery(overall.values("tests_passed")[:1]),
             tests_tasks=Subquery(overall.values("tasks")[:1]),
         )
     )
     ordered = found.order_by(SORT_KEYS[sort.removeprefix("-")], "pk")
     return ordered.reverse() if sort.startswith("-") else ordered
+
+
+def _number(answers: QuerySet[Implementation]) -> Coalesce:
+    """Count the answers of each submission."""
+    counted = answers.values("submission").annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(counted), 0)
 
 
 def upload_state(upload: Upload, *, quota: int) -> str:
