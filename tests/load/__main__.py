@@ -1,0 +1,228 @@
+"""Simulate readers, submitters, annotators and programs on a whole site, and break it meanwhile: ``make load``.
+
+Not a test: p95 is compared with a goal in the table only. Starts PostgreSQL, Redis and a site with gunicorn, workers
+and sandboxes, as an operator does. After a third of the time Redis is killed and started again, after two thirds a
+worker is killed. Prints two tables in Markdown. Ends with 1 if a request failed, or if the site lost, doubled or
+wrongly decided something that it had accepted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from signal import SIGKILL, SIGQUIT, SIGTERM
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+
+from tests.chaos.services import Postgres, Redis
+from tests.conftest import PROJECT_ROOT
+from tests.evaluator.processes import children_of, kill, wait_until
+from tests.instances import Instance
+from tests.load.plan import Accounts, Plan, Report
+from tests.load.results import Stored, errors_of, lost_work, request_table, total_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SUITE: Final = "lmr-mini"
+VISITORS: Final = 40
+COUNTS: Final = {"browsing": 10, "uploading": 5, "labelling": 5, "calling": 2}
+"""Accounts of each kind; readers besides the visitors, who have none."""
+SAMPLE_CASES: Final = 27
+"""All that ``sample_disputes`` can open. Each takes two labels."""
+AWAY_SECONDS: Final = 2
+SCORING_SECONDS: Final = 600
+UPLOADS: Final = """
+    SELECT subject_id::bigint FROM submissions_auditevent JOIN submissions_user actor ON actor.id = actor_id
+    WHERE verb = 'uploaded' AND username ~ '^(sender|program)-'
+"""
+STATES: Final = """
+    SELECT submission.id, state FROM submissions_submission submission
+    JOIN submissions_user owner ON owner.id = owner_id WHERE username ~ '^(sender|program)-'
+"""
+OUTCOMES: Final = """
+    SELECT submission_id, slug, outcome FROM evaluator_testrun run
+    JOIN submissions_implementation answer ON answer.id = implementation_id
+    JOIN benchmark_tasks_taskrevision revision ON revision.id = answer.revision_id
+    JOIN benchmark_tasks_task task ON task.id = task_id
+    JOIN submissions_submission submission ON submission.id = submission_id
+    JOIN submissions_user owner ON owner.id = submission.owner_id WHERE username ~ '^(sender|program)-'
+"""
+ACCEPTED: Final = """
+    SELECT count(*) FROM evaluator_attempt attempt JOIN evaluator_testrun run ON run.id = run_id
+    JOIN submissions_implementation answer ON answer.id = implementation_id
+    JOIN submissions_submission submission ON submission.id = submission_id
+    JOIN submissions_user owner ON owner.id = submission.owner_id
+    WHERE username ~ '^(sender|program)-' AND attempt.state = 'accepted' GROUP BY run.id
+"""
+LABELS: Final = """
+    SELECT assignment_id FROM reviews_review review JOIN reviews_case cases ON cases.id = case_id
+    JOIN reviews_reviewer reviewer ON reviewer.id = reviewer_id JOIN submissions_user rater ON rater.id = user_id
+    WHERE username ~ '^rater-' AND kind <> 'practice'
+"""
+
+
+class Site:
+    """PostgreSQL, Redis and an instance below ``folder``, until it is closed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.postgres, self.redis = Postgres(folder), Redis(folder)
+        self.instance = Instance(
+            folder / "site",
+            DATABASE_URL=self.postgres.url,
+            REDIS_URL=self.redis.url,
+            SECRET_KEY="s" * 50,
+            ENDPOINT_KEYS="e" * 50,
+            EVALUATOR_SANDBOX="bubblewrap",
+            WEB_WORKERS="2",
+            AUDIT_MUTANTS="3",
+        )
+
+    def __enter__(self) -> Site:
+        with ExitStack() as undo:
+            undo.callback(self.postgres.kill, SIGQUIT)
+            self.postgres.start()
+            undo.callback(self.redis.kill, SIGKILL)
+            self.redis.start()
+            self.instance.make_folders()
+            undo.callback(self._stop)
+            self._undo = undo.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._undo.close()
+
+    def _stop(self) -> None:
+        process = self.instance.process
+        if process is not None and process.poll() is None:
+            self.instance.stop(SIGTERM)
+
+    def prepare(self, submissions: int) -> Accounts:
+        """Set the site up, fill it, start it, and return the accounts."""
+        self.instance.printed("setup")
+        if submissions:
+            self.instance.printed("generate_load", "--submissions", str(submissions))
+        self.instance.printed("sample_disputes", "--suite", SUITE, "--count", str(SAMPLE_CASES))
+        files = ("--output", str(self.bundle), "--expected", str(self.folder / "expected.json"))
+        self.instance.printed("sample_bundle", "mixed", "--suite", SUITE, *files)
+        made = self.folder / "accounts.json"
+        result = self.instance.python("-m", "tests.load.preparing", json.dumps(COUNTS), str(made))
+        assert result.returncode == 0, result.stderr
+        self.instance.start()
+        return Accounts(**json.loads(made.read_text(encoding="utf-8")))
+
+    @property
+    def bundle(self) -> Path:
+        """The bundle that each upload varies."""
+        return self.folder / "bundle.zip"
+
+    def expected(self) -> dict[str, str]:
+        """Return the outcome that the answer to each task must have."""
+        found: dict[str, str] = json.loads((self.folder / "expected.json").read_text(encoding="utf-8"))
+        return found
+
+    def query(self, text: str) -> list[tuple[Any, ...]]:
+        """Return the rows of the database."""
+        with psycopg.connect(self.postgres.dsn, connect_timeout=5) as connection:
+            return connection.execute(text).fetchall()
+
+    def stored(self) -> Stored:
+        """Wait until everything is scored, and return what the database then holds."""
+        began = time.monotonic()
+        wait_until(self._all_scored, "all submissions to be scored", seconds=SCORING_SECONDS)
+        scored = time.monotonic() - began
+        outcomes: dict[int, dict[str, str]] = {}
+        for submission, task, outcome in self.query(OUTCOMES):
+            outcomes.setdefault(submission, {})[task] = outcome
+        return Stored(
+            uploads=[pk for (pk,) in self.query(UPLOADS)],
+            states=dict(self.query(STATES)),
+            outcomes=outcomes,
+            accepted=[number for (number,) in self.query(ACCEPTED)],
+            labels=[pk for (pk,) in self.query(LABELS)],
+            scored=scored,
+        )
+
+    def _all_scored(self) -> bool:
+        return all(state in {"scored", "held"} for _, state in self.query(STATES))
+
+    def restart_redis(self) -> str:
+        """Kill Redis, which keeps nothing, and start it again."""
+        self.redis.kill(SIGKILL)
+        time.sleep(AWAY_SECONDS)
+        self.redis.start()
+        return "Redis killed, and empty after the restart"
+
+    def kill_worker(self) -> str:
+        """Kill a worker, if possible one that is testing an answer, and its job's process."""
+        workers = {name: pid for name in ("worker-1", "worker-2") if (pid := self.instance.worker(name))}
+        name = next((name for name, pid in workers.items() if children_of(pid)), "worker-1")
+        kill([workers[name], *children_of(workers[name])])
+        wait_until(lambda: self.instance.worker(name) not in {None, workers[name]}, f"a new {name}")
+        return f"{name} killed, and started again"
+
+
+def load(site: Site, plan: Plan) -> tuple[Report, list[str]]:
+    """Let the users of the plan use the site, break it meanwhile, and return their report and the faults."""
+    order, made = site.folder / "plan.json", site.folder / "report.json"
+    plan.write(order)
+    faults = []
+    began = time.monotonic()
+    with subprocess.Popen([sys.executable, "-m", "tests.load.users", str(order), str(made)], cwd=PROJECT_ROOT) as users:
+        for share, act in ((1 / 3, site.restart_redis), (2 / 3, site.kill_worker)):
+            time.sleep(max(0.0, began + share * plan.seconds - time.monotonic()))
+            faults.append(f"after {time.monotonic() - began:.0f} s {act()}")
+            _say(faults[-1])
+    assert users.returncode == 0, "the simulated users' process failed, see above"
+    return Report.read(made), faults
+
+
+def _say(text: str) -> None:
+    """Show progress; standard output has only the tables."""
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+
+
+def _print(lines: Sequence[str]) -> None:
+    sys.stdout.write("\n".join([*lines, "", ""]))
+
+
+def main() -> int:
+    """Build the site, let it be used, and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5, help="how long the users use the site (default: 5)")
+    parser.add_argument("--submissions", type=int, default=1000, help="generated beforehand (default: 1000)")
+    options = parser.parse_args()
+    signal.signal(SIGTERM, lambda *_: sys.exit(1))  # the servers end in every case
+    with ExitStack() as stack:
+        # A short path that other users may enter: it holds sockets, and PostgreSQL runs as another user.
+        folder = Path(tempfile.mkdtemp(prefix="load-", dir="/tmp"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder.chmod(0o711)
+        site = stack.enter_context(Site(folder))
+        _say(f"preparing a site with {options.submissions:,} generated submissions …")
+        accounts = site.prepare(options.submissions)
+        plan = Plan(site.instance.address, 60 * options.minutes, VISITORS, accounts, SUITE, str(site.bundle))
+        _say(f"{VISITORS + sum(COUNTS.values())} users for {options.minutes:g} minutes …")
+        report, faults = load(site, plan)
+        stored = site.stored()
+        lost = lost_work(report, stored, site.expected())
+    _print(request_table(report))
+    _print(total_table(report, stored, faults, lost))
+    problems = [*errors_of(report), *lost]
+    for problem in problems:
+        _say(problem)
+    return int(bool(problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
