@@ -84,6 +84,7 @@ class Site:
             SECRET_KEY="s" * 50,
             ENDPOINT_KEYS="e" * 50,
             EVALUATOR_SANDBOX="bubblewrap",
+            TRUST_PROXY="true",
             WEB_WORKERS="2",
             AUDIT_MUTANTS="3",
         )

@@ -25,7 +25,7 @@ class Accounts:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Whom to simulate on the site at ``address``, for how many ``seconds``.
+    """Whom to simulate on the site at ``address``, for how many ``seconds`` after all have arrived.
 
     ``visitors`` browse without an account. ``bundle`` is the file of a bundle for ``suite``, which each upload varies.
     ``once``: each user does each of its tasks once, without pauses.
@@ -52,7 +52,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Report:
-    """What the users did in ``seconds``.
+    """What the users did in ``seconds``, including their arrival.
 
     ``requests`` has kind, seconds and error (empty if none) of each request, ``errors`` what else went wrong.
     ``uploads`` are the numbers of the files that the site received, ``submissions`` those of what it accepted,

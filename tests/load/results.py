@@ -40,8 +40,8 @@ def lost_work(report: Report, stored: Stored, expected: Mapping[str, str]) -> li
         *(f"Submission {pk} is {state}, not scored." for pk, state in stored.states.items() if state != "scored"),
         *(
             f"Submission {pk} has the outcomes {found}, not {dict(expected)}."
-            for pk, found in stored.outcomes.items()
-            if stored.states.get(pk) == "scored" and found != expected
+            for pk, state in stored.states.items()
+            if state == "scored" and (found := stored.outcomes.get(pk, {})) != expected
         ),
         *(f"A test run has {number} accepted results." for number in stored.accepted if number != 1),
         *_differences("label of assignment", report.labels, stored.labels),
@@ -90,10 +90,10 @@ def total_table(report: Report, stored: Stored, faults: Sequence[str], lost: Seq
         ("requests a second", f"{len(times) / report.seconds:.1f}", "", ""),
         ("requests, p95", _ms(p95), f"< {_ms(P95_GOAL)}", _reached(p95 < P95_GOAL)),
         ("errors", str(errors), "0", _reached(errors == 0)),
-        ("files received, stored", f"{len(report.uploads)}, {len(stored.uploads)}", "equal", ""),
-        ("submissions accepted, scored", f"{len(report.submissions)}, {scored}", "equal", ""),
+        _compared("files received, stored", len(report.uploads), len(stored.uploads)),
+        _compared("submissions accepted, scored", len(report.submissions), scored),
         ("last one scored after the end", f"{stored.scored:.0f} s", "", ""),
-        ("labels accepted, stored", f"{len(report.labels)}, {len(stored.labels)}", "equal", ""),
+        _compared("labels accepted, stored", len(report.labels), len(stored.labels)),
         ("work lost, doubled or decided wrongly", str(len(lost)), "0", _reached(not lost)),
         ("in between", "; ".join(faults) or "nothing", "", ""),
     ]
@@ -104,6 +104,10 @@ def errors_of(report: Report) -> list[str]:
     """Return each error once, with the number of times that it occurred."""
     found = Counter([f"{kind}: {error}" for kind, _, error in report.requests if error] + report.errors)
     return [f"{number} × {error}" for error, number in found.most_common()]
+
+
+def _compared(what: str, sent: int, kept: int) -> tuple[str, str, str, str]:
+    return what, f"{sent:,}, {kept:,}", "equal", _reached(sent == kept)
 
 
 def _ms(seconds: float) -> str:

@@ -10,11 +10,11 @@ import random
 import re
 import sys
 import time
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import gevent
 from locust import HttpUser, task
 from locust.env import Environment
 from locust.exception import RescheduleTask
@@ -24,9 +24,9 @@ from tests.load.pages import Page
 from tests.load.plan import PASSWORD, Plan, Report
 
 if TYPE_CHECKING:
-    from locust.clients import ResponseContextManager
+    from requests import Response
 
-SPAWNED_A_SECOND: Final = 5
+ARRIVING_A_SECOND: Final = 3
 FINISHING_SECONDS: Final = 60
 """How long a user may take to receive the last response once the time is over."""
 POLL_SECONDS: Final = 0.2
@@ -69,13 +69,17 @@ class Simulated(HttpUser):
     names: ClassVar[list[str]]
     """Accounts, or tokens: each user takes the next one."""
     _numbers: ClassVar[count[int]]
+    _place: ClassVar[int]
 
     def __init__(self, environment: Environment) -> None:
-        super().__init__(environment)
+        super().__init__(environment)  # type: ignore[no-untyped-call]
         self._seconds = self.think
         self.number = next(self._numbers)
-        self.name = self.names[self.number]
+        # locust replaces a user that could not begin.
+        self.name = self.names[self.number % len(self.names)]
         self.chance = random.Random(f"{type(self).__name__} {self.number}")  # noqa: S311 - to be repeated
+        # As a proxy sets it: limits count by address, and people do not share one.
+        self.client.headers["X-Forwarded-For"] = f"198.18.{self._place}.{self.number % 250 + 1}"
 
     def wait_time(self) -> float:
         """Return how long to wait now. Called by locust."""
@@ -84,15 +88,15 @@ class Simulated(HttpUser):
     def pause(self, seconds: float = 0) -> None:
         """Think, or wait exactly ``seconds``. The user leaves meanwhile if the time is over."""
         if self.plan.once:
-            gevent.sleep(POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
             return
         self._seconds = (seconds, seconds) if seconds else self.think
         try:
-            self.wait()
+            self.wait()  # type: ignore[no-untyped-call]
         finally:
             self._seconds = self.think
 
-    def send(self, method: str, address: str, kind: str, status: int = 200, **options: Any) -> ResponseContextManager:
+    def send(self, method: str, address: str, kind: str, status: int = 200, **options: Any) -> Response:
         """Send a request and return its response. Raises ``RescheduleTask`` after noting an unexpected one."""
         options["headers"] = {"Referer": f"{self.host}{address}", **options.get("headers", {})}
         with self.client.request(
@@ -100,7 +104,8 @@ class Simulated(HttpUser):
         ) as response:
             if response.status_code == status:
                 response.success()
-                return response
+                received: Response = response
+                return received
             place = response.headers.get("Location", "") if response.status_code else response.error
             response.failure(f"{method} {address}: {response.status_code} {place}, not {status}")
         raise RescheduleTask
@@ -153,10 +158,20 @@ class Browsing(Simulated):
 
     def _read(self, kind: str) -> None:
         page = self.open(self.chance.choice(self.known[kind]), f"page: {kind}")
-        for link in page.links:
+        for link in [*page.links, *_comparisons(page)]:
             for other, (_, pattern) in READ.items():
                 if re.fullmatch(pattern, link) and link not in self.known[other]:
                     self.known[other] = [*self.known[other], link][-MOST_LINKS:]
+
+
+def _comparisons(page: Page) -> list[str]:
+    """Return what a board's form would request: two neighbouring rows, which the evidence for their marks names."""
+    rows: dict[str, list[str]] = {}
+    for link in page.links:
+        if found := re.fullmatch(r"/board/([^/]+)/answers/([^/]+)/.*", link):
+            rows.setdefault(found[1], []).append(found[2])
+    pairs = ((suite, pair) for suite, keys in rows.items() for pair in pairwise(dict.fromkeys(keys)))
+    return [f"/compare/{suite}/?row={first}&row={second}" for suite, (first, second) in pairs]
 
 
 class Uploading(Simulated):
@@ -309,8 +324,8 @@ def classes_of(plan: Plan, report: Report) -> list[type[Simulated]]:
         Labelling: accounts.labelling,
         Calling: accounts.tokens,
     }
-    for each, given in names.items():
-        each.plan, each.report, each.names, each._numbers = plan, report, given, count()
+    for place, (each, given) in enumerate(names.items()):
+        each.plan, each.report, each.names, each._numbers, each._place = plan, report, given, count(), place
         each.fixed_count, each.host = len(given), plan.address
     return [each for each, given in names.items() if given]
 
@@ -332,12 +347,14 @@ def run(plan: Plan) -> Report:
     if plan.once:
         _once(environment, classes)
     else:
+        arrived = Event()
+        environment.events.spawning_complete.add_listener(lambda **_: arrived.set())
         runner = environment.create_local_runner()
-        runner.start(sum(each.fixed_count for each in classes), spawn_rate=SPAWNED_A_SECOND)
-        gevent.sleep(plan.seconds)
+        runner.start(sum(each.fixed_count for each in classes), spawn_rate=ARRIVING_A_SECOND)
+        arrived.wait()
+        time.sleep(plan.seconds)
         report.seconds = time.monotonic() - began
         runner.quit()
-    report.seconds = report.seconds or time.monotonic() - began
     return report
 
 
