@@ -34,6 +34,7 @@ class Instance:
         }
         self.within: tuple[str, ...] = ()
         """What precedes the command line of everything that runs."""
+        self.patience_seconds = 300.0
         self.process: subprocess.Popen[bytes] | None = None
         with closing(socket.create_server(("127.0.0.1", 0))) as server:
             self.listen(server.getsockname()[1])
@@ -66,7 +67,7 @@ class Instance:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=self.patience_seconds,
         )
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:

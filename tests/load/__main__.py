@@ -19,16 +19,14 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 from signal import SIGKILL, SIGQUIT, SIGTERM
-from typing import TYPE_CHECKING, Any, Final
-
-import psycopg
+from typing import TYPE_CHECKING, Final
 
 from tests.chaos.services import Postgres, Redis
 from tests.conftest import PROJECT_ROOT
 from tests.evaluator.processes import children_of, kill, wait_until
 from tests.instances import Instance
-from tests.load.plan import Accounts, Plan, Report
-from tests.load.results import Stored, errors_of, lost_work, request_table, total_table
+from tests.load.plan import Accounts, Plan, Report, Stored
+from tests.load.results import errors_of, lost_work, request_table, total_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,35 +38,8 @@ COUNTS: Final = {"browsing": 10, "uploading": 5, "labelling": 5, "calling": 2}
 SAMPLE_CASES: Final = 27
 """All that ``sample_disputes`` can open. Each takes two labels."""
 AWAY_SECONDS: Final = 2
-SCORING_SECONDS: Final = 600
-UPLOADS: Final = """
-    SELECT subject_id::bigint FROM submissions_auditevent JOIN submissions_user actor ON actor.id = actor_id
-    WHERE verb = 'uploaded' AND username ~ '^(sender|program)-'
-"""
-STATES: Final = """
-    SELECT submission.id, state FROM submissions_submission submission
-    JOIN submissions_user owner ON owner.id = owner_id WHERE username ~ '^(sender|program)-'
-"""
-OUTCOMES: Final = """
-    SELECT submission_id, slug, outcome FROM evaluator_testrun run
-    JOIN submissions_implementation answer ON answer.id = implementation_id
-    JOIN benchmark_tasks_taskrevision revision ON revision.id = answer.revision_id
-    JOIN benchmark_tasks_task task ON task.id = task_id
-    JOIN submissions_submission submission ON submission.id = submission_id
-    JOIN submissions_user owner ON owner.id = submission.owner_id WHERE username ~ '^(sender|program)-'
-"""
-ACCEPTED: Final = """
-    SELECT count(*) FROM evaluator_attempt attempt JOIN evaluator_testrun run ON run.id = run_id
-    JOIN submissions_implementation answer ON answer.id = implementation_id
-    JOIN submissions_submission submission ON submission.id = submission_id
-    JOIN submissions_user owner ON owner.id = submission.owner_id
-    WHERE username ~ '^(sender|program)-' AND attempt.state = 'accepted' GROUP BY run.id
-"""
-LABELS: Final = """
-    SELECT assignment_id FROM reviews_review review JOIN reviews_case cases ON cases.id = case_id
-    JOIN reviews_reviewer reviewer ON reviewer.id = reviewer_id JOIN submissions_user rater ON rater.id = user_id
-    WHERE username ~ '^rater-' AND kind <> 'practice'
-"""
+PREPARING_SECONDS: Final = 3600
+"""For each command: generating very many submissions takes long."""
 
 
 class Site:
@@ -88,6 +59,7 @@ class Site:
             WEB_WORKERS="2",
             AUDIT_MUTANTS="3",
         )
+        self.instance.patience_seconds = PREPARING_SECONDS
 
     def __enter__(self) -> Site:
         with ExitStack() as undo:
@@ -117,8 +89,7 @@ class Site:
         files = ("--output", str(self.bundle), "--expected", str(self.folder / "expected.json"))
         self.instance.printed("sample_bundle", "mixed", "--suite", SUITE, *files)
         made = self.folder / "accounts.json"
-        result = self.instance.python("-m", "tests.load.preparing", json.dumps(COUNTS), str(made))
-        assert result.returncode == 0, result.stderr
+        self._run("tests.load.preparing", json.dumps(COUNTS), str(made))
         self.instance.start()
         return Accounts(**json.loads(made.read_text(encoding="utf-8")))
 
@@ -132,30 +103,16 @@ class Site:
         found: dict[str, str] = json.loads((self.folder / "expected.json").read_text(encoding="utf-8"))
         return found
 
-    def query(self, text: str) -> list[tuple[Any, ...]]:
-        """Return the rows of the database."""
-        with psycopg.connect(self.postgres.dsn, connect_timeout=5) as connection:
-            return connection.execute(text).fetchall()
-
     def stored(self) -> Stored:
         """Wait until everything is scored, and return what the database then holds."""
-        began = time.monotonic()
-        wait_until(self._all_scored, "all submissions to be scored", seconds=SCORING_SECONDS)
-        scored = time.monotonic() - began
-        outcomes: dict[int, dict[str, str]] = {}
-        for submission, task, outcome in self.query(OUTCOMES):
-            outcomes.setdefault(submission, {})[task] = outcome
-        return Stored(
-            uploads=[pk for (pk,) in self.query(UPLOADS)],
-            states=dict(self.query(STATES)),
-            outcomes=outcomes,
-            accepted=[number for (number,) in self.query(ACCEPTED)],
-            labels=[pk for (pk,) in self.query(LABELS)],
-            scored=scored,
-        )
+        made = self.folder / "stored.json"
+        self._run("tests.load.storing", str(made))
+        return Stored(**json.loads(made.read_text(encoding="utf-8")))
 
-    def _all_scored(self) -> bool:
-        return all(state in {"scored", "held"} for _, state in self.query(STATES))
+    def _run(self, module: str, *arguments: str) -> None:
+        """Run a module with the instance's settings."""
+        result = self.instance.python("-m", module, *arguments)
+        assert result.returncode == 0, result.stderr
 
     def restart_redis(self) -> str:
         """Kill Redis, which keeps nothing, and start it again."""
@@ -174,18 +131,18 @@ class Site:
 
 
 def load(site: Site, plan: Plan) -> tuple[Report, list[str]]:
-    """Let the users of the plan use the site, break it meanwhile, and return their report and the faults."""
+    """Let the users of the plan use the site, break it meanwhile, and return their report and the disturbances."""
     order, made = site.folder / "plan.json", site.folder / "report.json"
     plan.write(order)
-    faults = []
+    disturbances = []
     began = time.monotonic()
     with subprocess.Popen([sys.executable, "-m", "tests.load.users", str(order), str(made)], cwd=PROJECT_ROOT) as users:
         for share, act in ((1 / 3, site.restart_redis), (2 / 3, site.kill_worker)):
             time.sleep(max(0.0, began + share * plan.seconds - time.monotonic()))
-            faults.append(f"after {time.monotonic() - began:.0f} s {act()}")
-            _say(faults[-1])
+            disturbances.append(f"after {time.monotonic() - began:.0f} s {act()}")
+            _say(disturbances[-1])
     assert users.returncode == 0, "the simulated users' process failed, see above"
-    return Report.read(made), faults
+    return Report.read(made), disturbances
 
 
 def _say(text: str) -> None:
@@ -214,11 +171,11 @@ def main() -> int:
         accounts = site.prepare(options.submissions)
         plan = Plan(site.instance.address, 60 * options.minutes, VISITORS, accounts, SUITE, str(site.bundle))
         _say(f"{VISITORS + sum(COUNTS.values())} users for {options.minutes:g} minutes …")
-        report, faults = load(site, plan)
+        report, disturbances = load(site, plan)
         stored = site.stored()
         lost = lost_work(report, stored, site.expected())
     _print(request_table(report))
-    _print(total_table(report, stored, faults, lost))
+    _print(total_table(report, stored, disturbances, lost))
     problems = [*errors_of(report), *lost]
     for problem in problems:
         _say(problem)

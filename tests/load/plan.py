@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final
 
 PASSWORD: Final = "calm-heron-5127"
+PREFIXES: Final = ("reader-", "sender-", "rater-", "program-")
+"""How the names of accounts begin: those that browse, upload, label, and use the API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +77,19 @@ class Report:
         """Read a written report."""
         given = json.loads(file.read_text(encoding="utf-8"))
         return cls(**{**given, "requests": [tuple(each) for each in given["requests"]]})
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What the database holds of the users' work. Numbers of submissions are texts, as JSON's names are.
+
+    ``outcomes`` are those of each submission's answers by task, ``accepted`` the accepted results of each test run that
+    has any. ``scored_after`` is the seconds from the end of the load until the last submission was scored.
+    """
+
+    uploads: list[int]
+    states: dict[str, str]
+    outcomes: dict[str, dict[str, str]]
+    accepted: list[int]
+    labels: list[int]
+    scored_after: float

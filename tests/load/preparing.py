@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import django
 
-from tests.load.plan import PASSWORD, Accounts
+from tests.load.plan import PASSWORD, PREFIXES, Accounts
 
 if TYPE_CHECKING:
     from submissions.models import User
@@ -24,11 +24,12 @@ DAILY_SUBMISSIONS: Final = 10_000
 
 def prepare(*, browsing: int, uploading: int, labelling: int, calling: int) -> Accounts:
     """Make accounts: those that send have a quota, those that label have joined and practised."""
+    reader, sender, rater, program = PREFIXES
     made = Accounts(
-        browsing=[_account(f"reader-{number}").username for number in range(browsing)],
-        uploading=[_sender(f"sender-{number}").username for number in range(uploading)],
-        labelling=[_account(f"rater-{number}").username for number in range(labelling)],
-        tokens=[_token(_sender(f"program-{number}")) for number in range(calling)],
+        browsing=[_account(f"{reader}{number}").username for number in range(browsing)],
+        uploading=[_sender(f"{sender}{number}").username for number in range(uploading)],
+        labelling=[_account(f"{rater}{number}").username for number in range(labelling)],
+        tokens=[_token(_sender(f"{program}{number}")) for number in range(calling)],
     )
     for name in made.labelling:
         _join(name)

@@ -4,39 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tests.load.plan import Report
+    from tests.load.plan import Report, Stored
 
 P95_GOAL: Final = 0.5
 """Seconds, for all requests together and for each kind."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What the database holds of the simulated users' work.
-
-    ``outcomes`` are those of each submission's answers by task, ``accepted`` the accepted results of each test run that
-    has any. ``scored`` is the seconds from the end of the load until the last submission was scored.
-    """
-
-    uploads: list[int]
-    states: dict[int, str]
-    outcomes: dict[int, dict[str, str]]
-    accepted: list[int]
-    labels: list[int]
-    scored: float
 
 
 def lost_work(report: Report, stored: Stored, expected: Mapping[str, str]) -> list[str]:
     """Return a sentence for each piece of work that was lost, doubled or decided wrongly."""
     return [
         *_differences("upload", report.uploads, stored.uploads),
-        *_differences("submission", report.submissions, list(stored.states)),
+        *_differences("submission", report.submissions, map(int, stored.states)),
         *(f"Submission {pk} is {state}, not scored." for pk, state in stored.states.items() if state != "scored"),
         *(
             f"Submission {pk} has the outcomes {found}, not {dict(expected)}."
@@ -80,7 +63,7 @@ def request_table(report: Report) -> list[str]:
     ]
 
 
-def total_table(report: Report, stored: Stored, faults: Sequence[str], lost: Sequence[str]) -> list[str]:
+def total_table(report: Report, stored: Stored, disturbances: Sequence[str], lost: Sequence[str]) -> list[str]:
     """Return the lines of the second table: the whole run, with the goals."""
     times = [seconds for _, seconds, _ in report.requests]
     p95 = percentile(times, 0.95)
@@ -92,10 +75,10 @@ def total_table(report: Report, stored: Stored, faults: Sequence[str], lost: Seq
         ("errors", str(errors), "0", _reached(errors == 0)),
         _compared("files received, stored", len(report.uploads), len(stored.uploads)),
         _compared("submissions accepted, scored", len(report.submissions), scored),
-        ("last one scored after the end", f"{stored.scored:.0f} s", "", ""),
+        ("last one scored after the end", f"{stored.scored_after:.0f} s", "", ""),
         _compared("labels accepted, stored", len(report.labels), len(stored.labels)),
         ("work lost, doubled or decided wrongly", str(len(lost)), "0", _reached(not lost)),
-        ("in between", "; ".join(faults) or "nothing", "", ""),
+        ("in between", "; ".join(disturbances) or "nothing", "", ""),
     ]
     return ["| measured | figure | goal | reached |", "|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
 

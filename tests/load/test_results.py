@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.load.plan import Report
-from tests.load.results import Stored, errors_of, lost_work, percentile, request_table, total_table
+from tests.load.plan import Report, Stored
+from tests.load.results import errors_of, lost_work, percentile, request_table, total_table
 
 EXPECTED = {"a/1": "passed", "a/2": "raised"}
 REPORT = Report(
@@ -20,11 +20,11 @@ REPORT = Report(
 )
 STORED = Stored(
     uploads=[1, 2, 3],
-    states={11: "scored", 12: "scored"},
-    outcomes={11: EXPECTED, 12: EXPECTED},
+    states={"11": "scored", "12": "scored"},
+    outcomes={"11": EXPECTED, "12": EXPECTED},
     accepted=[1, 1, 1, 1],
     labels=[21],
-    scored=4.4,
+    scored_after=4.4,
 )
 
 
@@ -38,15 +38,15 @@ def test_nothing_is_lost_if_everything_accepted_is_stored_once_and_scored() -> N
         (replace(STORED, uploads=[1, 3]), "The upload 2 was accepted 1 times and stored 0 times."),
         (replace(STORED, uploads=[1, 2, 3, 4]), "The upload 4 is stored 1 times more than it was accepted."),
         (
-            replace(STORED, states={12: "scored"}, outcomes={12: EXPECTED}),
+            replace(STORED, states={"12": "scored"}, outcomes={"12": EXPECTED}),
             "The submission 11 was accepted 1 times and stored 0 times.",
         ),
-        (replace(STORED, states={11: "held", 12: "scored"}), "Submission 11 is held, not scored."),
+        (replace(STORED, states={"11": "held", "12": "scored"}), "Submission 11 is held, not scored."),
         (
-            replace(STORED, outcomes={11: EXPECTED, 12: EXPECTED | {"a/2": "passed"}}),
+            replace(STORED, outcomes={"11": EXPECTED, "12": EXPECTED | {"a/2": "passed"}}),
             f"Submission 12 has the outcomes {EXPECTED | {'a/2': 'passed'}}, not {EXPECTED}.",
         ),
-        (replace(STORED, outcomes={11: EXPECTED}), f"Submission 12 has the outcomes {{}}, not {EXPECTED}."),
+        (replace(STORED, outcomes={"11": EXPECTED}), f"Submission 12 has the outcomes {{}}, not {EXPECTED}."),
         (replace(STORED, accepted=[1, 2, 1, 1]), "A test run has 2 accepted results."),
         (replace(STORED, labels=[]), "The label of assignment 21 was accepted 1 times and stored 0 times."),
         (replace(STORED, labels=[21, 21]), "The label of assignment 21 is stored 1 times more than it was accepted."),
