@@ -57,7 +57,6 @@ class Site:
             EVALUATOR_SANDBOX="bubblewrap",
             TRUST_PROXY="true",
             WEB_WORKERS="2",
-            AUDIT_MUTANTS="3",
         )
         self.instance.patience_seconds = PREPARING_SECONDS
 

@@ -78,8 +78,10 @@ class Simulated(HttpUser):
         # locust replaces a user that could not begin.
         self.name = self.names[self.number % len(self.names)]
         self.chance = random.Random(f"{type(self).__name__} {self.number}")  # noqa: S311 - to be repeated
-        # As a proxy sets it: limits count by address, and people do not share one.
-        self.client.headers["X-Forwarded-For"] = f"198.18.{self._place}.{self.number % 250 + 1}"
+        # As a proxy sends it: with the client's address, by which limits count, on a connection of its own. A kept one
+        # may be closed while the next request is sent; browsers then send it again, and this client does not.
+        address = f"198.18.{self._place}.{self.number % 250 + 1}"
+        self.client.headers |= {"X-Forwarded-For": address, "Connection": "close"}
 
     def wait_time(self) -> float:
         """Return how long to wait now. Called by locust."""
