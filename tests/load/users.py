@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ARRIVING_A_SECOND: Final = 3
 FINISHING_SECONDS: Final = 60
-"""How long a user may take to receive the last response once the time is over."""
+"""How long users may take to begin, and one to receive the last response once the time is over."""
 POLL_SECONDS: Final = 0.2
 """The pause between two looks if users do not pause."""
 LONGEST_FOLLOWING_SECONDS: Final = 600
@@ -81,7 +81,7 @@ class Simulated(HttpUser):
         # As a proxy sends it: with the client's address, by which limits count, on a connection of its own. A kept one
         # may be closed while the next request is sent; browsers then send it again, and this client does not.
         address = f"198.18.{self._place}.{self.number % 250 + 1}"
-        self.client.headers |= {"X-Forwarded-For": address, "Connection": "close"}
+        self.client.headers.update({"X-Forwarded-For": address, "Connection": "close"})
 
     def wait_time(self) -> float:
         """Return how long to wait now. Called by locust."""
@@ -353,7 +353,9 @@ def run(plan: Plan) -> Report:
         environment.events.spawning_complete.add_listener(lambda **_: arrived.set())
         runner = environment.create_local_runner()
         runner.start(sum(each.fixed_count for each in classes), spawn_rate=ARRIVING_A_SECOND)
-        arrived.wait()
+        if not arrived.wait(timeout=FINISHING_SECONDS):
+            msg = "The simulated users could not all begin; see above."
+            raise TimeoutError(msg)
         time.sleep(plan.seconds)
         report.seconds = time.monotonic() - began
         runner.quit()
