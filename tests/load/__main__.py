@@ -136,10 +136,14 @@ def load(site: Site, plan: Plan) -> tuple[Report, list[str]]:
     disturbances = []
     began = time.monotonic()
     with subprocess.Popen([sys.executable, "-m", "tests.load.users", str(order), str(made)], cwd=PROJECT_ROOT) as users:
-        for share, act in ((1 / 3, site.restart_redis), (2 / 3, site.kill_worker)):
-            time.sleep(max(0.0, began + share * plan.seconds - time.monotonic()))
-            disturbances.append(f"after {time.monotonic() - began:.0f} s {act()}")
-            _say(disturbances[-1])
+        try:
+            for share, act in ((1 / 3, site.restart_redis), (2 / 3, site.kill_worker)):
+                time.sleep(max(0.0, began + share * plan.seconds - time.monotonic()))
+                disturbances.append(f"after {time.monotonic() - began:.0f} s {act()}")
+                _say(disturbances[-1])
+            users.wait()
+        finally:
+            users.kill()
     assert users.returncode == 0, "the simulated users' process failed, see above"
     return Report.read(made), disturbances
 

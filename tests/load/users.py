@@ -98,18 +98,20 @@ class Simulated(HttpUser):
         finally:
             self._seconds = self.think
 
-    def send(self, method: str, address: str, kind: str, status: int = 200, **options: Any) -> Response:
-        """Send a request and return its response. Raises ``RescheduleTask`` after noting an unexpected one."""
+    def send(self, method: str, address: str, kind: str, *expected: int, **options: Any) -> Response:
+        """Send a request and return its response. Raises ``RescheduleTask`` if it is not ``expected``."""
         options["headers"] = {"Referer": f"{self.host}{address}", **options.get("headers", {})}
+        # Without this, the next request would be sent on a connection that some servers close unannounced.
+        self.client.close()
         with self.client.request(
             method, address, name=kind, allow_redirects=False, catch_response=True, **options
         ) as response:
-            if response.status_code == status:
+            if response.status_code in (expected or (200,)):
                 response.success()
                 received: Response = response
                 return received
             place = response.headers.get("Location", "") if response.status_code else response.error
-            response.failure(f"{method} {address}: {response.status_code} {place}, not {status}")
+            response.failure(f"{method} {address}: {response.status_code} {place}")
         raise RescheduleTask
 
     def open(self, address: str, kind: str) -> Page:
@@ -214,12 +216,8 @@ class Uploading(Simulated):
 
     def _poll(self, address: str, kind: str) -> Page | None:
         """Return what has changed, an empty page if the page is to be loaded again, None if nothing has."""
-        with self.client.get(address, name=kind, headers={"HX-Request": "true"}, catch_response=True) as response:
-            if response.status_code in {200, 204}:
-                response.success()
-                return Page(response.text) if response.status_code == 200 else None
-            response.failure(f"GET {address}: {response.status_code}")
-        raise RescheduleTask
+        response = self.send("GET", address, kind, 200, 204, headers={"HX-Request": "true"})
+        return Page(response.text) if response.status_code == 200 else None
 
 
 class Labelling(Simulated):
