@@ -75,7 +75,7 @@ def test_the_old_secret_is_not_needed_after_rotation(settings: Settings) -> None
     use(settings, NEW)
     app.refresh_from_db()
     assert second_factor.unseal(app.data["secret"]) == SECRET
-    assert app.wrap().validate_code(code())
+    assert app.wrap().validate_code(code())  # type: ignore[no-untyped-call]
     assert Authenticator.objects.get(type="recovery_codes", user=app.user).wrap().generate_codes() == codes
     assert rotated() == "0 keys re-sealed, 4 keys already sealed with the first secret.\n"
 

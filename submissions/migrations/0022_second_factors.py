@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('submissions', '0020_erased_accounts'),
+        ('submissions', '0021_organisations'),
     ]
 
     operations = [
