@@ -55,6 +55,12 @@ def backticks(text: str) -> SafeString:
     return mark_safe(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped before
 
 
+@register.filter
+def provider_name(provider: str) -> str:
+    """Return the name of a site by which people sign in, as its owner spells it."""
+    return {"github": "GitHub", "orcid": "ORCID"}.get(provider, provider)
+
+
 _LABELS = {
     "Login": "User name or e-mail",
     "Username": "User name",

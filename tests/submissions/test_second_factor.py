@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP
 from django.contrib.auth.models import AnonymousUser
 from django.core.management import CommandError, call_command
 
@@ -67,7 +69,7 @@ def test_removing_needs_something_to_remove() -> None:
 def test_the_old_secret_is_not_needed_after_rotation(settings: Settings) -> None:
     use(settings, OLD)
     app = with_app(UserFactory())
-    codes = Authenticator.objects.get(type="recovery_codes").wrap().generate_codes()
+    codes = RecoveryCodes(Authenticator.objects.get(type="recovery_codes")).generate_codes()
     Authenticator.objects.create(user=app.user, type="webauthn", data={"name": "Key", "credential": {}})
     use(settings, NEW, OLD)
     with_app(UserFactory())
@@ -75,8 +77,9 @@ def test_the_old_secret_is_not_needed_after_rotation(settings: Settings) -> None
     use(settings, NEW)
     app.refresh_from_db()
     assert second_factor.unseal(app.data["secret"]) == SECRET
-    assert app.wrap().validate_code(code())  # type: ignore[no-untyped-call]
-    assert Authenticator.objects.get(type="recovery_codes", user=app.user).wrap().generate_codes() == codes
+    assert TOTP(app).validate_code(code())
+    after = Authenticator.objects.get(type="recovery_codes", user=app.user)
+    assert RecoveryCodes(after).generate_codes() == codes
     assert rotated() == "0 keys re-sealed, 4 keys already sealed with the first secret.\n"
 
 
