@@ -29,7 +29,7 @@ from evaluator.enums import RunState, WorkState
 from evaluator.labels import Label
 from evaluator.models import TestRun
 from evaluator.outcomes import Outcome
-from leaderboard.insight.agreement.blocks import counted_in_blocks
+from leaderboard.board.blocks import counted_in_blocks
 from leaderboard.insight.agreement.raters import (
     DECISION,
     FIRST_LABEL,
@@ -115,7 +115,7 @@ class Labels:
 def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Rater]) -> Labels:
     """Count all labels on the answers of ``entries``, in one category unless it is empty.
 
-    Six queries; another two for each block of submissions whose counts are not kept (``blocks``).
+    Six queries; another two for each block of submissions whose counts are not kept (``board.blocks``).
     """
     machines = [rater for rater in raters if rater in _TEST_OUTCOMES or rater.judge]
     columns = [rater.column for rater in machines]

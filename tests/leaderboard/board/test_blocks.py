@@ -9,8 +9,8 @@ from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from leaderboard.board import blocks
 from leaderboard.board.labels import recount_labels
-from leaderboard.insight.agreement import blocks
 from leaderboard.models import Entry
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory

@@ -1,4 +1,4 @@
-"""Count labels on answers in blocks of submissions, and keep the counts of each block while none of its rows changes.
+"""Count rows and their answers in blocks of submissions, and keep a block's counts while none of its rows changes.
 
 A change of the data then costs the counting of one block, however many submissions there are. What counts is stamped:
 every verdict, closed case and new result is a recount of its row, and a row that appears or is hidden changes the
@@ -46,9 +46,7 @@ def counted_in_blocks(
         number=Count("pk"), sum=Sum("pk"), newest=Max("computed"), recounts=Sum("recounted")
     )
     chosen = str(entries.query)
-    blocks = {
-        key_of("labels", chosen, block, *made_from): (block, *stamp) for block, *stamp in stamps.order_by("block")
-    }
+    blocks = {key_of("block", chosen, block, *made_from): (block, *stamp) for block, *stamp in stamps.order_by("block")}
     found = _COUNTED.get_many(blocks)
     if missing := [key for key, stamp in blocks.items() if stamp[1] >= LEAST_KEPT and key not in found]:
         found |= cache.get_many(missing)
