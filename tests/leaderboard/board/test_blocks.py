@@ -47,7 +47,7 @@ class Counting:
 
 @pytest.fixture
 def rows() -> list[Entry]:
-    """Rows of five submissions, the first of which begins a block."""
+    """Rows of five submissions, the first one beginning a block."""
     version = SuiteVersionFactory(tasks=1)
     newest = Submission.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     first = newest + 1 if (newest + 1) % 2 == 0 else newest + 2
