@@ -118,7 +118,7 @@ def plan(*, suite: str, submissions: int) -> Plan:
     others = Submission.objects.exclude(owner__email__endswith=MAIL).exclude(kind=Kind.CALIBRATION)
     if count := others.count():
         msg = (
-            f"This instance has {count:,} submissions that were not generated, and generated ones cannot be distinguished from "
+            f"This instance has {count:,} submissions that were not generated. Generated ones cannot be separated from "
             "them on its boards, nor removed. Use an instance of its own: another DATA_DIR, and another DATABASE_URL."
         )
         raise LoadRefusedError(msg)
