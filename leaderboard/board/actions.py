@@ -85,7 +85,10 @@ def of_board(version: SuiteVersion, hidden: Collection[int] = ()) -> ActionChart
 
     The submissions ``hidden`` from the viewer are left out.
     """
-    published = Submission.objects.filter(entry__in=visible_entries(hidden).filter(suite_version=version))
+    recorded = _counted().values("implementation__submission")
+    published = Submission.objects.filter(
+        entry__in=visible_entries(hidden).filter(suite_version=version, submission__in=recorded)
+    )
     return _charts(published.select_related("system").order_by("system__name", "pk"))
 
 

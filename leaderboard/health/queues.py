@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.conf import settings
-from django.core.cache import cache
+from django.core.cache import caches
 from django.db.models import Count, Max
 from django.utils import timezone
 
@@ -104,12 +104,9 @@ def queue_state() -> QueueState:
 
 
 def _done() -> int:
-    """Count the runs that ended, at most once in :data:`COUNTED_EVERY`, since they may be millions."""
-    number: int | None = cache.get(_DONE)
-    if number is None:
-        number = TestRun.objects.filter(state=RunState.DONE).count()
-        cache.set(_DONE, number, COUNTED_EVERY.total_seconds())
-    return number
+    """Count the runs that ended, at most once in :data:`COUNTED_EVERY` in a process, since they may be millions."""
+    ended = TestRun.objects.filter(state=RunState.DONE)
+    return cast("int", caches["pages"].get_or_set(_DONE, ended.count, COUNTED_EVERY.total_seconds()))
 
 
 def infra_summary() -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from django.db.models import Prefetch, Q
 
 from evaluator.models import JudgeVote, SelfCheck
+from leaderboard.board.blocks import counted_in_blocks
 from leaderboard.board.caching import fetched, keep
 from leaderboard.board.rows import tests_cell, visible_entries
 from leaderboard.models import EntryMetric, ReportedResult
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
+    from django.db.models import QuerySet
+
     from benchmark_tasks.models import SuiteVersion
-    from leaderboard.models import BoardState
+    from leaderboard.models import BoardState, Entry
 
 MOST_NEW: Final = 3
 
@@ -34,20 +37,28 @@ class SiteNumbers(NamedTuple):
 
 
 def site_numbers() -> SiteNumbers:
-    """Count published answers, annotators' labels and judges' votes of all suites. Five queries."""
+    """Count published answers, annotators' labels and judges' votes of all suites.
+
+    Five queries; another two for each block of submissions whose counts are not kept (``board.blocks``).
+    """
     public = {"submission__visibility": Visibility.PUBLISHED, "submission__state": SubmissionState.SCORED}
     answers = Implementation.objects.filter(attempted=True, **public)
     reviews = Review.objects.filter(case__implementation__in=answers).exclude(case__label="")
     reported = ReportedResult.objects.filter(run__remeasures=None)
     with_results = reported.filter(Q(tests_passed__isnull=False) | ~Q(judge_label="") | ~Q(human_label=""))
     check = SelfCheck.objects.filter(error="").first()
+    counted = counted_in_blocks(visible_entries(), _answers_and_votes, "answers and votes")
     return SiteNumbers(
-        answers=answers.count() + with_results.count(),
+        answers=sum(number for number, _ in counted) + with_results.count(),
         labels=reviews.count() + reported.exclude(human_label="").count(),
-        votes=JudgeVote.objects.filter(judgement__implementation__in=answers).count()
-        + reported.exclude(judge_label="").count(),
+        votes=sum(number for _, number in counted) + reported.exclude(judge_label="").count(),
         attacks=_attacks(check) if check else None,
     )
+
+
+def _answers_and_votes(entries: QuerySet[Entry]) -> tuple[tuple[int, int]]:
+    answers = Implementation.objects.filter(attempted=True, submission__entry__in=entries)
+    return ((answers.count(), JudgeVote.objects.filter(judgement__implementation__in=answers).count()),)
 
 
 def _attacks(check: SelfCheck) -> tuple[int, int, datetime] | None:

@@ -149,7 +149,7 @@ def _drawn(chance: random.Random, shares: dict[Choice, float]) -> Choice:
 
 
 def task_files(*, task: str, file: str, function: str) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """Return the masked repository of a task of which only facts are known, and the files that grade it."""
+    """Return the masked repository of a task known by facts only, and the files that grade it."""
     golden = _BODY.format(function=function, task=task, scale="1.0").encode()
     return {file: f"def {function}(*args):\n    ...\n".encode()}, {f"reference/{file}": golden}
 

@@ -118,7 +118,7 @@ def plan(*, suite: str, submissions: int) -> Plan:
     others = Submission.objects.exclude(owner__email__endswith=MAIL).exclude(kind=Kind.CALIBRATION)
     if count := others.count():
         msg = (
-            f"This instance has {count:,} submissions that were not generated, and generated ones cannot be told from "
+            f"This instance has {count:,} submissions that were not generated. Generated ones cannot be separated from "
             "them on its boards, nor removed. Use an instance of its own: another DATA_DIR, and another DATABASE_URL."
         )
         raise LoadRefusedError(msg)
@@ -205,7 +205,7 @@ def _free_bytes() -> int | None:
 
 
 def _let_tasks_count(version: SuiteVersion) -> None:
-    """Mark the tasks as audited. Those of which only facts are stored get small files, as if they were imported."""
+    """Mark the tasks as audited. Those stored as facts only get small files, as if they were imported."""
     for revision in revisions_of(version):
         if not revision.why_left_out:
             continue

@@ -2,7 +2,7 @@
 
 Fills an instance of its own by ``generate_load``, to each size in turn, and requests every page that a visitor, a
 submitter, an annotator and a maintainer can see from one web process, one request at a time, each after a change of
-the data that no cached page, row or count survives. A page's time at the larger size stands beside that at the smaller.
+the data that no cached page, row or count survives. A page's time at the larger size is beside that at the smaller.
 """
 
 from __future__ import annotations

@@ -132,8 +132,10 @@ def _objects(people: People) -> dict[str, dict[str, dict[str, Any]]]:
     every = {"": {**task, "number": 1, "figure": "scores", "form": "csv"}}
     submissions = {"of one, published": {**task, "pk": judged.pk}, "of one, private": {**task, "pk": private.pk}}
     systems = {"of one with few rows": {"slug": judged.system.slug}, "of one with many rows": {"slug": busy.slug}}
-    names = ("submission", "submission_progress", "submission_actions", "implementation", "api:get_submission")
-    names += ("api:list_answers", "api:get_answer", "api:get_receipt", "api:list_reevaluations")
+    names = (
+        *("submission", "submission_progress", "submission_actions", "implementation", "api:get_submission"),
+        *("api:list_answers", "api:get_answer", "api:get_receipt", "api:list_reevaluations"),
+    )
     return {
         "": every,
         "query": {"": {"judge": judge.slug, "system": busy.slug, "row": f"s{judged.pk}", "other": f"s{other.pk}"}},

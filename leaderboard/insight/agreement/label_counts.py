@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +29,7 @@ from evaluator.enums import RunState, WorkState
 from evaluator.labels import Label
 from evaluator.models import TestRun
 from evaluator.outcomes import Outcome
-from leaderboard.insight.agreement.blocks import counted_in_blocks
+from leaderboard.board.blocks import BLOCK, counted_in_blocks
 from leaderboard.insight.agreement.raters import (
     DECISION,
     FIRST_LABEL,
@@ -48,12 +48,13 @@ from leaderboard.statistics.results import LABELS
 from reviews.cases.triggers import eligible
 from reviews.enums import CLOSED, CaseKind, CaseState, FinalSource, Role, TriggerKind
 from reviews.models import Case as ReviewCase
-from reviews.models import Review
+from reviews.models import Review, Trigger
 from submissions.models import Implementation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from leaderboard.board.blocks import Rows
     from leaderboard.models import Entry
 
 REVIEWABLE: Final = "reviewable"
@@ -71,6 +72,8 @@ _BY_ANNOTATORS: Final = (FinalSource.AGREED, FinalSource.DECISION)
 _ANSWERS_PAPER: Final = "revision__task__paper__slug"
 _RESULTS_PAPER: Final = "task__paper__slug"
 _CATEGORY: Final = "revision__category__slug"
+_ANSWERS, _REVIEWED, _ITEMS, _ANNOTATORS = "answers", "reviewed", "items", "annotators"
+"""The parts of a block's counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,52 +118,60 @@ class Labels:
 def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Rater]) -> Labels:
     """Count all labels on the answers of ``entries``, in one category unless it is empty.
 
-    Six queries; another two for each block of submissions whose counts are not kept (``blocks``).
+    Four queries; another five for each block of submissions whose counts are not kept (``board.blocks``).
     """
     machines = [rater for rater in raters if rater in _TEST_OUTCOMES or rater.judge]
-    columns = [rater.column for rater in machines]
-    with_cases = answers_of(entries, category).filter(pk__in=_reviewed().values("implementation"))
-    reviewed = with_labels(_rated(with_cases, machines, entries), OUR_ANNOTATORS, entries).annotate(
-        **{
-            TRUTH: _newest(_closed_rounds().filter(source__in=_BY_ANNOTATORS).exclude(label=""), "label"),
-            AUDITED: _newest(_rounds().filter(triggers__kind=TriggerKind.AUDIT), "triggers__inclusion_probability"),
+    columns = [REVIEWABLE, *(rater.column for rater in machines)]
+    with_annotators = [*columns, *(rater.column for rater in OUR_ANNOTATORS), TRUTH, AUDITED]
+
+    def count(some: QuerySet[Entry]) -> Rows:
+        parts = {
+            _ANSWERS: _counted(
+                _rated(answers_of(some, ""), machines, some), _ANSWERS_PAPER, [_CATEGORY, *columns]
+            ).rows,
+            _REVIEWED: _counted(_reviewed_of(some, machines), _ANSWERS_PAPER, [_CATEGORY, *with_annotators]).rows,
+            **_blind_labels(some),
         }
-    )
-    labels = Review.objects.filter(
-        role=Role.ANNOTATOR, case__in=_first_rounds(), case__implementation__in=answers_of(entries, category)
-    )
+        return tuple((part, *row) for part, rows in parts.items() for row in rows)
+
+    # A case that is opened, or drawn as well, is no recount of its row, but has a trigger more.
+    triggers = Trigger.objects.order_by().annotate(block=F("case__implementation__submission_id") / BLOCK)
+    number = dict(triggers.values_list("block").annotate(Count("pk")))
+    found = defaultdict[str, list[tuple[Any, ...]]](list)
+    for part, first, of, *rest in counted_in_blocks(entries, count, *columns, more=number):
+        if not category or of == category:
+            found[part].append((first, *rest))
+    items = Counter[tuple[str, tuple[int, ...]]]()
+    for paper, *numbers, answers in found[_ITEMS]:
+        items[paper, tuple(numbers)] += answers
     return Labels(
         reported=_counted(
             with_reported_labels(results_of(entries, category)), _RESULTS_PAPER, [each.column for each in REPORTED]
         ),
-        answers=_counted_answers(entries, category, machines),
-        reviewed=_counted(
-            reviewed,
-            _ANSWERS_PAPER,
-            [REVIEWABLE, *columns, *(each.column for each in OUR_ANNOTATORS), TRUTH, AUDITED],
-        ),
-        items=_items(labels),
-        annotators=labels.order_by().values("reviewer").distinct().count(),
+        answers=Counted(tuple(columns), tuple(found[_ANSWERS])),
+        reviewed=Counted(tuple(with_annotators), tuple(found[_REVIEWED])),
+        items=items,
+        annotators=len(set(found[_ANNOTATORS])),
     )
 
 
 def _rated(answers: QuerySet[Implementation], machines: Sequence[Rater], entries: QuerySet[Entry]) -> QuerySet[Any]:
     """Add the columns of the ``machines``, and whether the audit draws from an answer."""
     reviewable = ExpressionWrapper(Q(pk__in=eligible().values("pk")), output_field=BooleanField())
-    return with_labels(answers, machines, entries).annotate(**{REVIEWABLE: reviewable})
+    found: QuerySet[Any] = with_labels(answers, machines, entries).annotate(**{REVIEWABLE: reviewable})
+    return found
 
 
-def _counted_answers(entries: QuerySet[Entry], category: str, machines: Sequence[Rater]) -> Counted:
-    columns = [REVIEWABLE, *(rater.column for rater in machines)]
-
-    def count(some: QuerySet[Entry]) -> tuple[tuple[Any, ...], ...]:
-        return _counted(_rated(answers_of(some, ""), machines, some), _ANSWERS_PAPER, [_CATEGORY, *columns]).rows
-
-    rows = counted_in_blocks(entries, count, *columns)
-    return Counted(
-        columns=tuple(columns),
-        rows=tuple((paper, *rest) for paper, of, *rest in rows if not category or of == category),
+def _reviewed_of(entries: QuerySet[Entry], machines: Sequence[Rater]) -> QuerySet[Any]:
+    """Select the answers with a case, with the columns of the ``machines`` and of annotators."""
+    answers = answers_of(entries, "").filter(pk__in=_reviewed().values("implementation"))
+    found: QuerySet[Any] = with_labels(_rated(answers, machines, entries), OUR_ANNOTATORS, entries).annotate(
+        **{
+            TRUTH: _newest(_closed_rounds().filter(source__in=_BY_ANNOTATORS).exclude(label=""), "label"),
+            AUDITED: _newest(_rounds().filter(triggers__kind=TriggerKind.AUDIT), "triggers__inclusion_probability"),
+        }
     )
+    return found
 
 
 def answers_of(entries: QuerySet[Entry], category: str) -> QuerySet[Implementation]:
@@ -287,10 +298,17 @@ _LABELS_OF: Final = {
 }
 
 
-def _items(labels: QuerySet[Review]) -> Counter[tuple[str, tuple[int, ...]]]:
-    given = (
-        labels.order_by()
-        .values_list(f"case__implementation__{_ANSWERS_PAPER}", "case__implementation")
-        .annotate(**{f"number_{label}": Count("pk", filter=Q(label=label)) for label in LABELS})
+def _blind_labels(entries: QuerySet[Entry]) -> dict[str, Rows]:
+    """Return the parts of annotators: papers with how many answers got which labels, and who labelled them."""
+    labels = Review.objects.filter(
+        role=Role.ANNOTATOR, case__in=_first_rounds(), case__implementation__in=answers_of(entries, "")
+    ).order_by()
+    place = "case__implementation__"
+    given = labels.values_list(f"{place}{_ANSWERS_PAPER}", f"{place}{_CATEGORY}", "case__implementation").annotate(
+        **{f"number_{label}": Count("pk", filter=Q(label=label)) for label in LABELS}
     )
-    return Counter((paper, tuple(numbers)) for paper, _, *numbers in given)
+    items = Counter((paper, category, *numbers) for paper, category, _, *numbers in given)
+    return {
+        _ITEMS: tuple((*item, answers) for item, answers in items.items()),
+        _ANNOTATORS: tuple(labels.values_list("reviewer", f"{place}{_CATEGORY}").distinct()),
+    }

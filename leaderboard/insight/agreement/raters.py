@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django import forms
+from django.db.models import Exists, OuterRef
 from django.forms.utils import flatatt
 from django.utils.html import format_html
 from django.utils.safestring import mark_safe
@@ -35,6 +36,8 @@ REST: Final = "rest"
 
 JUDGE_PREFIX: Final = "judge:"
 MOST_NAMED: Final = 50
+MOST_OFFERED: Final = 500
+"""Systems that a list offers; of more, one is named by its slug."""
 
 
 class UnknownChoiceError(Exception):
@@ -120,10 +123,22 @@ def raters() -> tuple[Rater, ...]:
     )
 
 
+def _shown(suite: Suite) -> QuerySet[System]:
+    """Select the systems with a published row on a suite; others are not public."""
+    return System.objects.filter(Exists(visible_entries().filter(suite_version__suite=suite, system=OuterRef("pk"))))
+
+
 def shown_systems(suite: Suite) -> list[tuple[str, str]]:
-    """List slug and name of the systems with a published row on a suite; others are not public. One query."""
-    shown = visible_entries().filter(suite_version__suite=suite).values("system")
-    return list(System.objects.filter(pk__in=shown).order_by("name", "pk").values_list("slug", "name"))
+    """List slug and name of the systems with a published row on a suite. One query."""
+    return list(_shown(suite).order_by("name", "pk").values_list("slug", "name"))
+
+
+def _offered_systems(suite: Suite) -> list[tuple[str, str]] | None:
+    """List slug and name of these systems; None if there are more than a list can offer. One query."""
+    found = list(_shown(suite).order_by()[: MOST_OFFERED + 1].values_list("slug", "name", "pk"))
+    if len(found) > MOST_OFFERED:
+        return None
+    return [(slug, name) for slug, name, _ in sorted(found, key=lambda each: each[1:])]
 
 
 def suite_categories(suite: Suite) -> list[Category]:
@@ -150,7 +165,7 @@ def check_selection(*, suite: Suite, selection: Selection, known: Sequence[Rater
     """Raise :class:`UnknownChoiceError` for an unknown name, or for one rater named twice. At most two queries."""
     if selection.category:
         _check("category", selection.category, [each.slug for each in suite_categories(suite)])
-    if selection.system:
+    if selection.system and not _shown(suite).filter(slug=selection.system).exists():
         _check("system", selection.system, [slug for slug, _ in shown_systems(suite)])
     if selection.inputs:
         _check("kind of inputs", selection.inputs, Inputs.values)
@@ -203,9 +218,14 @@ class AgreementFilterForm(forms.Form):
 
     def __init__(self, data: QueryDict, *, suite: Suite) -> None:
         super().__init__(data)
+        systems = _offered_systems(suite)
+        if systems is None:
+            self.fields["system"].widget = forms.TextInput(
+                attrs={"type": "search", "placeholder": "as in its page's address"}
+            )
         known = {
             "category": [(each.slug, each.title) for each in suite_categories(suite)],
-            "system": shown_systems(suite),
+            **({} if systems is None else {"system": systems}),
         }
         for name, choices in known.items():
             # Not the field's own choices, which would check every one: nothing is validated with this form.

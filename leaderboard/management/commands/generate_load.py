@@ -41,7 +41,7 @@ class Command(BaseCommand):
                 f"{todo.wanted - todo.there:,} submissions to add to {todo.there:,}; they need about "
                 f"{size_text(todo.bytes)} of disk, and {free}."
             )
-            self._begun, self._told, self._first = time.monotonic(), time.monotonic(), todo.there
+            self._begun, self._printed, self._first = time.monotonic(), time.monotonic(), todo.there
             before = database_bytes()
             rows = generate(**wanted, seed=options["seed"], progress=self._progress)
         except LoadRefusedError as error:
@@ -59,8 +59,8 @@ class Command(BaseCommand):
 
     def _progress(self, there: int) -> None:
         now = time.monotonic()
-        if now - self._told >= 10:
-            self._told = now
+        if now - self._printed >= 10:
+            self._printed = now
             rate = (there - self._first) / (now - self._begun)
             self.stdout.write(f"{there:,} submissions, {rate:.0f} a second")
             self.stdout.flush()

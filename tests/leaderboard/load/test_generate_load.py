@@ -128,7 +128,7 @@ def test_an_instance_with_other_submissions_is_refused(catalogue: None) -> None:
     SubmissionFactory(kind=Kind.CALIBRATION)
     generated("--submissions", "1")
     SubmissionFactory(kind=Kind.RANKED)
-    with pytest.raises(CommandError, match=r"^This instance has 1 submissions that were not generated"):
+    with pytest.raises(CommandError, match=r"^This instance has 1 submissions that were not generated\."):
         generated("--submissions", "2")
     assert Submission.objects.count() == 3
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from leaderboard.insight.agreement import raters
 from submissions.enums import Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -120,6 +121,19 @@ def test_the_choice_of_a_system_is_escaped_and_keeps_the_selection(client: Clien
         '<option value="chosen" selected>&lt;b&gt;A&amp;B&lt;/b&gt; &quot;C&quot;</option></select>'
     )
     assert 'id="id_system"' in select
+
+
+def test_of_many_systems_one_is_named_by_its_slug(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raters, "MOST_OFFERED", 1)
+    first = measured(system=SystemFactory(slug="first"))
+    address = f"/agreement/{first.suite_version.suite.slug}/"
+    assert '<option value="first">' in client.get(address).content.decode()
+    measured(first.suite_version, system=SystemFactory(slug="second"))
+    page = client.get(f"{address}?system=second").content.decode()
+    (field,) = re.findall(r'<input[^>]* name="system"[^>]*>', page)
+    assert 'value="second"' in field
+    assert '<option value="first"' not in page
+    assert client.get(f"{address}?system=third").status_code == 404
 
 
 @pytest.mark.usefixtures("shipped")

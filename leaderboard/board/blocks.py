@@ -1,4 +1,4 @@
-"""Count labels on answers in blocks of submissions, and keep the counts of each block while none of its rows changes.
+"""Count rows and their answers in blocks of submissions, and keep a block's counts while none of its rows changes.
 
 A change of the data then costs the counting of one block, however many submissions there are. What counts is stamped:
 every verdict, closed case and new result is a recount of its row, and a row that appears or is hidden changes the
@@ -7,6 +7,7 @@ block's number and sum of rows, so a kept count is never used after one of them.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.cache import cache
@@ -15,7 +16,7 @@ from django.db.models import Count, F, Max, Sum
 from leaderboard.board.caching import Kept, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from django.db.models import QuerySet
 
@@ -35,11 +36,15 @@ _COUNTED: Final[Kept[Stamped]] = Kept(400)
 
 
 def counted_in_blocks(
-    entries: QuerySet[Entry], count: Callable[[QuerySet[Entry]], Rows], *made_from: object
+    entries: QuerySet[Entry],
+    count: Callable[[QuerySet[Entry]], Rows],
+    *made_from: object,
+    more: Mapping[int, object] = MappingProxyType({}),
 ) -> list[tuple[Any, ...]]:
     """Return the rows that ``count`` returns for the entries of each block. At most two queries if all are kept.
 
-    ``made_from`` names all that the counts depend on besides the entries and their answers.
+    ``made_from`` names all that the counts depend on besides the entries and their answers. ``more`` is block -> what
+    else its counts depend on.
     """
     stamped = entries.filter(submission__isnull=False).order_by().annotate(block=F("submission_id") / BLOCK)
     stamps = stamped.values_list("block").annotate(
@@ -47,7 +52,8 @@ def counted_in_blocks(
     )
     chosen = str(entries.query)
     blocks = {
-        key_of("labels", chosen, block, *made_from): (block, *stamp) for block, *stamp in stamps.order_by("block")
+        key_of("block", chosen, block, *made_from): (block, *stamp, more.get(block))
+        for block, *stamp in stamps.order_by("block")
     }
     found = _COUNTED.get_many(blocks)
     if missing := [key for key, stamp in blocks.items() if stamp[1] >= LEAST_KEPT and key not in found]:

@@ -9,8 +9,8 @@ from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from leaderboard.board import blocks
 from leaderboard.board.labels import recount_labels
-from leaderboard.insight.agreement import blocks
 from leaderboard.models import Entry
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory
@@ -47,7 +47,7 @@ class Counting:
 
 @pytest.fixture
 def rows() -> list[Entry]:
-    """Rows of five submissions, the first of which begins a block."""
+    """Rows of five submissions, the first one beginning a block."""
     version = SuiteVersionFactory(tasks=1)
     newest = Submission.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     first = newest + 1 if (newest + 1) % 2 == 0 else newest + 2
