@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, cast
 from django import forms
 
 from benchmark_tasks.models import Suite
-from reviews.annotators.conflicts import NO_AFFILIATION, systems_to_choose
+from reviews.annotators.conflicts import systems_to_choose
 from reviews.annotators.guidelines import LONGEST_CHANGES, LONGEST_TEXT
 from reviews.enums import CaseState
+from submissions.domain.organisation_names import NO_AFFILIATION
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
 
 if TYPE_CHECKING:

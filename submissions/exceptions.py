@@ -21,3 +21,11 @@ class WrongStateError(SubmissionError):
 
 class SuiteNotOpenError(SubmissionError):
     """The suite accepts no submissions now."""
+
+
+class OrganisationRefusedError(NotAllowedError):
+    """The account may not use the name of a registered organisation. ``errors`` are by field, for forms."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.errors = {"organisation": message}

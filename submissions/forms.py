@@ -14,10 +14,13 @@ from benchmark_tasks.domain.queries import distinct_titles
 from submissions.answers.archives import ArchiveLimits, readable
 from submissions.answers.contents import hidden_character
 from submissions.answers.manifest import LONGEST_LINK, LONGEST_NAME, LONGEST_NOTES, MONTH, MOST_LINKS
+from submissions.domain import quotas
+from submissions.domain.entitlement import refusal
+from submissions.domain.ownership import teams_to_act_for
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.uploads import DESCRIBING_FIELDS, described_by, open_versions
-from submissions.enums import Inputs, Scope, Weights
-from submissions.models import Upload, User
+from submissions.enums import Inputs, Scope, TeamRole, Weights
+from submissions.models import Team, Upload, User
 from submissions.upload_limits import largest_upload, tree_limits
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ WAITING_UPLOADS = 20
 """How many unsubmitted uploads one user may keep until the daily sweep."""
 WAITING_TREES = 3
 """Their total size limit, in multiples of the largest output tree."""
+
+ORGANISATION_HELP = "Shown as self-declared, unless your account may use the name of a registered organisation."
 
 _LICENCE_CHOICES = [("", "choose a licence"), *CODE_LICENCES.items()]
 _CONSENT = "I may license these answers, and agree that this site shows their code publicly under the licence below."
@@ -85,6 +90,14 @@ def refuse_hidden_characters(text: str) -> None:
     if bad:
         msg = f"This contains the control or direction character {bad}; remove it."
         raise ValidationError(msg)
+
+
+def usable_name(account: User, organisation: str) -> str:
+    """Return an organisation's name. Raises ValidationError if ``account`` may not use it."""
+    why = refusal(account=account, name=organisation)
+    if why:
+        raise ValidationError(why)
+    return organisation
 
 
 def _name(label: str, help_text: str = "", *, required: bool = False) -> forms.CharField:
@@ -145,7 +158,7 @@ class UploadForm(ModelFactsForm):
     backbone = _name("Backbone model", f"With its version or date. {_NEEDED}")
     scaffold = _name("Scaffold", "The agent around the model and its version, such as OpenHands 0.33; empty for none.")
     inputs = forms.ChoiceField(required=False, label="Inputs given", choices=Inputs.choices, initial=Inputs.FULL.value)
-    organisation = _name("Organisation")
+    organisation = _name("Organisation", ORGANISATION_HELP)
     links = LinksField(label="Links")
     notes = forms.CharField(
         required=False, label="Notes", max_length=LONGEST_NOTES, widget=forms.Textarea(attrs={"rows": 3})
@@ -165,6 +178,10 @@ class UploadForm(ModelFactsForm):
         assert isinstance(suite, forms.ChoiceField)  # noqa: S101 - for the type checker: declared above
         titled = distinct_titles(version.suite for version in open_versions().values())
         suite.choices = [("", "choose a suite"), *((each.slug, title) for each, title in titled)]
+
+    def clean_organisation(self) -> str:
+        """Refuse the name of a registered organisation that the account may not use."""
+        return usable_name(self._owner, self.cleaned_data["organisation"])
 
     def clean_file(self) -> UploadedFile[bytes] | None:
         """Return the file, if one was sent. Raises ValidationError if it, or the waiting uploads, are too large."""
@@ -247,6 +264,91 @@ class SubmitForm(forms.Form):
         return data
 
 
+if TYPE_CHECKING:
+    _Teams = forms.ModelChoiceField[Team]
+else:
+    _Teams = forms.ModelChoiceField
+
+
+class TeamField(_Teams):
+    """Choose one of a user's teams to act for, or none of them."""
+
+    sender: User | None = None
+    """Whose submissions are left, beside each team; None: not shown."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(Team.objects.none(), to_field_name="slug", required=False, **kwargs)
+
+    def label_from_instance(self, obj: Team) -> str:
+        """Return the team's name, perhaps with how many submissions are left."""
+        return str(obj) if self.sender is None else f"{obj} ({quotas.remaining(self.sender, obj)} left today)"
+
+    @staticmethod
+    def offer(form: forms.Form, user: User, *, with_quota: bool = False) -> None:
+        """Offer the teams of ``user`` in the form's field ``team``; remove the field if there are none."""
+        field = form.fields["team"]
+        assert isinstance(field, TeamField)  # noqa: S101 - for the type checker: declared so
+        field.queryset, field.empty_label = teams_to_act_for(user), f"{user.username} alone"
+        field.sender = user if with_quota else None
+        if not field.queryset.exists():
+            del form.fields["team"]
+
+
+class SubmitUploadForm(SubmitForm):
+    """Submit an upload, for a team if the user is in one."""
+
+    team = TeamField(label="Submit for", help_text="What you submit for a team belongs to all its members.")
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        TeamField.offer(self, user, with_quota=True)
+
+
+class TeamForm(forms.Form):
+    """Create or rename a team."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=80,
+        help_text="Shown with what the team publishes.",
+        validators=[refuse_hidden_characters],
+    )
+
+
+class TeamRoleForm(forms.Form):
+    """Change a member's role."""
+
+    role = forms.ChoiceField(label="Role", choices=TeamRole.choices, initial=TeamRole.MEMBER)
+
+
+class TeamInviteForm(TeamRoleForm):
+    """Invite a member by a link."""
+
+    note = forms.CharField(
+        required=False,
+        max_length=200,
+        label="For whom",
+        help_text="Seen by the team only.",
+        validators=[refuse_hidden_characters],
+    )
+
+
+class HandOverForm(forms.Form):
+    """Give a system or an endpoint to a team."""
+
+    team = TeamField(label="Team", error_messages={"required": "Choose a team."})
+    confirm = forms.BooleanField(
+        label="Yes, hand it over",
+        error_messages={"required": "Tick the box to confirm: it cannot be taken back."},
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        TeamField.offer(self, user)
+        if "team" in self.fields:
+            self.fields["team"].required = True
+
+
 class PublishForm(forms.Form):
     """Publish a scored submission."""
 
@@ -311,7 +413,7 @@ class CorrectForm(ModelFactsForm):
     name = _name("System", required=True)
     backbone = _name("Backbone model", required=True)
     scaffold = _name("Scaffold", "Enter none if no agent runs the model.", required=True)
-    organisation = _name("Organisation")
+    organisation = _name("Organisation", ORGANISATION_HELP)
     links = LinksField(label="Links")
     field_order = ("name", "backbone", "scaffold", "organisation", "weights", "knowledge_cutoff", "links", "reason")
     reason = _reason("Public, as are the old and the new values.")

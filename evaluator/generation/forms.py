@@ -15,7 +15,7 @@ from evaluator.generation.generating import MOST_TRIALS
 from evaluator.generation.orders import RunOrder
 from submissions.answers.manifest import LONGEST_NAME, LONGEST_NOTES
 from submissions.enums import Inputs, Scaffold
-from submissions.forms import ModelFactsForm, SubmitForm, refuse_hidden_characters
+from submissions.forms import ORGANISATION_HELP, ModelFactsForm, SubmitForm, refuse_hidden_characters, usable_name
 
 if TYPE_CHECKING:
     from django.http import QueryDict
@@ -112,7 +112,11 @@ class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
         validators=[refuse_hidden_characters],
     )
     organisation = forms.CharField(
-        label="Organisation", required=False, max_length=LONGEST_NAME, validators=[refuse_hidden_characters]
+        label="Organisation",
+        required=False,
+        max_length=LONGEST_NAME,
+        help_text=ORGANISATION_HELP,
+        validators=[refuse_hidden_characters],
     )
     notes = forms.CharField(
         label="Notes",
@@ -129,6 +133,10 @@ class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
         self._endpoint, self._version = endpoint, version
         slugs = [revision.task.slug for revision in runnable_revisions_of(version)]
         cast("forms.MultipleChoiceField", self.fields["tasks"]).choices = [(slug, slug) for slug in slugs]
+
+    def clean_organisation(self) -> str:
+        """Refuse the name of a registered organisation that the endpoint's owner may not use."""
+        return usable_name(self._endpoint.owner, self.cleaned_data["organisation"])
 
     def clean_run_dollars(self) -> Any:
         """Refuse a limit in dollars without prices."""

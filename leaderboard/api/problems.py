@@ -20,7 +20,7 @@ from leaderboard.health.storage_errors import means_full, means_unreadable
 from reviews.exceptions import IncompleteError, NotReadyError, StaleDraftError
 from submissions.answers.contents import Severity
 from submissions.domain.uploads import BundleRefusedError
-from submissions.exceptions import NotAllowedError, QuotaExceededError, SubmissionError
+from submissions.exceptions import NotAllowedError, OrganisationRefusedError, QuotaExceededError, SubmissionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -185,7 +185,7 @@ def _field(location: tuple[str | int, ...]) -> str:
 
 def _refused(error: SubmissionError) -> ProblemError:
     """Return a domain operation's refusal as a problem; its message is written for users."""
-    if isinstance(error, IncompleteError):
+    if isinstance(error, IncompleteError | OrganisationRefusedError):
         return invalid(error.errors.items())
     if isinstance(error, BundleRefusedError):
         wrong = [each.message for each in error.checked.problems if each.severity == Severity.REFUSE]

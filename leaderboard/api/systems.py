@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date
 from typing import TYPE_CHECKING, Any, cast
 
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema
+from ninja import Field, Query, Router, Schema
 
 from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.schemas import filled
@@ -16,6 +16,8 @@ from leaderboard.board.results import runs_of_system
 from leaderboard.board.row import BoardRow, LabelsCell, TestsCell
 from leaderboard.board.rows import board_row, visible_entries
 from leaderboard.board.visibility import closed_submissions
+from submissions.domain.access import may_see_unpublished
+from submissions.enums import Confirmed
 from submissions.models import System
 
 if TYPE_CHECKING:
@@ -35,6 +37,11 @@ class SystemOut(Schema):
     backbone: str
     scaffold: str
     organisation: str
+    organisation_confirmed: Confirmed | None = Field(
+        description="domain or hand: how the right to the organisation's name was confirmed; null if it is declared "
+        "without confirmation, or reported."
+    )
+    organisation_confirmed_on: date | None = Field(description="The day of the confirmation (UTC).")
     weights: str
     knowledge_cutoff: str
     links: list[str]
@@ -119,23 +126,26 @@ class ReportedRunDetail(ReportedRunOut):
 
 def system_out(system: System) -> dict[str, Any]:
     """Return a system as data."""
-    return filled(SystemOut, system, page=system.get_absolute_url())
+    used = system.confirmation
+    confirmed_on = used.created.astimezone(UTC).date() if used else None
+    return filled(SystemOut, system, organisation_confirmed_on=confirmed_on, page=system.get_absolute_url())
 
 
 @router.get("/systems", response=Page[SystemOut])
 def list_systems(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
     """List every system with published rows, by name."""
-    shown = System.objects.filter(pk__in=visible_entries().values("system")).order_by("name", "slug")
+    shown = System.objects.filter(pk__in=visible_entries().values("system")).select_related("confirmation")
+    shown = shown.order_by("name", "slug")
     return paged(request, shown, paging, lambda systems: map(system_out, systems))
 
 
 @router.get("/systems/{slug:slug}", response=SystemDetail)
 def get_system(request: HttpRequest, slug: str) -> dict[str, Any]:
-    """Get one system with its rows on every suite. Only its owner and maintainers see a system without rows."""
-    system = get_object_or_404(System, slug=slug)
+    """Get one system with its rows on every suite. Only its owners and maintainers see a system without rows."""
+    system = get_object_or_404(System.objects.select_related("confirmation"), slug=slug)
     hidden = closed_submissions(request)
     runs = runs_of_system(system, hidden)
-    is_own = request.user.is_authenticated and (request.user.is_staff or system.owner_id == request.user.pk)
+    is_own = may_see_unpublished(request.user, system)
     if not runs and not is_own:
         raise Http404
     return {

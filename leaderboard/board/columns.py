@@ -192,8 +192,7 @@ COLUMNS: Final = (
         sort=(Lower("entry__system__organisation"),),
         ascends=True,
         shows_results=False,
-        files=(_file("organisation"),),
-        plain=True,
+        files=(_file("organisation"), _file("organisation_confirmed", null=True)),
     ),
     Column(
         "weights",

@@ -109,7 +109,8 @@ def recompute_submission(submission_id: int) -> Entry | None:
             "tests": [sum(passes[each.pk]) / submission.trials if each.pk in passes else None for each in revisions],
             **label_marks(raters, [each.pk for each in revisions]),
         }
-        entry.save(update_fields=["trial_passes", "marks"])
+        entry.recounted += 1
+        entry.save(update_fields=["trial_passes", "marks", "recounted"])
         _write_metrics(entry, counted_tallies(entry, revisions, raters), judge)
         board_changed(entry.suite_version_id, results=True)
     represent(entry.system_id)

@@ -9,7 +9,7 @@ from django.db.models import OuterRef, Subquery
 from django.urls import reverse
 
 from leaderboard.board.folding import folded
-from leaderboard.board.rows import board_metrics, board_row, is_visible
+from leaderboard.board.rows import METRIC_PARTS, board_metrics, board_row, is_visible
 from leaderboard.board.visibility import without_numbers
 from leaderboard.models import EntryMetric
 from submissions.enums import Kind
@@ -43,13 +43,15 @@ def neighbours_of(runs: Iterable[SystemRun], hidden: Collection[int] = ()) -> di
     own = EntryMetric.objects.filter(category=None, entry__in=[run.entry.pk for run in leading.values()])
     others = folded(board_metrics(OuterRef("entry__suite_version"), kind=Kind.RANKED))
     others = others.filter(is_visible("entry__", hidden=hidden)).exclude(entry__system=OuterRef("entry__system"))
-    above = others.filter(tests_rate__gte=OuterRef("tests_rate")).order_by("tests_rate", "pk").values("pk")[:1]
-    below = others.filter(tests_rate__lt=OuterRef("tests_rate")).order_by("-tests_rate", "pk").values("pk")[:1]
+    # By the column of the index; rows without a rate have a negative value there.
+    above = others.filter(tests_order__gte=OuterRef("tests_order")).order_by("tests_order", "pk").values("pk")[:1]
+    below = others.filter(tests_order__lt=OuterRef("tests_order"), tests_order__gte=0.0)
+    below = below.order_by("-tests_order", "pk").values("pk")[:1]
     pairs = own.annotate(above=Subquery(above), below=Subquery(below)).values_list(
         "entry__suite_version", "above", "below"
     )
     beside = {version: [pk for pk in pair if pk] for version, *pair in pairs}
-    listed = EntryMetric.objects.select_related("entry__system", "entry__submission", "entry__reported_run__remeasures")
+    listed = EntryMetric.objects.select_related(*METRIC_PARTS)
     metrics = listed.in_bulk([pk for found in beside.values() for pk in found])
     return {
         version: [_neighbour(leading[version], metrics[pk], hidden) for pk in found]

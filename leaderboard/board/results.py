@@ -10,6 +10,7 @@ from evaluator.labels import Label
 from evaluator.testing.progress import passed_trials
 from leaderboard.board.row import BoardRow
 from leaderboard.board.rows import (
+    ROW_PARTS,
     board_row,
     labels_cell,
     tests_cell,
@@ -46,7 +47,7 @@ def runs_of_system(system: System, hidden: Collection[int] = ()) -> list[SystemR
     entries = (
         visible_entries()
         .filter(system=system)
-        .select_related("system", "submission", "reported_run__remeasures", "suite_version__suite")
+        .select_related(*ROW_PARTS, "suite_version__suite")
         .prefetch_related("metrics__category")
         .order_by("suite_version__suite__position", "-suite_version__number", "pk")
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
-from typing import Annotated, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self
 
 from django.contrib.humanize.templatetags.humanize import ordinal
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, computed_field, model_validator
@@ -13,13 +14,18 @@ from leaderboard.models.board import Marks
 from leaderboard.models.enums import Provenance, RaterAxis
 from leaderboard.statistics.intervals import wilson
 from reviews.enums import FinalSource
-from submissions.enums import Inputs
+from submissions.enums import Confirmed, Inputs
+
+if TYPE_CHECKING:
+    from submissions.models import System
 
 NONE: Final = "none"
 """The backbone or scaffold in a bundle's manifest if there is none."""
 LEAST_TASKS: Final = 6
 """With fewer tasks there are no ranks: even five wins to none are not significant (exact McNemar p = .0625)."""
 
+_CHECK_MARKS: Final = re.compile("[\u2611\u2705\u2713\u2714\U0001f5f8\U0001f5f9]")
+"""Removed from what systems declare: only this site marks a name as confirmed."""
 _INPUTS_WORDS: Final = {
     Inputs.FULL: "full",
     Inputs.PAPER_ONLY: "paper only",
@@ -187,6 +193,11 @@ class BoardRow(_Data):
     organisation: Annotated[str, From("system__organisation")] = Field(
         description="The organisation that built the system, as declared."
     )
+    organisation_confirmed: Annotated[Confirmed | None, From("system__confirmation__how")] = Field(
+        default=None,
+        description="domain or hand: how the right to the organisation's name was confirmed; empty if it is declared "
+        "without confirmation, or reported.",
+    )
     weights: Annotated[str, From("system__weights")] = Field(
         default="", description="open or closed: whether the model's weights are public; empty if not stated."
     )
@@ -307,7 +318,12 @@ class BoardRow(_Data):
     @property
     def facts(self) -> str:
         """Backbone, agent and organisation in one line, without those that are missing."""
-        return system_facts(self.backbone, self.scaffold, self.organisation)
+        return system_facts(self.backbone, self.scaffold, self.organisation_words)
+
+    @property
+    def organisation_words(self) -> str:
+        """The organisation, and whether the name is confirmed."""
+        return organisation_words(self.organisation, confirmed=self.organisation_confirmed, reported=self.reported)
 
     def remarks_on(self, axis: RaterAxis) -> tuple[str, ...]:
         """Return the remarks about the tests, the judge or the annotators."""
@@ -344,9 +360,27 @@ def title_with_inputs(system: str, inputs: str, *, again: bool = False) -> str:
     return ", ".join([system, *words, *(["re-measured"] if again else [])])
 
 
+def organisation_words(organisation: str, *, confirmed: str | None, reported: bool) -> str:
+    """Return an organisation after the mark of a confirmed or self-declared name; that of a publication has none.
+
+    The mark comes first, so that no narrow column cuts it off, and no name can imitate it.
+    """
+    if not organisation or reported:
+        return organisation
+    mark = "\N{CHECK MARK} confirmed" if confirmed else "self-declared"
+    return f"{mark}: {_CHECK_MARKS.sub('', organisation)}"
+
+
+def organisation_of(system: System) -> str:
+    """Return a system's organisation with its mark."""
+    confirmed, reported = system.organisation_confirmed, system.owner_id is None
+    return organisation_words(system.organisation, confirmed=confirmed, reported=reported)
+
+
 def system_facts(backbone: str, scaffold: str, organisation: str) -> str:
-    """Describe a system in one line. Samples have no model, so their line has only their maker."""
+    """Describe a system in one line; ``organisation`` has its mark. Samples have no model, but only their maker."""
     parts = []
+    backbone, scaffold = (_CHECK_MARKS.sub("", text) for text in (backbone, scaffold))
     if backbone != NONE:
         parts.append(f"{backbone} in {scaffold}" if scaffold not in {"", NONE} else f"{backbone}, no agent")
     elif scaffold not in {"", NONE}:

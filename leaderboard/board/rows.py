@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 MOST_RANKED: Final = 500
 """Number of the best rows that are ranked: ranks compare every two systems, so more would take minutes."""
 _KEY: Final = re.compile(r"s([1-9][0-9]{0,8})|r-([a-z0-9][a-z0-9._-]{0,119})", re.ASCII)
+ROW_PARTS: Final = ("system__confirmation", "submission", "reported_run__remeasures")
+"""What :func:`board_row` reads of an entry, for ``select_related``."""
+METRIC_PARTS: Final = tuple(f"entry__{part}" for part in ROW_PARTS)
+"""The same of a metric."""
 _COLUMNS_READ: Final = (
     *("category", "tasks", "answered", "tests_rate", "tests_passed", "tests_low", "tests_high"),
     *("rank_from", "rank_to", "represents", "labels"),
@@ -80,8 +84,7 @@ def shown_metrics(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:
 
 def board_rows(listed: QuerySet[EntryMetric], version: SuiteVersion, category: Category | None) -> list[BoardRow]:
     """Read the public rows of part of :func:`board_metrics` in its order. Three queries."""
-    related = ("entry__system", "entry__submission", "entry__reported_run__remeasures")
-    metrics = list(shown_metrics(listed).select_related(*related).only(*_COLUMNS_READ))
+    metrics = list(shown_metrics(listed).select_related(*METRIC_PARTS).only(*_COLUMNS_READ))
     if not metrics:
         return []
     flagged = flagged_tasks(version.pk, category)
@@ -98,7 +101,10 @@ def board_rows(listed: QuerySet[EntryMetric], version: SuiteVersion, category: C
 
 
 def named(keys: Iterable[str]) -> Q:
-    """Build the condition for the rows that ``keys`` (``s12``, ``r-gpt-4.1``) name; invalid ones name none."""
+    """Build the condition for the rows that ``keys`` (``s12``, ``r-gpt-4.1``) name; invalid ones name none.
+
+    One query.
+    """
     submissions, reported = [], []
     for key in keys:
         match = _KEY.fullmatch(key)
@@ -106,7 +112,10 @@ def named(keys: Iterable[str]) -> Q:
             submissions.append(int(match[1]))
         elif match:
             reported.append(match[2])
-    return Q(entry__submission__in=submissions) | Q(entry__reported_run__slug__in=reported)
+    # Their ids are read first: a condition on either of two tables would read every row of the board.
+    entries = Entry.objects.order_by().values_list("pk")
+    own, others = entries.filter(submission__in=submissions), entries.filter(reported_run__slug__in=reported)
+    return Q(entry__in=[pk for (pk,) in own.union(others)])
 
 
 def rows_named(version: SuiteVersion, keys: Sequence[str]) -> list[BoardRow]:

@@ -9,7 +9,7 @@ from django.db.models import Q
 from leaderboard.board.columns import DEFAULT_ORDER
 from leaderboard.board.folding import folded
 from leaderboard.board.matrix import has_marks
-from leaderboard.board.rows import board_metrics, board_row, shown_metrics
+from leaderboard.board.rows import METRIC_PARTS, board_metrics, board_row, shown_metrics
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _reversed(field: str) -> str:
 def _read(listed: QuerySet[EntryMetric]) -> QuerySet[EntryMetric]:
     """Read the first rows of ``listed`` with what they are made of."""
     found = shown_metrics(listed[:_READ])
-    return found.select_related("entry__system", "entry__submission", "entry__reported_run__remeasures")
+    return found.select_related(*METRIC_PARTS)
 
 
 def _first(metrics: Iterable[EntryMetric]) -> BoardRow | None:

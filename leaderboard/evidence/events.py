@@ -12,7 +12,7 @@ from benchmark_tasks.models import Suite, SuiteVersion, Task
 from evaluator.models import JudgeConfig, Reevaluation
 from leaderboard.models import Snapshot
 from reviews.models import Case, GuidelineRevision, Reviewer
-from submissions.models import Implementation, Submission, System, User
+from submissions.models import Implementation, Organisation, Submission, System, Team, User
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -67,12 +67,16 @@ _KINDS: Final[Mapping[str, _Kind]] = {
         title=lambda row: f"{row.suite.title}, version {row.number}",
     ),
     "task": _Kind(lambda: Task.objects.select_related("suite", "paper")),
+    "team": _Kind(Team.objects.all),
     "judgeconfig": _Kind(JudgeConfig.objects.all),
     "snapshot": _Kind(lambda: Snapshot.objects.select_related("suite").defer("document")),
     "user": _Kind(
         User.objects.all, address=lambda row: f"{reverse('maintain_accounts')}?{urlencode({'q': row.username})}"
     ),
     "reviewer": _Kind(Reviewer.objects.all, address=lambda row: reverse("review_person", args=[row.pk])),
+    "organisation": _Kind(
+        Organisation.objects.all, address=lambda row: reverse("maintain_organisation", args=[row.pk])
+    ),
     "guidelinerevision": _Kind(
         GuidelineRevision.objects.all, address=lambda row: reverse("review_guideline", args=[row.number])
     ),

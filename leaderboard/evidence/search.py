@@ -12,6 +12,7 @@ from django.urls import reverse
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.labels import Label
 from leaderboard.board.filters import CaseFilter
+from leaderboard.board.row import organisation_of
 from leaderboard.board.rows import visible_entries
 from leaderboard.evidence.cases import disagreements, public_cases
 from reviews.models import Case
@@ -80,10 +81,10 @@ def search(words: Sequence[str], *, hidden: Collection[int]) -> dict[str, Hits]:
 
 def _systems(words: Sequence[str]) -> Iterator[Hit]:
     """Yield systems with a public row, newest first. Their names are public even while a row's numbers are hidden."""
-    public = System.objects.filter(pk__in=visible_entries().values("system"))
+    public = System.objects.select_related("confirmation").filter(pk__in=visible_entries().values("system"))
     for system in _best(public, words, _SYSTEM[:1], _SYSTEM[1:], newest_first=True):
         agent = "no agent" if system.scaffold == "none" else system.scaffold
-        about = ", ".join(filter(None, (system.backbone, agent, system.organisation)))
+        about = ", ".join(filter(None, (system.backbone, agent, organisation_of(system))))
         yield Hit(system.name, system.get_absolute_url(), about)
 
 

@@ -16,7 +16,7 @@ from evaluator.models import TestRun
 from evaluator.outcomes import Outcome
 from leaderboard.board.matrix import cells, results_on
 from leaderboard.board.row import TestsCell
-from leaderboard.board.rows import board_row, is_visible, visible_entries
+from leaderboard.board.rows import ROW_PARTS, board_row, is_visible, visible_entries
 from leaderboard.board.visibility import without_numbers
 from leaderboard.models import Entry, EntryMetric, ReportedResult
 from leaderboard.models.enums import Provenance
@@ -100,7 +100,7 @@ def in_order(
     if hidden and sort.removeprefix("-") in {"tests", "judge", "human"}:
         value = Case(When(submission__in=hidden, then=Value(None)), default=value)
     by_value = value.desc(nulls_last=True) if sort.startswith("-") else value.asc(nulls_last=True)
-    rows = entries.select_related("system", "submission", "reported_run__remeasures")
+    rows = entries.select_related(*ROW_PARTS)
     return rows.order_by(F("kind").desc(), by_value, name, "pk")
 
 

@@ -62,7 +62,7 @@ def _insert(model: type[models.Model], fields: Sequence[Any], rows: Iterable[Seq
                     copy.write_row(row)
         else:
             marks = ", ".join(["%s"] * len(fields))
-            cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)  # noqa: S608 - Django's names
+            cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", list(rows))  # noqa: S608 - Django's names
 
 
 def _plain(field: Any, value: Any) -> Any:

@@ -6,6 +6,7 @@ import json
 import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Final, NamedTuple, TypeVar
 
 from evaluator.labels import Label
@@ -25,9 +26,12 @@ JUDGED_OF_TEN: Final = 3
 YEARS: Final = timedelta(days=730)
 _MODELS: Final = ("Aster", "Birch", "Cedar", "Dahlia", "Elm", "Fern", "Gorse", "Hazel", "Iris", "Juniper")
 _SCAFFOLDS: Final = ("none", "none", "none", "OpenHands 0.33", "SWE-agent 1.0", "Aider 0.60")
+UNFINISHED_AMONG: Final = 5_000
+"""Some of so many submissions are unfinished and none of the others: a queue does not grow with a site's age."""
+_FINISHED: Final = {SubmissionState.SCORED: 0.96, SubmissionState.CANCELLED: 0.04}
 _STATES: Final = {
+    **_FINISHED,
     SubmissionState.SCORED: 0.94,
-    SubmissionState.CANCELLED: 0.04,
     SubmissionState.HELD: 0.01,
     SubmissionState.QUEUED: 0.007,
     SubmissionState.RUNNING: 0.003,
@@ -111,7 +115,7 @@ def drawing(seed: int, submission: int) -> random.Random:
 
 def submission_facts(chance: random.Random, submission: int, *, tasks: int, now: datetime) -> SubmissionFacts:
     """Draw the facts of a submission with answers to so many ``tasks``, sent in the two years before ``now``."""
-    state = _drawn(chance, _STATES)
+    state = _drawn(chance, _STATES if submission < UNFINISHED_AMONG else _FINISHED)
     visibility = _drawn(chance, _VISIBILITIES) if state == SubmissionState.SCORED else Visibility.PRIVATE
     unfinished = state in {SubmissionState.QUEUED, SubmissionState.RUNNING}
     created = now - (timedelta(minutes=chance.randrange(5, 180)) if unfinished else YEARS * chance.random())
@@ -135,8 +139,19 @@ def submission_facts(chance: random.Random, submission: int, *, tasks: int, now:
 
 
 def _drawn(chance: random.Random, shares: dict[Choice, float]) -> Choice:
-    (found,) = chance.choices(list(shares), weights=list(shares.values()))
-    return found
+    """Draw a key of ``shares``, which add up to one."""
+    rest = chance.random()
+    for choice, share in shares.items():
+        rest -= share
+        if rest < 0:
+            return choice
+    return choice
+
+
+def task_files(*, task: str, file: str, function: str) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """Return the masked repository of a task of which only facts are known, and the files that grade it."""
+    golden = _BODY.format(function=function, task=task, scale="1.0").encode()
+    return {file: f"def {function}(*args):\n    ...\n".encode()}, {f"reference/{file}": golden}
 
 
 class Code(NamedTuple):
@@ -157,6 +172,7 @@ def code_of(*, task: str, file: str, function: str, scale: str) -> Code:
     return Code(source, diff, json.dumps({file: source}))
 
 
+@cache
 def cases_of(outcome: Outcome) -> str:
     """Return the cases of a test run as JSON: three public ones and a private one."""
     if outcome in {Outcome.NOT_ATTEMPTED, Outcome.BAD_PATCH}:

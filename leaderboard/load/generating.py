@@ -15,11 +15,11 @@ from django.contrib.auth.hashers import make_password
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from benchmark_tasks.domain.content import size_text
+from benchmark_tasks.domain.content import put_tree, size_text
 from benchmark_tasks.domain.left_out import tasks_left_out
 from benchmark_tasks.domain.queries import current_version, revisions_of
 from benchmark_tasks.enums import AuditState, Protocol
-from benchmark_tasks.models import Suite, TaskRevision
+from benchmark_tasks.models import Suite
 from evaluator.enums import AttemptState, RunState, WorkState
 from evaluator.models import Attempt, JudgeConfig, Judgement, JudgeVote, ShownJudge, TestRun
 from evaluator.outcomes import WITHOUT_TEST, Outcome
@@ -37,10 +37,11 @@ from leaderboard.load.facts import (
     submission_facts,
     system_facts,
     system_of,
+    task_files,
 )
 from leaderboard.load.reviewing import ADJUDICATORS, ANNOTATORS, Judged, add_cases
 from leaderboard.models import Entry, EntryMetric, Notice
-from leaderboard.models.enums import NoticeKind, Provenance
+from leaderboard.models.enums import NoticeKind, Provenance, RaterAxis
 from leaderboard.notices.making import KEPT
 from reviews.models import Case, Decision, Review, Reviewer
 from submissions.enums import Kind, SubmissionState, Verb, Visibility
@@ -51,8 +52,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
-    from benchmark_tasks.models import SuiteVersion
+    from benchmark_tasks.models import SuiteVersion, TaskRevision
     from leaderboard.load.facts import SubmissionFacts
+    from leaderboard.models.board import Marks
 
 MAIL: Final = "@load.invalid"
 """End of the e-mail addresses of generated accounts; no real address ends like this."""
@@ -203,11 +205,20 @@ def _free_bytes() -> int | None:
 
 
 def _let_tasks_count(version: SuiteVersion) -> None:
-    """Mark the tasks as audited; those of which only facts are stored as imported too, so that no start resets them."""
-    counted = {"not_runnable_reasons": [], "audit_state": AuditState.PASSED, "audit": {}}
-    left_out = [each.pk for each in revisions_of(version) if each.why_left_out]
-    TaskRevision.objects.filter(pk__in=left_out).update(**counted)
-    TaskRevision.objects.filter(pk__in=left_out, protocol=Protocol.NONE).update(protocol=Protocol.SEALED)
+    """Mark the tasks as audited. Those of which only facts are stored get small files, as if they were imported."""
+    for revision in revisions_of(version):
+        if not revision.why_left_out:
+            continue
+        revision.not_runnable_reasons, revision.audit_state, revision.audit = [], AuditState.PASSED, {}
+        if revision.protocol == Protocol.NONE:
+            masked, grading = task_files(
+                task=revision.task.slug, file=revision.goal_file, function=revision.goal_function
+            )
+            revision.protocol = Protocol.SEALED
+            revision.repository_hash, revision.grading_hash = put_tree(masked), put_tree(grading)
+            revision.masked_source, revision.masked_line = next(iter(masked.values())).decode(), 1
+            revision.instruction = "Generated: no answer is ever tested here."
+        revision.save()
 
 
 def _judge(suite: Suite) -> JudgeConfig:
@@ -438,11 +449,12 @@ def _add_entries(made: Sequence[Made], around: Surroundings) -> None:
     entries, metrics = [], []
     for pk, each in enumerate(scored, first):
         sent = each.submission
-        raters = raters_shares(sent, around.judge) if each.facts.labels else {}
+        raters = raters_shares(sent, around.judge) if each.facts.labels else {RaterAxis.JUDGE.value: {}}
         tests = [
             None if revision.why_left_out else float(outcome == Outcome.PASSED)
             for revision, outcome in zip(around.revisions, each.facts.outcomes, strict=True)
         ]
+        marks: Marks = {"tests": tests, **label_marks(raters, [revision.pk for revision in around.revisions])}
         entry = Entry(
             pk=pk,
             suite_version=around.version,
@@ -453,7 +465,7 @@ def _add_entries(made: Sequence[Made], around: Surroundings) -> None:
             provenance=Provenance.GRADED_HERE,
             published=sent.visibility == Visibility.PUBLISHED,
             left_out=left_out,
-            marks={"tests": tests, **label_marks(raters, [revision.pk for revision in around.revisions])},
+            marks=marks,
             trial_passes=[sum(map(bool, tests))],
             date=sent.published_at or sent.scored_at,
             counting=COUNTING,

@@ -92,6 +92,7 @@ def _add_case(
     labels = _labels(course, answer.label, chance)
     state = course[-1] if course else CaseState.QUEUED
     final = labels[0] if state in {CaseState.AGREED, CaseState.FINAL} else ""
+    ended = answer.judged + len(course) * _STEP
     case = Case(
         pk=pk,
         identifier=_uuid(chance),
@@ -102,7 +103,7 @@ def _add_case(
         label=final,
         source=_source(state),
         created=answer.judged,
-        closed=answer.judged + len(course) * _STEP if final else None,
+        closed=ended if final else None,
     )
     rows[Case].append(case)
     for trigger in triggers:
@@ -129,7 +130,7 @@ def _add_case(
                 reasons=[chance.choice([ReasonCode.ANNOTATOR_SLIP.value, ReasonCode.JUDGE_ERROR.value])],
                 note="The denominator is taken over the whole batch, as in equation 3.",
                 guideline=current(),
-                decided=case.closed,
+                decided=ended,
             )
         )
 

@@ -12,7 +12,7 @@ from django.utils.text import Truncator
 from benchmark_tasks.domain.queries import distinct_titles
 from benchmark_tasks.facts.lmr_bench import lmr_bench
 from leaderboard.board.columns import Column
-from leaderboard.board.row import system_facts
+from leaderboard.board.row import organisation_of, system_facts
 from leaderboard.evidence.generations import cuts_in_words, question_state
 from leaderboard.evidence.submissions import known_as
 from leaderboard.evidence.tasks import flags_in, flags_on
@@ -99,7 +99,7 @@ register.filter(distinct_titles)
 @register.filter
 def facts_of(system: System) -> str:
     """Return a system's backbone, agent and organisation in one line, without those that are missing."""
-    return system_facts(system.backbone, system.scaffold, system.organisation)
+    return system_facts(system.backbone, system.scaffold, organisation_of(system))
 
 
 @register.simple_tag

@@ -1,10 +1,11 @@
-"""Define the forms of answer pages and maintainer pages: appeals, visibility, quotas, judges and re-evaluations."""
+"""Define the forms of answer pages and of maintainers' pages."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django import forms
+from django.utils.html import escape
 
 from benchmark_tasks.models import Suite
 from evaluator.judging.configs import MOST_VOTES, VOTES, VOTES_WHEN_SPLIT
@@ -12,8 +13,9 @@ from evaluator.reevaluation import planning
 from leaderboard.board.filters import suite_choices
 from leaderboard.models.enums import NoticeKind
 from reviews.cases.appeals import LONGEST_EVIDENCE, SHORTEST_EVIDENCE
+from submissions.answers.manifest import LONGEST_NAME
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
-from submissions.models import Endpoint, Submission, User
+from submissions.models import Endpoint, Submission, System, Team, User
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from django.http import QueryDict
 
     from evaluator.models import JudgeConfig
+    from submissions.models import Organisation
 
 LARGEST_QUOTA: Final = 10_000
 LARGEST_NUMBER: Final = 2**62
@@ -49,6 +52,29 @@ class AppealForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 5}),
         validators=[refuse_hidden_characters],
     )
+
+
+class EraseForm(forms.Form):
+    """The typed name of the account that is to be erased."""
+
+    typed = forms.CharField(
+        label="Your user name",
+        required=True,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, username: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.username = username
+        self.fields["typed"].help_text = f"Type {escape(username)} to confirm that you mean this account."
+
+    def clean_typed(self) -> str:
+        """Require the account's name."""
+        typed: str = self.cleaned_data["typed"]
+        if typed.strip() != self.username:
+            msg = f"This is not your user name. Nothing was erased. Type {self.username}."
+            raise forms.ValidationError(msg)
+        return typed
 
 
 OCCASIONS: Final = {
@@ -92,10 +118,23 @@ class VisibilityForm(SubmissionNumberForm):
     reason = _reason("Public: shown in the submission's place and in its history.")
 
 
-class QuotaForm(forms.Form):
-    """Set one account's daily limit."""
+class AccountForm(forms.Form):
+    """Select an account by its user name."""
 
     username = forms.CharField(label="User name", max_length=150)
+
+    def clean_username(self) -> User:
+        """Return the account."""
+        name = self.cleaned_data["username"]
+        found = User.objects.filter(username=name).first()
+        if found is None:
+            raise forms.ValidationError(f"There is no account {name!r}; user names are case-sensitive.")
+        return found
+
+
+class _LimitForm(forms.Form):
+    """Set a daily limit."""
+
     daily = forms.IntegerField(
         required=False,
         min_value=0,
@@ -105,13 +144,94 @@ class QuotaForm(forms.Form):
     )
     reason = forms.CharField(label="Reason", max_length=LONGEST_REASON)
 
-    def clean_username(self) -> User:
-        """Return the account."""
-        name = self.cleaned_data["username"]
-        found = User.objects.filter(username=name).first()
-        if found is None:
-            raise forms.ValidationError(f"There is no account {name!r}; user names are case-sensitive.")
-        return found
+
+class TeamQuotaForm(_LimitForm):
+    """Set one team's daily limit."""
+
+    slug = forms.ModelChoiceField(
+        Team.objects.all(),
+        to_field_name="slug",
+        error_messages={"invalid_choice": "There is no such team; it may have been renamed."},
+    )
+
+
+class QuotaForm(AccountForm, _LimitForm):
+    """Set one account's daily limit."""
+
+    field_order = ("username", "daily", "reason")
+
+
+class DomainsField(forms.CharField):
+    """E-mail domains, one per line; cleaned to a list."""
+
+    widget = forms.Textarea(attrs={"rows": 3})
+
+    def clean(self, value: Any) -> Any:
+        """Return the lines that are not empty; the domain operation checks each."""
+        return [line.strip() for line in super().clean(value).splitlines() if line.strip()]
+
+
+class OrganisationChangeForm(forms.Form):
+    """Homepage and e-mail domains of an organisation."""
+
+    homepage = forms.URLField(label="Homepage", required=False, max_length=300, assume_scheme="https")
+    domains = DomainsField(
+        label="E-mail domains",
+        required=False,
+        max_length=LONGEST_REASON,
+        help_text="One per line: example.org for addresses at exactly that domain, *.example.org for its subdomains. "
+        "Every account with such an address, once it is verified, may use the name: enter no domain of a mail service.",
+    )
+
+    @classmethod
+    def of(cls, organisation: Organisation) -> OrganisationChangeForm:
+        """Return the form filled with the current values."""
+        domains = "\n".join(organisation.domains)
+        return cls(initial={"homepage": organisation.homepage, "domains": domains})
+
+
+class OrganisationForm(OrganisationChangeForm):
+    """Register an organisation."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=LONGEST_NAME,
+        help_text="As systems are to show it. It cannot be changed. Names that differ in case, spacing, punctuation, "
+        "accents or characters that look alike count as the same; register another name of the organisation "
+        "separately.",
+        validators=[refuse_hidden_characters],
+    )
+    field_order = ("name", "homepage", "domains")
+
+
+class NameGrantForm(AccountForm):
+    """Let an account use an organisation's name."""
+
+    reason = _reason("For maintainers: how you know that the account belongs to the organisation.")
+
+
+class NameEndForm(AccountForm):
+    """End an account's use of an organisation's name."""
+
+    reason = _reason("For maintainers.")
+
+
+class SystemNameForm(forms.Form):
+    """Confirm or revoke what one system declares."""
+
+    system = forms.ModelChoiceField(
+        System.objects.all(),
+        to_field_name="slug",
+        widget=forms.HiddenInput,
+        error_messages={"required": "Name the system.", "invalid_choice": "There is no such system."},
+    )
+    reason = _reason("For maintainers.")
+
+
+class RemoveNameForm(forms.Form):
+    """Remove an organisation that was registered by mistake."""
+
+    reason = _reason("For maintainers.")
 
 
 class SnapshotForm(forms.Form):
@@ -184,7 +304,7 @@ class AddJudgeForm(forms.Form):
     def __init__(self, data: Any = None, *, owner: User) -> None:
         super().__init__(data)
         field = cast("forms.ModelChoiceField[Endpoint]", self.fields["endpoint"])
-        field.queryset = Endpoint.objects.filter(owner=owner)
+        field.queryset = Endpoint.objects.filter(owner=owner, team=None)
 
     def clean(self) -> dict[str, Any]:
         """Require odd numbers, which cannot tie, and no fewer votes when split."""

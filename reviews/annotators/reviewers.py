@@ -7,19 +7,13 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.db.models import Q
 
-from reviews.annotators.conflicts import (
-    NO_AFFILIATION,
-    folded,
-    hand_back,
-    hand_back_conflicting,
-    held_by,
-    in_conflict,
-)
+from reviews.annotators.conflicts import hand_back, hand_back_conflicting, held_by, in_conflict
 from reviews.cases import voiding
 from reviews.enums import OPEN, CaseKind, Role
 from reviews.exceptions import IncompleteError, ReviewError
 from reviews.models import Case, Review, Reviewer
 from submissions.domain.audit import record
+from submissions.domain.organisation_names import NO_AFFILIATION, folded
 from submissions.enums import Kind, Verb, Visibility
 from submissions.exceptions import NotAllowedError
 from submissions.models import User

@@ -13,7 +13,7 @@ from benchmark_tasks.domain.bucket import DamagedError, StorageUnavailableError
 from benchmark_tasks.domain.clock import database_now
 from benchmark_tasks.domain.content import put_file
 from submissions.answers.contents import BundleError, refuse
-from submissions.domain.uploads import CheckedBundle, checked_bundle, described_by_upload, run_check
+from submissions.domain.uploads import CheckedBundle, checked_bundle, described_by_upload, for_account, run_check
 from submissions.models import Upload
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _check(upload: Upload) -> None:
     kept = b""
     try:
         kept = run_check(path=Path(upload.file.path), described=described_by_upload(upload))
-        checked = checked_bundle(kept)
+        checked = for_account(checked_bundle(kept), upload.owner)
     except BundleError as error:
         checked, kept = CheckedBundle(problems=tuple(error.problems)), b""
     # Changes nothing if it was discarded meanwhile.

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from submissions.domain.access import may_manage
 from submissions.domain.audit import history, record
+from submissions.domain.entitlement import lock, use_name
 from submissions.enums import Kind, SubmissionState, Verb, Visibility
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import Submission, System, User
@@ -46,10 +47,25 @@ _ALLOWED_FROM = {
 def publish(*, submission: Submission, actor: User, code_licence: str, consent: bool) -> None:
     """Publish a scored submission on the board, with its code shown under ``code_licence``.
 
-    Raises :class:`NotAllowedError` without consent, for users other than owner and maintainers, and for calibration
+    Raises :class:`NotAllowedError` without consent, for users other than owners and maintainers, and for calibration
     samples of non-maintainers; :class:`WrongStateError` unless it is scored and private or withdrawn.
     """
     _require_manager(actor, submission)
+    _publish(submission, actor, code_licence, consent=consent)
+
+
+def publish_if_consented(*, submission: Submission) -> bool:
+    """Publish a newly scored submission if its sender consented when submitting; return whether it was published.
+
+    The consent holds even if the sender has left the team that owns the submission.
+    """
+    if not submission.publish_when_scored or submission.visibility != Visibility.PRIVATE:
+        return False
+    _publish(submission, submission.owner, submission.code_licence, consent=True)
+    return True
+
+
+def _publish(submission: Submission, actor: User, code_licence: str, *, consent: bool) -> None:
     if not consent or code_licence not in CODE_LICENCES:
         msg = "Publishing needs your consent to show the code, and one of the offered licences for it."
         raise NotAllowedError(msg)
@@ -64,14 +80,6 @@ def publish(*, submission: Submission, actor: User, code_licence: str, consent: 
             msg = "Only a scored submission can be published. Wait until every task has an outcome."
             raise WrongStateError(msg)
         _move(submission, Visibility.PUBLISHED, verb=Verb.PUBLISHED, actor=actor)
-
-
-def publish_if_consented(*, submission: Submission) -> bool:
-    """Publish a newly scored submission if its owner consented when submitting; return whether it was published."""
-    if not submission.publish_when_scored or submission.visibility != Visibility.PRIVATE:
-        return False
-    publish(submission=submission, actor=submission.owner, code_licence=submission.code_licence, consent=True)
-    return True
 
 
 def withdraw(*, submission: Submission, actor: User, reason: str) -> None:
@@ -102,7 +110,9 @@ def unhide(*, submission: Submission, actor: User, reason: str) -> None:
 def correct_system(*, submission: Submission, actor: User, changes: Mapping[str, object], reason: str) -> None:
     """Correct the description of the system. Old and new values stay in the public history.
 
-    Raises :class:`NotAllowedError` for fields other than :data:`CORRECTABLE`, and without a reason.
+    A new organisation is confirmed, or self-declared, as if it were submitted; a maintainer corrects another's system
+    in the name of its owner. Raises :class:`NotAllowedError` for fields other than :data:`CORRECTABLE` and without a
+    reason, and :class:`~submissions.exceptions.OrganisationRefusedError`.
     """
     _require_manager(actor, submission)
     unknown = sorted(set(changes) - set(CORRECTABLE))
@@ -110,14 +120,24 @@ def correct_system(*, submission: Submission, actor: User, changes: Mapping[str,
         msg = f"{', '.join(unknown)} cannot be corrected; only {', '.join(CORRECTABLE)} can."
         raise NotAllowedError(msg)
     _require_reason(reason, "corrections and their reasons are public.")
+    owner = submission.system.owner
+    user = owner if actor.is_staff and owner else actor
     with transaction.atomic():
-        system = System.objects.select_for_update().get(pk=submission.system_id)
-        changed = {name: [getattr(system, name), new] for name, new in changes.items() if getattr(system, name) != new}
-        if not changed:
+        lock(user)
+        system = System.objects.select_for_update(of=("self",)).get(pk=submission.system_id)
+        new_facts, used = dict(changes), system.confirmation
+        if changes.get("organisation", system.organisation) != system.organisation:
+            used = use_name(account=user, name=str(changes["organisation"]))
+            new_facts["organisation"] = used.organisation.name if used else changes["organisation"]
+        changed = {
+            name: [getattr(system, name), new] for name, new in new_facts.items() if getattr(system, name) != new
+        }
+        if not changed and used == system.confirmation:
             return
         try:
             with transaction.atomic():
-                System.objects.filter(pk=system.pk).update(**{name: new for name, (_, new) in changed.items()})
+                facts = {name: new for name, (_, new) in changed.items()}
+                System.objects.filter(pk=system.pk).update(**facts, confirmation=used)
         except IntegrityError:
             msg = "Another system of this owner already has that name, backbone and scaffold; choose another name."
             raise NotAllowedError(msg) from None

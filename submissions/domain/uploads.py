@@ -29,6 +29,7 @@ from submissions.answers.contents import (
 )
 from submissions.answers.limited import BundleRequest, check_packed, unpack
 from submissions.domain.audit import record
+from submissions.domain.entitlement import refusal, remark_on
 from submissions.domain.scratch_folders import scratch_place
 from submissions.enums import Verb
 from submissions.exceptions import SubmissionError
@@ -128,6 +129,24 @@ def check_file(*, path: Path, described: Manifest | None = None) -> CheckedBundl
         return checked_bundle(run_check(path=path, described=described))
     except BundleError as error:
         return CheckedBundle(problems=tuple(error.problems))
+
+
+def for_account(checked: CheckedBundle, account: User | None) -> CheckedBundle:
+    """Add a refusal if the manifest names a registered organisation whose name ``account`` may not use.
+
+    For an unknown account (None), add a remark on a registered name.
+    """
+    reading = checked.reading
+    if reading is None or reading.manifest is None:
+        return checked
+    name = reading.manifest.organisation
+    why = refusal(account=account, name=name) if account else remark_on(name)
+    if not why:
+        return checked
+    problem = refuse(f"organisation: {why}", file="" if reading.described else "submission.json")
+    if account is None:
+        problem = replace(problem, severity=Severity.REMARK)
+    return replace(checked, problems=(problem, *checked.problems))
 
 
 def run_check(*, path: Path, described: Manifest | None) -> bytes:

@@ -12,17 +12,20 @@ from django.db.models.functions import Lower
 from django.urls import reverse
 
 from benchmark_tasks.models import SuiteVersion, TaskRevision
-from submissions.enums import Inputs, Kind, Source, SubmissionState, Visibility, Weights
+from submissions.enums import Confirmed, Inputs, Kind, Source, SubmissionState, Visibility, Weights
+from submissions.models.organisations import OrganisationGrant
+from submissions.models.teams import Team
 
 if TYPE_CHECKING:
     from submissions.answers.contents import AppliedAnswer
 
 
 class System(models.Model):
-    """What is ranked: a backbone model and its scaffold.
+    """What is ranked: a backbone model and its scaffold. It belongs to its ``owner``, or to ``team`` if there is one.
 
     ``knowledge_cutoff`` is the last month of the backbone's training data, as its vendor states it (``2024-06``). It
-    and ``weights`` are empty if not declared.
+    and ``weights`` are empty if not declared. ``organisation`` is self-declared unless there is a ``confirmation``: the
+    grant by which the name is used. It says how, by whom and when the name was confirmed, and stays when it is ended.
     """
 
     slug = models.SlugField(max_length=120, unique=True)
@@ -30,20 +33,29 @@ class System(models.Model):
     backbone = models.CharField(max_length=120)
     scaffold = models.CharField(max_length=120, default="none")
     organisation = models.CharField(max_length=120, blank=True)
+    confirmation = models.ForeignKey(
+        OrganisationGrant, null=True, blank=True, on_delete=models.PROTECT, related_name="systems"
+    )
     weights = models.CharField(max_length=6, choices=Weights, blank=True)
     knowledge_cutoff = models.CharField(max_length=7, blank=True)
     links = models.JSONField(default=list, blank=True)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="systems"
     )
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.PROTECT, related_name="systems")
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["name"]
         constraints = [
             models.UniqueConstraint(
-                Lower("name"), Lower("backbone"), Lower("scaffold"), "owner", name="one_system_per_owner_and_name"
-            )
+                *(Lower("name"), Lower("backbone"), Lower("scaffold"), "owner"),
+                condition=models.Q(team=None),
+                name="one_system_per_owner_and_name",
+            ),
+            models.UniqueConstraint(
+                *(Lower("name"), Lower("backbone"), Lower("scaffold"), "team"), name="one_system_per_team_and_name"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -51,6 +63,11 @@ class System(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("system", args=[self.slug])
+
+    @property
+    def organisation_confirmed(self) -> Confirmed | None:
+        """Return how the right to the organisation's name was confirmed; None if it is self-declared or reported."""
+        return Confirmed(self.confirmation.how) if self.confirmation else None
 
 
 class Upload(models.Model):
@@ -83,13 +100,14 @@ class Upload(models.Model):
 
 
 class Submission(models.Model):
-    """One run of a system on a suite version.
+    """One run of a system on a suite version, sent by ``owner``. It belongs to ``team`` if there is one, else to them.
 
     ``environment_digest`` is that of its first decided run. ``publish_when_scored`` is the owner's consent in advance.
     ``cancelled_after_start`` counts towards a separate limit.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions")
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.PROTECT, related_name="submissions")
     system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="submissions")
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.PROTECT, related_name="submissions")
     inputs = models.CharField(max_length=20, choices=Inputs, default=Inputs.FULL)
@@ -116,9 +134,14 @@ class Submission(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["owner", "suite_version", "bundle_digest"],
-                condition=~models.Q(state=SubmissionState.CANCELLED),
+                condition=~models.Q(state=SubmissionState.CANCELLED) & models.Q(team=None),
                 name="identical_bundle_once_per_owner",
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["team", "suite_version", "bundle_digest"],
+                condition=~models.Q(state=SubmissionState.CANCELLED),
+                name="identical_bundle_once_per_team",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -48,7 +48,7 @@ def _sender(name: str) -> User:
     from submissions.domain.operators import local_operator
 
     user = _account(name)
-    quotas.set_limit(user=user, daily=DAILY_SUBMISSIONS, actor=local_operator(), reason="The load test sends many.")
+    quotas.set_limit(holder=user, daily=DAILY_SUBMISSIONS, actor=local_operator(), reason="The load test sends many.")
     return user
 
 

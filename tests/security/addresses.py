@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from submissions.domain import organisations
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evaluator.models import JudgeConfig, ModelCall, Reevaluation
     from leaderboard.models import Notice
     from reviews.models import Case, TaskFlag
-    from submissions.models import ApiToken, Endpoint, Submission, Upload
+    from submissions.models import ApiToken, Endpoint, Membership, Organisation, Submission, TeamInvitation, Upload
 
 NOT_THERE, SIGN_IN, ELSEWHERE, SHOWN = 404, 302, 302, 200
 
@@ -59,8 +61,13 @@ def owned(**arguments: Any) -> Address:
     return Address(SIGN_IN, NOT_THERE, SHOWN, NOT_THERE, arguments)
 
 
-def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Notice) -> dict[str, Address]:
-    """The expected status of every named address; ``submission``, ``upload``, ``call`` and ``notice`` are Alice's."""
+def entered(
+    submission: Submission, upload: Upload, call: ModelCall, notice: Notice, organisation: Organisation
+) -> dict[str, Address]:
+    """The expected status of every named address.
+
+    ``submission``, ``upload``, ``call`` and ``notice`` are Alice's; her system uses the name of ``organisation``.
+    """
     one, task = {"pk": submission.pk}, {"suite": "small", "paper": "alpha", "index": 1}
     answer = {**one, "paper": "alpha", "index": 1, "trial": 1}
     case = submission.implementations.get().cases.get()
@@ -152,8 +159,17 @@ def entered(submission: Submission, upload: Upload, call: ModelCall, notice: Not
         "maintain_accounts": maintaining(),
         "maintain_suites": maintaining(),
         "maintain_events": maintaining(),
+        "maintain_organisations": maintaining(),
+        "maintain_organisation": maintaining(pk=organisation.pk),
         "reevaluate": maintaining(),
         "tokens": signed_in(),
+        "teams": signed_in(),
+        "team": Address(SIGN_IN, NOT_THERE, SHOWN, SHOWN, {"slug": "lynx"}),
+        "team_join": nowhere({"secret": "none"}),
+        "system_hand_over": owned(slug=submission.system.slug),
+        "endpoint_hand_over": owned(**endpoint),
+        "maintain_teams": maintaining(),
+        "own_data": signed_in(),
         "notices": signed_in(),
         "notice_settings": signed_in(),
         "notice": Address(SIGN_IN, NOT_THERE, ELSEWHERE, NOT_THERE, {"pk": notice.pk}),
@@ -198,9 +214,10 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Objects that maintainers act on, and a ``token`` of Alice's.
+    """Objects that maintainers act on, a ``token`` of Alice's, an ``invitation`` to her team and its other ``member``.
 
-    ``plan`` is the fingerprint of her submission's re-evaluation; ``board`` is how often the board changed.
+    Her system uses the name of ``organisation``. ``plan`` is the fingerprint of her submission's re-evaluation;
+    ``board`` is how often the board changed.
     """
 
     endpoint: Endpoint
@@ -208,6 +225,9 @@ class Others:
     flag: TaskFlag
     reevaluation: Reevaluation
     token: ApiToken
+    invitation: TeamInvitation
+    member: Membership
+    organisation: Organisation
     plan: str
     board: int | None
 
@@ -257,6 +277,13 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
         "maintain_hide": Act(MAINTAINER, {}, named, where(visibility="published")),
         "maintain_unhide": Act(MAINTAINER, {}, named, where(visibility="hidden")),
         "maintain_quota": Act(MAINTAINER, {}, {"username": "bob", "daily": 99, **because}),
+        "maintain_team_quota": Act(MAINTAINER, {}, {"slug": "lynx", "daily": 99, **because}),
+        "team_rename": Act(both, {"slug": "lynx"}, {"name": "Caracal"}),
+        "team_invite": Act(both, {"slug": "lynx"}, {"role": "member"}),
+        "team_revoke": Act(both, {"slug": "lynx", "pk": others.invitation.pk}),
+        "team_role": Act(both, {"slug": "lynx", "pk": others.member.pk}, {"role": "viewer"}),
+        "team_remove": Act(both, {"slug": "lynx", "pk": others.member.pk}),
+        **_of_organisations(submission, others.organisation),
         "snapshot_freeze": Act(
             MAINTAINER,
             {"suite": "small"},
@@ -269,9 +296,33 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
     }
 
 
+def _of_organisations(submission: Submission, organisation: Organisation) -> dict[str, Act]:
+    one, because = {"pk": organisation.pk}, {"reason": "because it must"}
+    system = {"system": submission.system.slug, **because}
+
+    def grant() -> None:
+        organisations.grant(
+            organisation=organisation, account=submission.owner, actor=organisation.added_by, reason="Known."
+        )
+
+    def confirm() -> None:
+        organisations.confirm(system=submission.system, actor=organisation.added_by, reason="Known.")
+
+    return {
+        "organisation_register": Act(MAINTAINER, {}, {"name": "New"}),
+        "organisation_change": Act(MAINTAINER, one, {"domains": "example.org"}),
+        "organisation_grant": Act(MAINTAINER, one, {"username": "bob", **because}),
+        "organisation_end": Act(MAINTAINER, one, {"username": submission.owner.username, **because}, grant),
+        "organisation_confirm": Act(MAINTAINER, one, system),
+        "organisation_revoke": Act(MAINTAINER, one, system, confirm),
+        "organisation_remove": Act(MAINTAINER, one, because),
+    }
+
+
 ELSEWHERE_TESTED: Final = {
     "tests/leaderboard/notices/test_pages.py": "notices_read",  # every user may send it, for their own notices
     "tests/leaderboard/web/test_status_page.py": "readyz",  # its answer depends on the queue
+    "tests/leaderboard/web/test_account_data.py": "own_data_export own_data_erase",
     "tests/reviews": "case_void review_claim review_conflict_add "
     "review_conflict_remove review_guidelines_read review_invite review_invitation_revoke",
 }
@@ -286,7 +337,8 @@ PUBLISHED: Final = {
 }
 """Addresses that show the submission to everyone once it is published."""
 
-ALLAUTH: Final = "account_"
+ALLAUTH: Final = ("account_", "mfa_", "socialaccount_", "github_", "orcid_", "None")
+"""Beginnings of allauth's names; its redirects from addresses of earlier versions have none."""
 API: Final = "api"
 """The namespace of the API's operations: ``api_operations.py`` is their table."""
 

@@ -125,13 +125,18 @@ def upgraded(of_version_0_9: None) -> None:
     call_command("migrate", interactive=False, verbosity=0)
 
 
-_OF_ROWS = {"provenance", "source", "partial_tests", "partial_passed", "partial_answered", "remeasures"}
+_OF_ROWS = {
+    *("provenance", "source", "partial_tests", "partial_passed", "partial_answered", "remeasures"),
+    "organisation_confirmed",
+}
+_OF_SYSTEMS = {"organisation_confirmed", "organisation_confirmed_on"}
 LATER = {
     "/board": _OF_ROWS,
     "/snapshots/": _OF_ROWS,
     "/difficulty": {"measured", "reported"},
-    "/api/v1/reported": {"remeasures", "evaluator_version", "measured"},
-    "/api/v1/submissions/": {"wait"},
+    "/api/v1/reported": {"remeasures", "evaluator_version", "measured", *_OF_SYSTEMS},
+    "/api/v1/systems": {*_OF_ROWS, *_OF_SYSTEMS},
+    "/api/v1/submissions": {"wait", "team", *_OF_SYSTEMS},
 }
 """Part of an address -> fields that its response has, or has in other words, since a version after 0.9."""
 

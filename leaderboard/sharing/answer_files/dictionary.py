@@ -37,6 +37,12 @@ COLUMNS: Final = (
     Column("system", "text", "what was evaluated: a model, and an agent around it if there is one"),
     Column("system_slug", "text", "its name in addresses"),
     Column("organisation", "text", "whose system it is", "if not declared"),
+    Column(
+        "organisation_confirmed",
+        "text",
+        "domain or hand: how the right to the organisation's name was confirmed",
+        f"if it is declared without confirmation, and {_REPORTED}",
+    ),
     Column("model", "text", "the backbone model", "if there is none"),
     Column("agent", "text", "the scaffold around the model", "if there is none"),
     Column("weights", "text", "open or closed: whether the model's weights are public", "if not declared"),

@@ -50,7 +50,7 @@ def measured_lines(suite: Suite, entries: Collection[int], site: str) -> Iterato
 def _part(ids: Sequence[int], judge: JudgeConfig | None, site: str) -> Iterator[dict[str, Any]]:
     answers = (
         Implementation.objects.select_related(
-            *("submission__system", "submission__suite_version__suite", "submission__entry"),
+            *("submission__system__confirmation", "submission__suite_version__suite", "submission__entry"),
             *("revision__task__paper", "revision__category"),
         )
         .defer("files", "deleted", "raw_answer", "set_aside")
@@ -114,6 +114,7 @@ def _of_system(system: System) -> dict[str, Any]:
         "system": system.name,
         "system_slug": system.slug,
         "organisation": system.organisation or None,
+        "organisation_confirmed": system.organisation_confirmed,
         "model": None if system.backbone == NONE else system.backbone,
         "agent": None if system.scaffold in {"", NONE} else system.scaffold,
         "weights": system.weights or None,

@@ -10,7 +10,7 @@ from leaderboard.board.columns import FILE_COLUMNS, file_row
 from leaderboard.board.entries import COUNTING
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.matrix import results_on, tasks_of
-from leaderboard.board.rows import board_metrics, board_row, flagged_tasks, visible_entries
+from leaderboard.board.rows import METRIC_PARTS, board_metrics, board_row, flagged_tasks, visible_entries
 from leaderboard.models import EntryMetric
 from leaderboard.sharing.snapshots.document import rows_of
 from leaderboard.sharing.snapshots.document import tasks_of as frozen_tasks
@@ -148,9 +148,7 @@ def _rows_now(frozen: Iterable[BoardRow]) -> dict[str, tuple[BoardRow, int]]:
     shown = visible_entries().filter(submission__in=submissions) | visible_entries().filter(
         reported_run__slug__in=reported
     )
-    metrics = EntryMetric.objects.filter(category=None, entry__in=shown).select_related(
-        "entry__system", "entry__submission", "entry__reported_run__remeasures"
-    )
+    metrics = EntryMetric.objects.filter(category=None, entry__in=shown).select_related(*METRIC_PARTS)
     rows = ((board_row(each.entry, each, 0), each.entry.suite_version_id) for each in metrics)
     return {row.key: (row, version) for row, version in rows}
 

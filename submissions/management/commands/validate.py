@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from submissions.domain.command_line import add_manifest_arguments, lines, packed
-from submissions.domain.uploads import check_file, described_by
+from submissions.domain.uploads import check_file, described_by, for_account
 from submissions.exceptions import SubmissionError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Command(BaseCommand):
             raise CommandError(msg)
         try:
             with packed(path) as file:
-                checked = check_file(path=file, described=described_by(options))
+                checked = for_account(check_file(path=file, described=described_by(options)), None)
         except SubmissionError as error:
             raise CommandError(str(error)) from None
         report = checked.report()

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leaderboard.board.entries import recompute_submission
-from submissions.models import Submission
+from submissions.domain import organisations
+from submissions.models import OrganisationGrant, Submission
 from tests.benchmark_tasks.factories import CategoryFactory, SuiteFactory, SuiteVersionFactory
 from tests.leaderboard.api.program import Program
 from tests.leaderboard.factories import measured
 from tests.leaderboard.showing import scored
 from tests.reviews.factories import assigned, case_of, ready
 from tests.submissions.factories import SystemFactory, UserFactory
+from tests.submissions.organisations import registered
 
 if TYPE_CHECKING:
     from submissions.models import User
@@ -60,3 +62,21 @@ def test_a_system_has_its_neighbours_on_each_board() -> None:
         "place": "next above",
         "compare": f"/compare/small/?version={version.number}&{query}",
     }
+
+
+def test_a_system_says_how_and_when_its_organisation_was_confirmed(maintainer: User) -> None:
+    version = SuiteVersionFactory(suite=SuiteFactory(slug="small"), tasks=1)
+    system = SystemFactory(slug="solver", organisation="Example Lab")
+    measured(version, system=system)
+
+    def shown() -> list[tuple[object, ...]]:
+        one, (listed,) = Program().get("/systems/solver"), Program().get("/systems")["items"]
+        (row,) = Program().get("/suites/small/board")["items"]
+        own = [(each["organisation_confirmed"], each["organisation_confirmed_on"]) for each in (one, listed)]
+        return [*own, (one["runs"][0]["organisation_confirmed"], row["organisation_confirmed"])]
+
+    assert shown() == [(None, None)] * 3
+    registered("Example Lab", by=maintainer)
+    organisations.confirm(system=system, actor=maintainer, reason="Known.")
+    OrganisationGrant.objects.update(created="2026-03-04T23:30:00-01:00")
+    assert shown() == [("hand", "2026-03-05"), ("hand", "2026-03-05"), ("hand", "hand")]

@@ -15,6 +15,7 @@ from benchmark_tasks.models import TaskRevision
 from leaderboard.api.uploads import Described
 from leaderboard.sharing.client import lmr_board
 from submissions.answers.archives import ArchiveLimits
+from submissions.domain import organisations
 from submissions.domain.quotas import CHECKS_AN_HOUR
 from submissions.domain.uploads import DESCRIBING_FIELDS
 from submissions.forms import WAITING_UPLOADS, UploadForm
@@ -22,6 +23,7 @@ from submissions.models import Submission, Upload
 from tests.benchmark_tasks.factories import GOLDEN_1, MASKED
 from tests.leaderboard.api.program import Program
 from tests.submissions.factories import BROKEN, RIGHT, UploadFactory, bundle, checked_by_worker
+from tests.submissions.organisations import registered
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -86,6 +88,31 @@ def test_wrong_fields_are_named_and_nothing_is_stored(small: SuiteVersion, alice
     assert program.upload(file, inputs="all", status=422)["errors"][0]["field"] == "inputs"
     assert program.problem("POST", "/uploads")["errors"][0]["field"] == "file"
     assert Upload.objects.count() == 0
+
+
+def test_a_registered_organisation_is_refused_with_its_field(
+    small: SuiteVersion, alice: User, maintainer: User
+) -> None:
+    lab, program = registered("Example Lab", "example.org", by=maintainer), Program(alice)
+    refused = "'Example Lab' is a registered organisation, and this account may not use its name."
+    problem = program.upload(SimpleUploadedFile("a.zip", bundle()), organisation="example lab", status=422)
+    (error,) = problem["errors"]
+    assert (problem["status"], error["field"], error["message"].startswith(refused)) == (422, "organisation", True)
+    assert Upload.objects.count() == 0
+    upload = uploaded(program, bundle(organisation="example lab"))
+    assert upload["acceptable"] is False
+    assert upload["problems"][0]["message"].startswith(f"organisation: {refused}")
+    organisations.grant(organisation=lab, account=alice, actor=maintainer, reason="Known.")
+    program.post(f"/uploads/{upload['id']}/submit", {}, status=201)
+    assert Submission.objects.get().system.organisation_confirmed == "hand"
+    organisations.end(organisation=lab, account=alice, actor=maintainer, reason="Left.")
+    # The same system, without naming the organisation.
+    later = uploaded(program, bundle({"alpha/1": BROKEN}))
+    problem = program.problem("POST", f"/uploads/{later['id']}/submit", {})
+    (error,) = problem["errors"]
+    assert (problem["status"], error["field"]) == (422, "organisation")
+    assert "a maintainer has ended that" in error["message"]
+    assert Submission.objects.count() == 1
 
 
 def test_a_refused_bundle_cannot_be_submitted(small: SuiteVersion, alice: User) -> None:

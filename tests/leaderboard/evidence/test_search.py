@@ -67,7 +67,7 @@ def test_a_system_is_found_by_name_model_agent_or_organisation_in_any_case() -> 
     }
     ((title, address, about),) = search(["ökosystem"], hidden=())["Systems"].found
     assert (title, address) == ("Ökosystem 7_b", system.get_absolute_url())
-    assert about == "GPT-4.1, OpenHands 0.33, Universität Çankaya"
+    assert about == "GPT-4.1, OpenHands 0.33, self-declared: Universität Çankaya"
 
 
 def test_only_systems_with_a_public_row_are_found() -> None:

@@ -126,6 +126,7 @@ def test_a_whole_line(version: SuiteVersion, settings: Any) -> None:
         "system": "Solver",
         "system_slug": "solver",
         "organisation": "Lab",
+        "organisation_confirmed": None,
         "model": "alpha-2-2026-01",
         "agent": "Agent 1",
         "weights": "open",

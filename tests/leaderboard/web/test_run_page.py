@@ -13,11 +13,13 @@ from benchmark_tasks.enums import AuditState
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from evaluator.generation.estimating import Estimate, EstimateRow
 from evaluator.models import Generation
+from submissions.domain import organisations
 from submissions.enums import SubmissionState
 from submissions.models import Endpoint, Submission
 from tests.benchmark_tasks.factories import write_suite
 from tests.leaderboard.showing import words_of
 from tests.submissions.endpoints.factories import EndpointFactory
+from tests.submissions.organisations import registered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,6 +123,27 @@ def test_the_estimate_creates_no_submission(
     described = (order.version, order.inputs, order.scaffold, order.trials, tuple(order.tasks))
     assert described == (small, "full", "agent", 2, ("alpha/1",))
     assert 'value="Alpha alone"' in response.content.decode()
+
+
+def test_a_registered_organisation_is_refused_at_its_field(
+    as_alice: Client, alice: User, endpoint: Endpoint, small: SuiteVersion, orders: list[Any]
+) -> None:
+    lab = registered("Alpha house")
+    response = as_alice.post(page(endpoint), TYPED)
+    assert response.status_code == 422
+    form = response.context["form"]
+    assert list(form.errors) == ["organisation"]
+    assert "'Alpha house' is a registered organisation" in form.errors["organisation"][0]
+    assert (form["notes"].value(), orders) == ("A first try.", [])
+    grant: dict[str, Any] = {"organisation": lab, "account": alice, "actor": lab.added_by, "reason": "Known."}
+    organisations.grant(**grant)
+    begun = estimated(as_alice, endpoint)
+    organisations.end(**grant)
+    assert start(as_alice, endpoint, begun).status_code == 422
+    assert not Submission.objects.exists()
+    organisations.grant(**grant)
+    start(as_alice, endpoint, begun)
+    assert Submission.objects.get().system.organisation_confirmed == "hand"
 
 
 def test_starting_creates_the_estimated_run(as_alice: Client, endpoint: Endpoint, small: SuiteVersion) -> None:
