@@ -129,7 +129,7 @@ class Simulated(HttpUser):
 
     def bundle(self, number: int) -> bytes:
         """Return this user's bundle with this number, which no other has."""
-        mark = f"\n# {self.name[:12]}, bundle {number}\n"
+        mark = f"\n# {self.name[:12]}, bundle {number}, {time.time_ns()}\n"
         content = Path(self.plan.bundle).read_bytes()
         return varied(content, lambda text: text + mark, system=f"Load {self.number}", kind="ranked")
 
@@ -231,9 +231,10 @@ class Labelling(Simulated):
 
     @task
     def label(self) -> None:
-        """Take an item and label it, and go on as long as the site offers another one."""
-        fields = self.open("/reviews/", "label: overview").fields("/reviews/next/")
-        place = self.submit("/reviews/next/", "label: take", fields)
+        """Take an item, or go on with one that is held, label it, and go on as long as the site offers another one."""
+        page = self.open("/reviews/", "label: overview")
+        held = [link for link in page.links if link.startswith("/reviews/label/")]
+        place = held[0] if held else self.submit("/reviews/next/", "label: take", page.fields("/reviews/next/"))
         while place.startswith("/reviews/label/"):
             place = self._label(place)
 
