@@ -7,7 +7,7 @@ MANAGE := .venv/bin/python manage.py
 # The shell's own USER is the login name; only `make password USER=name` names an account of the board.
 ACCOUNT = $(if $(filter command line,$(origin USER)),$(USER),maintainer)
 
-.PHONY: help run host setup lmr-bench test test-all boxes attacks chaos hosts compose-test bench lint audit password reset lock format openapi
+.PHONY: help run host setup lmr-bench test test-all boxes attacks chaos hosts load compose-test bench lint audit password reset lock format openapi
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,9 @@ chaos: ## Kill workers and servers while runs are under way (TIMES=3: three roun
 
 hosts: ## Measure one, two and four hosts in network namespaces, and break each (as root; PARTS=failures: only that)
 	@exec scripts/hosts.sh $(if $(PARTS),--parts "$(PARTS)")
+
+load: ## Use a whole site as readers, submitters, annotators and programs do, and break it (MINUTES=5 SUBMISSIONS=1000)
+	@exec scripts/load.sh $(if $(MINUTES),--minutes "$(MINUTES)") $(if $(SUBMISSIONS),--submissions "$(SUBMISSIONS)")
 
 compose-test: ## Bring compose.yaml up from nothing, have bundles scored, and kill each service (as root on Debian)
 	@exec scripts/compose_test.sh

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 
 from leaderboard.web.views import (
+    account_data,
     agreement,
     analysis,
     board,
@@ -99,6 +100,9 @@ urlpatterns += [
 urlpatterns += [
     path("accounts/password/reset/", site.password_reset, name="account_reset_password"),
     path("accounts/notices/", notices.notice_settings, name="notice_settings"),
+    path("accounts/data/", account_data.account_data, name="own_data"),
+    path("accounts/data/export/", account_data.account_data_export, name="own_data_export"),
+    path("accounts/data/erase/", account_data.account_data_erase, name="own_data_erase"),
     path("accounts/", include("allauth.urls")),
     path("notices/", notices.notices, name="notices"),
     path("notices/read/", notices.notices_read, name="notices_read"),
@@ -175,6 +179,8 @@ urlpatterns += [
     path("maintain/", maintain.maintain, name="maintain"),
     path("maintain/submissions/", maintain.maintain_submissions, name="maintain_submissions"),
     path("maintain/accounts/", maintain.maintain_accounts, name="maintain_accounts"),
+    path("maintain/teams/", maintain.maintain_teams, name="maintain_teams"),
+    path("maintain/teams/quota/", maintain.maintain_team_quota, name="maintain_team_quota"),
     path("maintain/suites/", maintain.maintain_suites, name="maintain_suites"),
     path("maintain/events/", maintain.maintain_events, name="maintain_events"),
     path("maintain/retry/", maintain.maintain_retry, name="maintain_retry"),

@@ -17,12 +17,12 @@ from evaluator.signals import (
     submission_reevaluated,
     submission_scored,
 )
-from reviews.annotators import reviewers
+from reviews.annotators import conflicts, reviewers
 from reviews.cases import holding, triggers, voiding
 from reviews.models import Reviewer
 from submissions.enums import Visibility
-from submissions.models import Implementation, Submission, User
-from submissions.signals import account_erased, submission_changed
+from submissions.models import Implementation, Submission, Team, User
+from submissions.signals import account_erased, submission_changed, team_changed
 
 
 @receiver(implementation_rated)
@@ -41,6 +41,13 @@ def review_submission(submission: Submission, **_: Any) -> None:
 def follow_visibility(submission: Submission, **_: Any) -> None:
     """Review published submissions, and end reviews of withdrawn or hidden ones."""
     transaction.on_commit(partial(_follow_visibility, submission), robust=True)
+
+
+@receiver(team_changed)
+def hand_back_of_team(team: Team, **_: Any) -> None:
+    """Take answers of a team back from its members who hold them for labelling."""
+    for reviewer in Reviewer.objects.filter(user__memberships__team=team).order_by("pk"):
+        conflicts.hand_back_conflicting(reviewer)
 
 
 @receiver(account_erased)

@@ -72,6 +72,7 @@ BASE_IMAGE=lmr-board-test-base
 PUBLISH=127.0.0.1:${PORT:-8101}
 DAILY_SUBMISSIONS=100
 LEASE_SECONDS=20
+REQUIRE_SECOND_FACTOR=
 END
 image lmr-board-test --build-arg BASE_IMAGE=lmr-board-test-python --build-arg DOCKER_CLI_IMAGE=lmr-board-test-docker-cli "$tree"
 "$tree/deploy/prepare.sh" >/dev/null

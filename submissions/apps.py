@@ -11,5 +11,5 @@ class SubmissionsConfig(AppConfig):
     name = "submissions"
 
     def ready(self) -> None:
-        """Connect the receivers of ``benchmark_tasks`` signals."""
+        """Connect the receivers of other apps' signals."""
         from submissions import receivers  # noqa: F401 - importing it connects the receivers

@@ -11,10 +11,10 @@ from django.core.exceptions import ValidationError
 from submissions.domain.endpoints import DESCRIBED
 from submissions.endpoints.addresses import LONGEST, problem
 from submissions.enums import PROVIDERS, Api, OutputLimit, Provider
-from submissions.forms import refuse_hidden_characters
+from submissions.forms import TeamField, refuse_hidden_characters
 
 if TYPE_CHECKING:
-    from submissions.models import Endpoint
+    from submissions.models import Endpoint, User
 
 LONGEST_KEY: Final = 1000
 _EFFORTS: Final = ("minimal", "low", "medium", "high", "xhigh", "max")
@@ -207,8 +207,15 @@ class EndpointForm(forms.Form):
     price_input = _dollars("Input, US $ per million tokens", "For estimates, costs and the limit above.")
     price_output = _dollars("Output, US $ per million tokens", "Reasoning is output, too.")
 
-    def __init__(self, *args: Any, has_key: bool = False, **kwargs: Any) -> None:
+    team = TeamField(label="For", help_text="The members of a team use its endpoints together, at the key's cost.")
+
+    def __init__(self, *args: Any, user: User | None = None, has_key: bool = False, **kwargs: Any) -> None:
+        """Offer the teams of ``user``, who registers it; a registered endpoint keeps its team."""
         super().__init__(*args, **kwargs)
+        if user is None:
+            del self.fields["team"]
+        else:
+            TeamField.offer(self, user)
         self.fields["key"].help_text = (
             "A key is stored. Leave this empty to keep it. Another host or port above erases the stored key."
             if has_key
@@ -218,7 +225,7 @@ class EndpointForm(forms.Form):
     @classmethod
     def of(cls, endpoint: Endpoint) -> EndpointForm:
         """Return the form filled with the endpoint's current values, except its key."""
-        initial = {name: getattr(endpoint, name) for name in cls.base_fields if name != "key"}
+        initial = {name: getattr(endpoint, name) for name in cls.base_fields if name not in {"key", "team"}}
         return cls(initial=initial, has_key=endpoint.has_key)
 
     def clean_base_url(self) -> str:

@@ -115,6 +115,18 @@ class SubmissionState(TextChoices):
     CANCELLED = "cancelled", "cancelled"
 
 
+class TeamRole(TextChoices):
+    """What a member of a team may do; each role includes the next one's rights."""
+
+    OWNER = "owner", "owner: members and invitations too"
+    MEMBER = "member", "member: submits, publishes and runs models"
+    VIEWER = "viewer", "viewer: sees what is not published"
+
+
+MANAGING_ROLES: Final = (TeamRole.OWNER, TeamRole.MEMBER)
+"""The roles that may change what belongs to a team."""
+
+
 class Visibility(TextChoices):
     """Who can see a submission. Every change records an audit event."""
 
@@ -153,6 +165,8 @@ class Verb(TextChoices):
     IMPORTED = "imported", "imported"
     ROLE = "role", "changed the role of"
     PASSWORD = "password", "set the password of"
+    FACTOR_ADDED = "factor_added", "added a second factor to"
+    FACTOR_REMOVED = "factor_removed", "removed a second factor of"
     ERASED = "erased", "erased the account"
     ENDPOINT_ADDED = "endpoint_added", "added the endpoint"
     ENDPOINT_CHANGED = "endpoint_change", "changed the endpoint"
@@ -187,3 +201,10 @@ class Verb(TextChoices):
     NAME_CONFIRMED = "name_confirmed", "confirmed a system's use of the name of"
     NAME_REVOKED = "name_revoked", "revoked a system's confirmation by"
     REMOVED = "removed", "removed old files of"
+    TEAM_MADE = "team_made", "made the team"
+    TEAM_CHANGED = "team_changed", "changed the team"
+    TEAM_INVITED = "team_invited", "invited somebody to the team"
+    TEAM_UNINVITED = "team_uninvited", "revoked an invitation to the team"
+    TEAM_JOINED = "team_joined", "joined the team"
+    TEAM_LEFT = "team_left", "left the team"
+    HANDED_OVER = "handed_over", "handed over"

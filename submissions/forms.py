@@ -14,11 +14,13 @@ from benchmark_tasks.domain.queries import distinct_titles
 from submissions.answers.archives import ArchiveLimits, readable
 from submissions.answers.contents import hidden_character
 from submissions.answers.manifest import LONGEST_LINK, LONGEST_NAME, LONGEST_NOTES, MONTH, MOST_LINKS
+from submissions.domain import quotas
 from submissions.domain.entitlement import refusal
+from submissions.domain.ownership import teams_to_act_for
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.uploads import DESCRIBING_FIELDS, described_by, open_versions
-from submissions.enums import Inputs, Scope, Weights
-from submissions.models import Upload, User
+from submissions.enums import Inputs, Scope, TeamRole, Weights
+from submissions.models import Team, Upload, User
 from submissions.upload_limits import largest_upload, tree_limits
 
 if TYPE_CHECKING:
@@ -260,6 +262,91 @@ class SubmitForm(forms.Form):
         if data.get("licence") and not data.get("consent"):
             self.add_error("consent", "Tick this box too, or choose no licence.")
         return data
+
+
+if TYPE_CHECKING:
+    _Teams = forms.ModelChoiceField[Team]
+else:
+    _Teams = forms.ModelChoiceField
+
+
+class TeamField(_Teams):
+    """Choose one of a user's teams to act for, or none of them."""
+
+    sender: User | None = None
+    """Whose submissions are left, beside each team; None: not shown."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(Team.objects.none(), to_field_name="slug", required=False, **kwargs)
+
+    def label_from_instance(self, obj: Team) -> str:
+        """Return the team's name, perhaps with how many submissions are left."""
+        return str(obj) if self.sender is None else f"{obj} ({quotas.remaining(self.sender, obj)} left today)"
+
+    @staticmethod
+    def offer(form: forms.Form, user: User, *, with_quota: bool = False) -> None:
+        """Offer the teams of ``user`` in the form's field ``team``; remove the field if there are none."""
+        field = form.fields["team"]
+        assert isinstance(field, TeamField)  # noqa: S101 - for the type checker: declared so
+        field.queryset, field.empty_label = teams_to_act_for(user), f"{user.username} alone"
+        field.sender = user if with_quota else None
+        if not field.queryset.exists():
+            del form.fields["team"]
+
+
+class SubmitUploadForm(SubmitForm):
+    """Submit an upload, for a team if the user is in one."""
+
+    team = TeamField(label="Submit for", help_text="What you submit for a team belongs to all its members.")
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        TeamField.offer(self, user, with_quota=True)
+
+
+class TeamForm(forms.Form):
+    """Create or rename a team."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=80,
+        help_text="Shown with what the team publishes.",
+        validators=[refuse_hidden_characters],
+    )
+
+
+class TeamRoleForm(forms.Form):
+    """Change a member's role."""
+
+    role = forms.ChoiceField(label="Role", choices=TeamRole.choices, initial=TeamRole.MEMBER)
+
+
+class TeamInviteForm(TeamRoleForm):
+    """Invite a member by a link."""
+
+    note = forms.CharField(
+        required=False,
+        max_length=200,
+        label="For whom",
+        help_text="Seen by the team only.",
+        validators=[refuse_hidden_characters],
+    )
+
+
+class HandOverForm(forms.Form):
+    """Give a system or an endpoint to a team."""
+
+    team = TeamField(label="Team", error_messages={"required": "Choose a team."})
+    confirm = forms.BooleanField(
+        label="Yes, hand it over",
+        error_messages={"required": "Tick the box to confirm: it cannot be taken back."},
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        TeamField.offer(self, user)
+        if "team" in self.fields:
+            self.fields["team"].required = True
 
 
 class PublishForm(forms.Form):

@@ -16,5 +16,8 @@ submission_cancelled = Signal()
 submission_changed = Signal()
 """The visibility or the description of ``submission`` changed."""
 
+team_changed = Signal()
+"""Somebody joined ``team``, or something was handed over to it; sent inside the transaction."""
+
 account_erased = Signal()
 """``user`` is being erased; sent inside the transaction. Receivers erase what they keep of the person."""

@@ -34,9 +34,23 @@ class Instance:
         }
         self.within: tuple[str, ...] = ()
         """What precedes the command line of everything that runs."""
+        self.patience_seconds = 300.0
         self.process: subprocess.Popen[bytes] | None = None
         with closing(socket.create_server(("127.0.0.1", 0))) as server:
             self.listen(server.getsockname()[1])
+
+    def make_folders(self) -> None:
+        """Make the data folder, private, and that of its sandboxes beside it, since the boxes' user must pass through.
+
+        The second one is the counterpart of /var/lib/lmr-board in other instances.
+        """
+        folder = self.data.parent
+        sandboxes = folder / "sandbox"
+        for made in (folder, self.data, sandboxes):
+            made.mkdir(mode=0o700, exist_ok=True)
+        (self.data / "sandbox").symlink_to(sandboxes)
+        for passed in (folder, sandboxes):
+            passed.chmod(0o711)
 
     def listen(self, port: int) -> None:
         """Serve the site at this port."""
@@ -53,7 +67,7 @@ class Instance:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=self.patience_seconds,
         )
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:

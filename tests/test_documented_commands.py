@@ -58,7 +58,7 @@ NOT_RUN: dict[str, str] = {
     **dict.fromkeys(("manage.py reevaluate", "manage.py upgrade", "manage.py worker_grants"), _OWN_TEST),
     "python -m scripts.release": _OWN_TEST,
     **dict.fromkeys(("manage.py sample_disputes", "manage.py move_storage"), _OWN_TEST),
-    **dict.fromkeys(("manage.py snapshot", "manage.py submit_samples"), _OWN_TEST),
+    **dict.fromkeys(("manage.py generate_load", "manage.py snapshot", "manage.py submit_samples"), _OWN_TEST),
     **dict.fromkeys(("manage.py backup", "manage.py restore", "manage.py personal_data"), _OWN_TEST),
     "manage.py check": _DJANGO,
     "manage.py sendtestemail": _DJANGO,

@@ -66,7 +66,7 @@ FLOORS = {
         ("board", "doctor"),
         ("evidence", "insight", "upgrading"),
         ("notices", "sharing"),
-        ("templatetags",),
+        ("load", "templatetags"),
         ("api", "web"),
         ("upkeep",),
         ("management",),

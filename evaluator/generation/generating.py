@@ -26,6 +26,7 @@ from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.domain.audit import record
 from submissions.domain.endpoints import forget_after_run
+from submissions.domain.ownership import manages
 from submissions.domain.submitting import system_of
 from submissions.enums import Inputs, Scaffold, Source, SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, SuiteNotOpenError, WrongStateError
@@ -46,10 +47,11 @@ _UNFINISHED = [WorkState.QUEUED, WorkState.RUNNING]
 def start(*, owner: User, endpoint: Endpoint, order: RunOrder) -> Submission:
     """Create a run's submission and queue its questions.
 
-    Raises :class:`QuotaExceededError`, :class:`NotAllowedError` (another's endpoint), ``OrganisationRefusedError`` (a
-    registered organisation's name) and :class:`SuiteNotOpenError`.
+    It belongs to the endpoint's team if there is one. Raises :class:`QuotaExceededError`, :class:`NotAllowedError`
+    (another's endpoint), ``OrganisationRefusedError`` (a registered organisation's name) and
+    :class:`SuiteNotOpenError`.
     """
-    if endpoint.owner_id != owner.pk:
+    if not manages(owner, endpoint):
         msg = "Only an endpoint's owner may start runs on it."
         raise NotAllowedError(msg)
     revisions = list(revisions_of(order.version))
@@ -60,7 +62,7 @@ def start(*, owner: User, endpoint: Endpoint, order: RunOrder) -> Submission:
         raise SuiteNotOpenError(msg)
     trials = max(1, min(order.trials, MOST_TRIALS))
     with transaction.atomic():
-        quotas.require(owner)
+        quotas.require(owner, endpoint.team)
         submission = _new_submission(owner, endpoint, order, trials)
         generation = _new_generation(submission, endpoint, order)
         for revision in revisions:
@@ -90,7 +92,8 @@ def _new_submission(owner: User, endpoint: Endpoint, order: RunOrder, trials: in
     )
     return Submission.objects.create(
         owner=owner,
-        system=system_of(owner, manifest, actor=owner),
+        team=endpoint.team,
+        system=system_of(owner, endpoint.team, manifest),
         suite_version=order.version,
         inputs=Inputs(order.inputs),
         source=Source.ENDPOINT,
@@ -145,7 +148,8 @@ def resume(
     A question whose answer was lost twice is sent once more: the person who resumes has seen the warning.
     """
     _require_manager(actor, generation)
-    if any(limit is not None for limit in (run_tokens, run_dollars, run_seconds)) and not _owns(actor, generation):
+    raises = any(limit is not None for limit in (run_tokens, run_dollars, run_seconds))
+    if raises and not manages(actor, generation.submission):
         msg = "Only the owner of a run may raise its limits: their account with the provider pays."
         raise NotAllowedError(msg)
     limits = {"run_tokens": run_tokens, "run_dollars": run_dollars, "run_seconds": run_seconds}
@@ -272,10 +276,6 @@ def _require_manager(actor: User, generation: Generation) -> None:
     if not may_manage(actor, generation.submission):
         msg = "Only the owner of a run or a maintainer may pause or resume it."
         raise NotAllowedError(msg)
-
-
-def _owns(actor: User, generation: Generation) -> bool:
-    return generation.submission.owner_id == actor.pk
 
 
 def _text(value: Decimal | None) -> str | None:

@@ -43,7 +43,7 @@ def add_judge(
     The first judge becomes the one that boards show. Raises :class:`NotAllowedError` for anyone but maintainers and for
     endpoints of other accounts, and :class:`SubmissionError` for numbers of votes that cannot decide.
     """
-    if not actor.is_staff or endpoint.owner_id != actor.pk:
+    if not actor.is_staff or endpoint.owner_id != actor.pk or endpoint.team_id is not None:
         msg = "Only maintainers may make judges, and only from their own endpoints: its calls use the owner's key."
         raise NotAllowedError(msg)
     _check_votes(votes, votes_when_split)

@@ -13,7 +13,7 @@ from ninja.security import HttpBearer
 
 from leaderboard.api import limits
 from leaderboard.api.problems import Kind, ProblemError
-from submissions.domain import tokens
+from submissions.domain import second_factor, tokens
 from submissions.enums import Scope
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _REALM: Final = 'Bearer realm="LMR-Board"'
 _ADVICE: Final = "Create one under Tokens on your account page (/accounts/tokens/)."
+_ADD_FACTOR: Final = "Sign in and add one on the page Two factors (/accounts/2fa/); then the token works again."
 
 
 class Token(HttpBearer):
@@ -49,6 +50,9 @@ class Token(HttpBearer):
         if self.scope not in token.scopes:
             headers = {"WWW-Authenticate": f'{_REALM}, error="insufficient_scope", scope="{self.scope}"'}
             raise ProblemError(Kind.NOT_ALLOWED, f"This token lacks the scope {self.scope}. {_ADVICE}", headers=headers)
+        if role := second_factor.missing_as(token.owner):
+            detail = f"This site requires a second factor of {role}, and the token's owner has none. {_ADD_FACTOR}"
+            raise ProblemError(Kind.NOT_ALLOWED, detail)
         request.user = token.owner
         return token
 

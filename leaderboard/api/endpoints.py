@@ -17,6 +17,7 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError, valid
 from leaderboard.api.schemas import filled
 from leaderboard.api.submissions import managed, visible
+from leaderboard.api.teams import TeamOut
 from leaderboard.api.uploads import SubmittedOut
 from leaderboard.board.visibility import require_open
 from leaderboard.evidence.generations import OPEN_GENERATIONS, generation_of, own_endpoint
@@ -37,7 +38,9 @@ _LIMIT_FIELDS = ("run_tokens", "run_dollars", "run_seconds")
 
 
 class EndpointOut(Schema):
-    """A model that you may run. Limits apply to each run; prices are US dollars per million tokens.
+    """A model that you, or the members of its ``team``, may run. Limits apply to each run.
+
+    Prices are US dollars per million tokens.
 
     ``reports_usage`` is false if the provider reports no token usage: tokens and cost are then unknown, and limits
     apply to an estimate. It is null before the first reply.
@@ -45,6 +48,7 @@ class EndpointOut(Schema):
 
     id: int
     name: str
+    team: TeamOut | None
     provider: str
     api: str
     base_url: str
@@ -151,8 +155,10 @@ class Limits(Schema):
 
 @router.get("/endpoints", response=Page[EndpointOut], auth=READ)
 def list_endpoints(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
-    """List your endpoints."""
-    return paged(request, domain.visible_to(request.user), paging, lambda shown: map(_endpoint, shown))
+    """List your endpoints and your teams'."""
+    return paged(
+        request, domain.visible_to(request.user).select_related("team"), paging, lambda shown: map(_endpoint, shown)
+    )
 
 
 @router.get("/endpoints/{int:pk}", response=EndpointDetail, auth=READ)

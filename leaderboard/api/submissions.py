@@ -20,6 +20,7 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import Kind, ProblemError, valid
 from leaderboard.api.schemas import filled
 from leaderboard.api.systems import SystemOut, system_out
+from leaderboard.api.teams import TeamOut
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.row import LabelsCell, TestsCell
 from leaderboard.board.rows import final_cell, labels_cell, tests_cell
@@ -33,9 +34,10 @@ from reviews.enums import CLOSED, CaseKind, CaseState
 from reviews.models import Case
 from submissions.domain import publishing, submitting
 from submissions.domain.access import may_manage, visible_to
+from submissions.domain.ownership import owned_by
 from submissions.enums import SubmissionState, Visibility
 from submissions.forms import PublishForm, WithdrawForm
-from submissions.models import Submission
+from submissions.models import Submission, User
 from submissions.permissions import user_of
 
 if TYPE_CHECKING:
@@ -47,10 +49,14 @@ router = Router(tags=["Submissions"])
 
 
 class SubmissionOut(Schema):
-    """One run of a system on a suite. ``tests`` is null until scored, and while you label one of its answers."""
+    """One run of a system on a suite. ``tests`` is null until scored, and while you label one of its answers.
+
+    ``team`` is null if it belongs to its sender alone.
+    """
 
     id: int
     system: SystemOut
+    team: TeamOut | None
     suite: str
     suite_version: int
     inputs: str
@@ -163,7 +169,8 @@ class AnswerOut(Schema):
 class SubmissionsQuery(Schema):
     """Select submissions."""
 
-    mine: bool = Field(False, description="Only your own, public or not.")
+    mine: bool = Field(False, description="Only your own and your teams', public or not.")
+    team: str = Field("", pattern=r"^[-A-Za-z0-9_]*$", description="A team's slug.")
     suite: str = Field("", pattern=r"^[-A-Za-z0-9_]*$", description="A suite's slug.")
     state: Literal["", *SubmissionState.values] = ""  # type: ignore[valid-type]
     visibility: Literal["", *Visibility.values] = ""  # type: ignore[valid-type]
@@ -187,12 +194,17 @@ def list_submissions(request: HttpRequest, query: Query[SubmissionsQuery], pagin
     """List published submissions and, with a token, your own; newest first."""
     found = (
         visible_to(request.user)
-        .select_related("system__confirmation", "suite_version__suite")
+        .select_related("system__confirmation", "team", "suite_version__suite")
         .order_by("-created", "-pk")
     )
     if query.mine:
-        found = found.filter(owner=request.user.pk)
-    wanted = {"suite_version__suite__slug": query.suite, "state": query.state, "visibility": query.visibility}
+        found = found.filter(owned_by(request.user)) if isinstance(request.user, User) else found.none()
+    wanted = {
+        "suite_version__suite__slug": query.suite,
+        "team__slug": query.team,
+        "state": query.state,
+        "visibility": query.visibility,
+    }
     found = found.filter(**{field: value for field, value in wanted.items() if value})
     overall = EntryMetric.objects.filter(category__isnull=True)
     found = found.prefetch_related(Prefetch("entry__metrics", overall, to_attr="overall"))

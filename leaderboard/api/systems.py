@@ -16,6 +16,7 @@ from leaderboard.board.results import runs_of_system
 from leaderboard.board.row import BoardRow, LabelsCell, TestsCell
 from leaderboard.board.rows import board_row, visible_entries
 from leaderboard.board.visibility import closed_submissions
+from submissions.domain.access import may_see_unpublished
 from submissions.enums import Confirmed
 from submissions.models import System
 
@@ -140,11 +141,11 @@ def list_systems(request: HttpRequest, paging: Query[Paging]) -> dict[str, Any]:
 
 @router.get("/systems/{slug:slug}", response=SystemDetail)
 def get_system(request: HttpRequest, slug: str) -> dict[str, Any]:
-    """Get one system with its rows on every suite. Only its owner and maintainers see a system without rows."""
+    """Get one system with its rows on every suite. Only its owners and maintainers see a system without rows."""
     system = get_object_or_404(System.objects.select_related("confirmation"), slug=slug)
     hidden = closed_submissions(request)
     runs = runs_of_system(system, hidden)
-    is_own = request.user.is_authenticated and (request.user.is_staff or system.owner_id == request.user.pk)
+    is_own = may_see_unpublished(request.user, system)
     if not runs and not is_own:
         raise Http404
     return {

@@ -17,6 +17,7 @@ from leaderboard.api.paging import Page, Paging, paged
 from leaderboard.api.problems import too_large, valid
 from leaderboard.api.schemas import filled
 from submissions.domain import quotas, submitting, uploads
+from submissions.domain.ownership import team_of
 from submissions.enums import Inputs, Weights
 from submissions.forms import UploadForm
 from submissions.models import Upload
@@ -94,10 +95,11 @@ class UploadOut(UploadBrief):
     submission: int | None
 
 
-class Consent(Schema):
-    """Optional consent: a licence publishes the submission once it is scored, its code under that licence."""
+class SubmitIn(Schema):
+    """How to submit. With ``publish_licence`` you consent to publish the scored submission, its code under it."""
 
     publish_licence: Licence = ""
+    team: str = Field("", description="The slug of your team to submit for; empty: for yourself.")
 
 
 class SubmittedOut(Schema):
@@ -147,9 +149,10 @@ def discard_upload(request: HttpRequest, pk: int) -> Status[None]:
 
 
 @router.post("/uploads/{int:pk}/submit", response={200: SubmittedOut, 201: SubmittedOut}, auth=SUBMIT)
-def submit_upload(request: HttpRequest, pk: int, consent: Consent) -> Status[Any]:
+def submit_upload(request: HttpRequest, pk: int, how: SubmitIn) -> Status[Any]:
     """Submit a checked file for evaluation. If its suite has changed since the check, it is checked again (409)."""
-    submitted = submitting.submit_upload(upload=own_upload(request, pk), publish_licence=consent.publish_licence)
+    stored, team = own_upload(request, pk), team_of(user_of(request), how.team)
+    submitted = submitting.submit_upload(upload=stored, publish_licence=how.publish_licence, team=team)
     facts = {"submission": submitted.submission.pk, "page": submitted.submission.get_absolute_url()}
     return Status(201 if submitted.created else 200, {**facts, "created": submitted.created})
 

@@ -29,6 +29,7 @@ from leaderboard.api import (
     submissions,
     systems,
     task_results,
+    teams,
     uploads,
     whoami,
 )
@@ -138,6 +139,7 @@ for _part in (
     uploads,
     submissions,
     answers,
+    teams,
     endpoints,
     cases,
     labels,

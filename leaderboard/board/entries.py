@@ -109,8 +109,9 @@ def recompute_submission(submission_id: int) -> Entry | None:
             "tests": [sum(passes[each.pk]) / submission.trials if each.pk in passes else None for each in revisions],
             **label_marks(raters, [each.pk for each in revisions]),
         }
-        entry.save(update_fields=["trial_passes", "marks"])
-        _write_metrics(entry, _counted(entry, revisions, raters), judge)
+        entry.recounted += 1
+        entry.save(update_fields=["trial_passes", "marks", "recounted"])
+        _write_metrics(entry, counted_tallies(entry, revisions, raters), judge)
         board_changed(entry.suite_version_id, results=True)
     represent(entry.system_id)
     return entry
@@ -128,7 +129,13 @@ def _declared_usage(submission: Submission) -> dict[str, float | int | None]:
     }
 
 
-def _counted(entry: Entry, revisions: Sequence[TaskRevision], raters: Mapping[str, Shares]) -> dict[int | None, Tally]:
+def counted_tallies(
+    entry: Entry, revisions: Sequence[TaskRevision], raters: Mapping[str, Shares]
+) -> dict[int | None, Tally]:
+    """Count the marks of ``entry`` and the labels of ``raters`` on the tasks that count, by category id.
+
+    ``revisions`` are those of the suite version, in the order of the marks.
+    """
     tallies = _empty_tallies(each for each in revisions if not each.why_left_out)
     for revision, share in zip(revisions, entry.marks["tests"], strict=True):
         if share is not None:
@@ -247,6 +254,12 @@ def _empty_tallies(counted: Iterable[TaskRevision]) -> dict[int | None, Tally]:
 
 
 def _write_metrics(entry: Entry, tallies: dict[int | None, Tally], judge: JudgeConfig | None = None) -> None:
+    entry.metrics.all().delete()
+    EntryMetric.objects.bulk_create(metrics_of(entry, tallies, judge))
+
+
+def metrics_of(entry: Entry, tallies: dict[int | None, Tally], judge: JudgeConfig | None = None) -> list[EntryMetric]:
+    """Return the unsaved metrics of ``entry``. Its labels name ``judge``, a judge of this site."""
     metrics = []
     for category, tally in tallies.items():
         metric = EntryMetric(
@@ -266,8 +279,7 @@ def _write_metrics(entry: Entry, tallies: dict[int | None, Tally], judge: JudgeC
             metric.tests_low, metric.tests_high = wilson(tally.tests, tally.tasks)
         metric.labels = distributions(tally.labels, tally.tasks, judge)
         metrics.append(metric)
-    entry.metrics.all().delete()
-    EntryMetric.objects.bulk_create(metrics)
+    return metrics
 
 
 _CAUGHT_UP: Final = "board-rows-caught-up"

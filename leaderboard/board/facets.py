@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 
 from benchmark_tasks.domain.queries import categories_of
 from benchmark_tasks.models import Suite, SuiteVersion
@@ -83,8 +83,8 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
     """Read what is published on a suite version, and which other versions, not comparable with it, have rows."""
 
     def read() -> Published:
-        elsewhere = visible_entries().exclude(suite_version=version).values("suite_version")
-        others = SuiteVersion.objects.filter(suite=version.suite_id, pk__in=elsewhere)
+        rows = visible_entries().filter(suite_version=OuterRef("pk"))
+        others = SuiteVersion.objects.filter(Exists(rows), suite=version.suite_id).exclude(pk=version.pk)
         numbers = list(others.values_list("number", flat=True))
         samples = visible_entries().filter(suite_version=version, kind=Kind.CALIBRATION)
         file = AnswersFile.objects.filter(suite=version.suite_id)

@@ -19,7 +19,7 @@ from leaderboard.models.enums import Provenance
 from reviews.enums import FinalSource, ReasonCode
 from reviews.models import Case
 from submissions.enums import Inputs, SubmissionState, Verb, Visibility, Weights
-from submissions.models import AuditEvent, Organisation, Submission, User
+from submissions.models import AuditEvent, Organisation, Submission, Team, User
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -165,7 +165,7 @@ BOARD_FILTERS: Final = tuple(BoardFilter.base_filters)  # type: ignore[attr-defi
 
 
 class OwnSubmissionFilter(ListFilter):
-    """Filter the user's own submissions: ``?q=&suite=&state=&visibility=``."""
+    """Filter the user's own submissions: ``?q=&suite=&state=&visibility=&team=``; ``teams`` are the user's."""
 
     q = CharFilter(method="words", label="Search", widget=_search())
     suite = ChoiceFilter(
@@ -174,9 +174,19 @@ class OwnSubmissionFilter(ListFilter):
     state = ChoiceFilter(choices=SubmissionState.choices, label="State", empty_label="any")
     visibility = ChoiceFilter(choices=Visibility.choices, label="Visibility", empty_label="any")
 
+    team = ChoiceFilter(field_name="team__slug", label="Team", empty_label="any", null_label="none", null_value="-")
+
     class Meta:
         model = Submission
         fields: Sequence[str] = []
+
+    def __init__(self, data: QueryDict | None, *, queryset: QuerySet[Submission], teams: Iterable[Team] = ()) -> None:
+        super().__init__(data, queryset=queryset)
+        choices = [(each.slug, each.name) for each in teams]
+        if choices:
+            self.filters["team"].extra["choices"] = choices
+        else:
+            del self.filters["team"]
 
     def words(self, queryset: QuerySet[Submission], _name: str, text: str) -> QuerySet[Submission]:
         """Select the submissions of systems with all the words."""
@@ -188,7 +198,7 @@ class SubmissionFilter(OwnSubmissionFilter):
 
     def words(self, queryset: QuerySet[Submission], _name: str, text: str) -> QuerySet[Submission]:
         """Select the submissions with all the words, and the one with this number."""
-        named = with_words(queryset, text, "system__name", "system__backbone", "owner__username")
+        named = with_words(queryset, text, "system__name", "system__backbone", "owner__username", "team__name")
         number = text.strip()
         if number.isascii() and number.isdigit() and len(number) <= LONGEST_NUMBER:
             return queryset.filter(Q(pk=int(number)) | Q(pk__in=named.order_by().values("pk")))
@@ -217,6 +227,21 @@ class AccountFilter(ListFilter):
     def of_kind(self, queryset: QuerySet[User], _name: str, which: str) -> QuerySet[User]:
         """Select maintainers, or accounts with a daily limit of their own."""
         return queryset.filter(is_staff=True) if which == "maintainers" else queryset.exclude(daily_submissions=None)
+
+
+class TeamFilter(ListFilter):
+    """Filter teams, for maintainers: ``?q=``."""
+
+    q = CharFilter(method="words", label="Search", widget=_search("name or member"))
+
+    class Meta:
+        model = Team
+        fields: Sequence[str] = []
+
+    def words(self, queryset: QuerySet[Team], _name: str, text: str) -> QuerySet[Team]:
+        """Select the teams with all the words in their name, or in a member's user name."""
+        named = with_words(Team.objects.order_by(), text, "name", "slug", "memberships__user__username")
+        return queryset.filter(pk__in=named.values("pk"))
 
 
 class SuiteFilter(ListFilter):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
@@ -31,28 +32,31 @@ def folds(params: QueryDict) -> bool:
     return may_fold(params) and params.get("fold") != "no"
 
 
-def represent(system: int) -> None:
-    """Choose again which of a system's rows leads, on every suite version: a row can move to another.
+def represent(*systems: int) -> None:
+    """Choose again which row of each of ``systems`` leads, on every suite version: a row can move to another.
 
     A row with answers to fewer than all counted tasks leads only if there is no other, and one with reduced inputs only
     if none has full inputs. Of the rest it is the one with the strongest claim, and of equal claims the newest: results
     play no part. Called after the change of a row is committed, so that the later of two concurrent calls sees both.
     """
     with transaction.atomic():
-        list(Entry.objects.select_for_update(no_key=True).filter(system=system).order_by("pk").values_list("pk"))
-        found = EntryMetric.objects.filter(entry__system=system, category=None)
+        list(Entry.objects.select_for_update(no_key=True).filter(system__in=systems).order_by("pk").values_list("pk"))
+        found = EntryMetric.objects.filter(entry__system__in=systems, category=None)
         partial = Case(When(answered=None, then=Value(0)), default=Value(1))
         reduced = Case(When(entry__inputs=Inputs.FULL, then=Value(0)), default=Value(1))
         newest = F("entry__date").desc(nulls_last=True)
-        ordered = found.order_by("suite_version", "listed", partial, reduced, "strength", newest, "-entry")
-        changed = set()
-        listed = ordered.values_list("suite_version", "listed", "entry", "represents")
-        for (version, _), rows in groupby(listed, itemgetter(0, 1)):
+        together = ("entry__system", "suite_version", "listed")
+        ordered = found.order_by(*together, partial, reduced, "strength", newest, "-entry")
+        changed, entries = set(), defaultdict[int | None, list[int]](list)
+        listed = ordered.values_list(*together, "entry", "represents")
+        for (_, version, _), rows in groupby(listed, itemgetter(0, 1, 2)):
             first, *others = rows
             for number, same in ((len(others), [first]), (None, others)):
-                if entries := [entry for *_, entry, stored in same if stored != number]:
-                    EntryMetric.objects.filter(entry__in=entries).update(represents=number)
+                if outdated := [entry for *_, entry, stored in same if stored != number]:
+                    entries[number] += outdated
                     changed.add(version)
+        for number, outdated in entries.items():
+            EntryMetric.objects.filter(entry__in=outdated).update(represents=number)
         for version in changed:
             board_changed(version, results=True)
 

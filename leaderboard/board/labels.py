@@ -190,7 +190,7 @@ def recount_labels(submission_id: int) -> bool:
             metric.labels = distributions(counted.get(metric.category_id, {}), metric.tasks, judge)
         EntryMetric.objects.bulk_update(entry.metrics.all(), ["labels"])
         marks = {"tests": entry.marks.get("tests", []), **label_marks(raters, [each.pk for each in revisions])}
-        Entry.objects.filter(pk=entry.pk).update(computed=begun, marks=marks)
+        Entry.objects.filter(pk=entry.pk).update(computed=begun, marks=marks, recounted=entry.recounted + 1)
         board_changed(entry.suite_version_id)
     return True
 

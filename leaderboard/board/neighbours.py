@@ -43,8 +43,10 @@ def neighbours_of(runs: Iterable[SystemRun], hidden: Collection[int] = ()) -> di
     own = EntryMetric.objects.filter(category=None, entry__in=[run.entry.pk for run in leading.values()])
     others = folded(board_metrics(OuterRef("entry__suite_version"), kind=Kind.RANKED))
     others = others.filter(is_visible("entry__", hidden=hidden)).exclude(entry__system=OuterRef("entry__system"))
-    above = others.filter(tests_rate__gte=OuterRef("tests_rate")).order_by("tests_rate", "pk").values("pk")[:1]
-    below = others.filter(tests_rate__lt=OuterRef("tests_rate")).order_by("-tests_rate", "pk").values("pk")[:1]
+    # By the column of the index; rows without a rate have a negative value there.
+    above = others.filter(tests_order__gte=OuterRef("tests_order")).order_by("tests_order", "pk").values("pk")[:1]
+    below = others.filter(tests_order__lt=OuterRef("tests_order"), tests_order__gte=0.0)
+    below = below.order_by("-tests_order", "pk").values("pk")[:1]
     pairs = own.annotate(above=Subquery(above), below=Subquery(below)).values_list(
         "entry__suite_version", "above", "below"
     )

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from django.db.models import Exists, OuterRef
+
 from benchmark_tasks.domain.queries import distinct_titles, newest_versions, why_closed
+from benchmark_tasks.models import SuiteVersion
 from leaderboard.board.rows import visible_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from benchmark_tasks.models import Suite, SuiteVersion
+    from benchmark_tasks.models import Suite
 
 OPEN: Final = "open"
 
@@ -43,7 +46,8 @@ def summarised(suites: Iterable[Suite]) -> list[SuiteSummary]:
     """Summarise ``suites``, in their order. Three queries."""
     listed = list(suites)
     versions = newest_versions(listed)
-    published = set(visible_entries().order_by().values_list("suite_version__suite", flat=True).distinct())
+    rows = visible_entries().filter(suite_version=OuterRef("pk"))
+    published = set(SuiteVersion.objects.filter(Exists(rows)).values_list("suite", flat=True))
     found = []
     for suite, title in distinct_titles(listed):
         version = versions.get(suite.pk)

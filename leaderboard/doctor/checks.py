@@ -17,6 +17,7 @@ CHECKS: Final = (
     Check("backups", backups.findings),
     Check("keys", site.keys),
     Check("settings", site.site_settings),
+    Check("second factors", site.second_factors),
     Check("site", site.site),
     Check("e-mail", services.mail),
     Check("sandbox", sandbox.findings),

@@ -110,7 +110,8 @@ def _without_secrets(text: str) -> str:
     environment = settings.ENVIRONMENT
     urls = (environment.database_url, environment.redis_url, environment.storage_url, environment.email_url)
     passwords = [urlsplit(url).password or "" for url in urls]
-    secrets = [settings.SECRET_KEY, *environment.endpoint_keys, *passwords, *map(unquote, passwords)]
+    clients = (environment.github_client_secret, environment.orcid_client_secret)
+    secrets = [settings.SECRET_KEY, *environment.endpoint_keys, *clients, *passwords, *map(unquote, passwords)]
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, "[secret]")

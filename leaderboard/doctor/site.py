@@ -14,6 +14,7 @@ from leaderboard.doctor.findings import failed, ok, warning
 from leaderboard.settings.environment import unknown_names
 from leaderboard.supervision import SupervisionError
 from leaderboard.supervision.programs import check_proxy, host_address
+from submissions.domain import second_factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from leaderboard.doctor.findings import Finding
 
 FETCH_SECONDS: Final = 10
+_MOST_NAMES: Final = 10
 REDIRECTED_PAGE: Final = "/.well-known/security.txt"
 """A page that needs no database and is redirected to HTTPS where the site takes the request for plain HTTP."""
 
@@ -68,6 +70,27 @@ def _contradictions() -> Iterator[Finding]:
         yield failed(name, found, f"Add {address.hostname} to ALLOWED_HOSTS.")
     if environment.debug and environment.site_address:
         yield warning(name, "DEBUG=true: error pages show the site's code and settings", "Set DEBUG=false.")
+
+
+def second_factors() -> Iterator[Finding]:
+    """Check that on a site with HTTPS, maintainers need a second factor and have one."""
+    name = "second factors"
+    if not settings.ENVIRONMENT.https:
+        yield ok(name, "not checked: HTTPS=false")
+        return
+    without = list(second_factor.maintainers_without().values_list("username", flat=True)[:_MOST_NAMES])
+    if second_factor.MAINTAINERS not in settings.ENVIRONMENT.require_second_factor:
+        found = "maintainers may sign in with a password alone"
+        yield warning(name, found, "Set REQUIRE_SECOND_FACTOR=maintainers,annotators.")
+    elif without:
+        found = f"maintainers without a second factor, who can do nothing until they add one: {', '.join(without)}"
+        yield warning(name, found, "Have them sign in and add one, or end their role: manage.py maintainer.")
+    else:
+        yield ok(name, "every maintainer has one")
+    if lost := second_factor.unreadable():
+        found = f"no secret of ENDPOINT_KEYS opens the second factors of {', '.join(lost[:_MOST_NAMES])}"
+        todo = "Put the old secret back into ENDPOINT_KEYS, or remove them: manage.py second_factor USER --remove."
+        yield failed(name, found, todo)
 
 
 def _names() -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from benchmark_tasks.models import Suite, SuiteVersion, Task
 from evaluator.models import JudgeConfig, Reevaluation
 from leaderboard.models import Snapshot
 from reviews.models import Case, GuidelineRevision, Reviewer
-from submissions.models import Implementation, Organisation, Submission, System, User
+from submissions.models import Implementation, Organisation, Submission, System, Team, User
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -67,6 +67,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
         title=lambda row: f"{row.suite.title}, version {row.number}",
     ),
     "task": _Kind(lambda: Task.objects.select_related("suite", "paper")),
+    "team": _Kind(Team.objects.all),
     "judgeconfig": _Kind(JudgeConfig.objects.all),
     "snapshot": _Kind(lambda: Snapshot.objects.select_related("suite").defer("document")),
     "user": _Kind(

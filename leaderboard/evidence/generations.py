@@ -17,7 +17,7 @@ from evaluator.generation.limits import duration, reached_limit
 from evaluator.models import AnswerRequest, Generation, ModelCall
 from evaluator.providers.spending import Spent, spent, sums
 from leaderboard.evidence.submissions import may_see_code, question_words
-from submissions.domain import endpoints
+from submissions.domain import endpoints, ownership
 from submissions.domain.access import may_manage
 from submissions.enums import Source
 
@@ -85,7 +85,7 @@ def generation_context(user: User | AnonymousUser, shown: Submission) -> dict[st
         "waits_until": done.wait_until if generation.state == GenerationState.RUNNING else None,
         "seen": hashlib.sha256(seen.encode()).hexdigest()[:16],
         "manages": manages,
-        "owns_endpoint": generation.endpoint is not None and generation.endpoint.owner_id == user.pk,
+        "owns_endpoint": generation.endpoint is not None and ownership.manages(user, generation.endpoint),
         "sees_calls": may_see_code(user, shown),
         "resume": LimitsForm(initial=LimitsForm.limits_of(generation)) if manages and stopped else None,
         "limit": reached_limit(generation, done.used) if stopped else "",
@@ -227,5 +227,5 @@ def money(dollars: object) -> str:
 
 
 def own_endpoint(request: HttpRequest, pk: int) -> Endpoint:
-    """Return the endpoint, if it is the viewer's own. Raises Http404 otherwise, as for one that does not exist."""
+    """Return the viewer's or their team's endpoint. Raises Http404 otherwise, as for one that does not exist."""
     return get_object_or_404(endpoints.visible_to(request.user), pk=pk)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, Subquery
-from django.db.models.functions import Lower
+from django.db.models.functions import Coalesce, Lower
 from django.shortcuts import get_object_or_404
 
 from benchmark_tasks.domain.left_out import audited_later, audited_so_far_text
@@ -26,8 +26,9 @@ from leaderboard.board.visibility import closed
 from leaderboard.evidence import reevaluations
 from leaderboard.health.queues import held_in_full
 from leaderboard.models import EntryMetric
-from submissions.domain.access import may_manage, visible_to
+from submissions.domain.access import may_manage, may_see_unpublished, visible_to
 from submissions.domain.audit import history
+from submissions.domain.ownership import owned_by
 from submissions.domain.removals import upload_removed
 from submissions.enums import Kind, Source, SubmissionState, Verb, Visibility
 from submissions.models import AuditEvent, Implementation, Submission, User
@@ -107,7 +108,7 @@ class Progress:
 
 def visible_submission(request: HttpRequest, pk: int) -> Submission:
     """Return the submission, if the viewer may see it. Raises Http404 otherwise, as for one that does not exist."""
-    found = visible_to(request.user).select_related("system__confirmation", "owner", "suite_version__suite")
+    found = visible_to(request.user).select_related("system__confirmation", "owner", "team", "suite_version__suite")
     return get_object_or_404(found, pk=pk)
 
 
@@ -265,7 +266,9 @@ def _changes(event: AuditEvent) -> tuple[tuple[str, str, str], ...]:
 def _who(event: AuditEvent, submission: Submission) -> str:
     if event.actor is None:
         return known_as(None)
-    return f"{known_as(event.actor)} ({'its owner' if event.actor_id == submission.owner_id else 'maintainer'})"
+    own = event.actor_id == submission.owner_id or (submission.team_id is not None and not event.actor.is_staff)
+    role = "maintainer" if not own else "its owner" if submission.team_id is None else "of its team"
+    return f"{known_as(event.actor)} ({role})"
 
 
 def known_as(user: User | None) -> str:
@@ -308,8 +311,8 @@ def shown_similarity(answer: Implementation) -> dict[str, float] | None:
 
 
 def may_see_code(user: User | AnonymousUser, submission: Submission) -> bool:
-    """Return whether ``user`` may see the answers' code: owner and maintainers may, others once it is published."""
-    if isinstance(user, User) and (user.is_staff or submission.owner_id == user.pk):
+    """Return whether ``user`` may see the answers' code: owners and maintainers may, others once it is published."""
+    if may_see_unpublished(user, submission):
         return True
     return submission.visibility == Visibility.PUBLISHED and bool(submission.code_licence)
 
@@ -397,26 +400,35 @@ DEFAULT_SORT: Final = "-date"
 
 
 def own_submissions(*, user: User, sort: str = DEFAULT_SORT) -> QuerySet[Submission]:
-    """Select the submissions of ``user``, sorted by one of :data:`SORT_KEYS`.
+    """Select the submissions of ``user`` and of their teams, sorted by one of :data:`SORT_KEYS`.
 
     Each has ``answers`` and ``done`` (``total`` and ``done`` of its :class:`Progress`), and, when scored,
     ``tests_passed`` of ``tests_tasks``.
     """
     overall = EntryMetric.objects.filter(entry__submission=OuterRef("pk"), category__isnull=True)
-    expected = Q(implementations__attempted=True) | Q(implementations__request__isnull=False)
-    decided = Q(implementations__test_runs__state=RunState.DONE)
+    expected = Implementation.objects.filter(
+        Q(attempted=True) | Q(request__isnull=False), submission=OuterRef("pk")
+    ).order_by()
+    decided = expected.filter(Exists(TestRun.objects.filter(implementation=OuterRef("pk"), state=RunState.DONE)))
+    # Subqueries, which are counted for the submissions of the page only.
     found = (
-        Submission.objects.filter(owner=user)
-        .select_related("system", "suite_version__suite")
+        Submission.objects.filter(owned_by(user))
+        .select_related("system", "team", "suite_version__suite")
         .annotate(
-            answers=Count("implementations", filter=expected, distinct=True),
-            done=Count("implementations", filter=expected & decided, distinct=True),
+            answers=_number(expected),
+            done=_number(decided),
             tests_passed=Subquery(overall.values("tests_passed")[:1]),
             tests_tasks=Subquery(overall.values("tasks")[:1]),
         )
     )
     ordered = found.order_by(SORT_KEYS[sort.removeprefix("-")], "pk")
     return ordered.reverse() if sort.startswith("-") else ordered
+
+
+def _number(answers: QuerySet[Implementation]) -> Coalesce:
+    """Count the answers of each submission."""
+    counted = answers.values("submission").annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(counted), 0)
 
 
 def upload_state(upload: Upload, *, quota: int) -> str:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
+from django.core.cache import cache
 from django.db.models import Count, Max
 from django.utils import timezone
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 RECENT: Final = timedelta(hours=1)
 STANDSTILL: Final = timedelta(minutes=3)
+COUNTED_EVERY: Final = timedelta(minutes=5)
+"""The number of runs that ended is as old as this, at most."""
+_DONE: Final = "runs-done"
 # Number of different infrastructure errors that are listed; more at once would not help to find the cause.
 MOST_CAUSES: Final = 20
 OPEN: Final = [WorkState.QUEUED, WorkState.RUNNING]
@@ -75,7 +79,8 @@ class QueueState:
 
 def queue_state() -> QueueState:
     """Read the state from the database and the queue's server."""
-    counts = Counter(dict(TestRun.objects.order_by().values_list("state").annotate(number=Count("pk"))))
+    unfinished = TestRun.objects.filter(state__in=[*OPEN, RunState.HELD]).order_by()
+    counts = Counter(dict(unfinished.values_list("state").annotate(number=Count("pk"))))
     waiting = TestRun.objects.filter(state=RunState.QUEUED).order_by("created").values_list("created", flat=True)
     workers = listening()
     questions = Counter(_questions())
@@ -84,7 +89,7 @@ def queue_state() -> QueueState:
         queued=counts[RunState.QUEUED],
         running=counts[RunState.RUNNING],
         held=counts[RunState.HELD],
-        done=counts[RunState.DONE],
+        done=_done(),
         oldest_waiting=waiting.first(),
         registered=None if workers is None else workers[RUNS],
         model_workers=None if workers is None else workers[MODELS],
@@ -96,6 +101,15 @@ def queue_state() -> QueueState:
         unconfined=settings.ENVIRONMENT.sandbox_allow_no_cgroups,
         exposed=settings.ENVIRONMENT.exposed,
     )
+
+
+def _done() -> int:
+    """Count the runs that ended, at most once in :data:`COUNTED_EVERY`, since they may be millions."""
+    number: int | None = cache.get(_DONE)
+    if number is None:
+        number = TestRun.objects.filter(state=RunState.DONE).count()
+        cache.set(_DONE, number, COUNTED_EVERY.total_seconds())
+    return number
 
 
 def infra_summary() -> list[dict[str, Any]]:

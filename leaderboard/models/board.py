@@ -97,7 +97,8 @@ class Entry(models.Model):
     ``counting`` is the ``COUNTING`` of ``leaderboard/board/entries.py`` when they were counted. ``marks`` are each
     rater's results by task. ``cost`` (US $) and ``tokens`` are totals of all answers, averaged over trials; null unless
     every attempted answer declares them. ``date`` is when the submission was published, or scored if it is private;
-    null for reported runs. ``trial_passes`` is the number of counted tasks that each trial passes.
+    null for reported runs. ``trial_passes`` is the number of counted tasks that each trial passes. ``recounted`` is how
+    often results or labels were counted again; unlike ``computed``, it never repeats an earlier state of several rows.
     """
 
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="entries")
@@ -118,6 +119,7 @@ class Entry(models.Model):
     date = models.DateTimeField(null=True, blank=True)
     counting = models.PositiveSmallIntegerField(default=0)
     computed = models.DateTimeField(auto_now=True)
+    recounted = models.PositiveIntegerField(default=0, db_default=0)
 
     class Meta:
         ordering = ["pk"]
@@ -131,6 +133,7 @@ class Entry(models.Model):
         indexes = [
             models.Index(fields=["computed"], name="rows_by_age"),
             models.Index(fields=["suite_version", "-date"], name="newest_rows"),
+            models.Index(fields=["-date", "-id"], condition=models.Q(published=True), name="newest_published_rows"),
         ]
 
     def __str__(self) -> str:
@@ -239,7 +242,17 @@ class EntryMetric(models.Model):
             models.Index(
                 fields=["suite_version", "category", "listed", "-tests_order", "strength", "name", "entry"],
                 name="rows_by_tests",
-            )
+            ),
+            # PostgreSQL reads rows in an index's order only for equal values, and null is not one. What follows the
+            # entry lets it count a board's leading and ranked rows without reading them.
+            models.Index(
+                fields=[
+                    *("suite_version", "listed", "-tests_order", "strength", "name", "entry"),
+                    *("represents", "rank_from"),
+                ],
+                condition=models.Q(category=None),
+                name="overall_rows_by_tests",
+            ),
         ]
 
     def __str__(self) -> str:

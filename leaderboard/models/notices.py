@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from leaderboard.models.enums import NoticeKind
 from reviews.models import Case
-from submissions.enums import Verb
+from submissions.domain.ownership import owned_by
+from submissions.enums import MANAGING_ROLES, Verb
 from submissions.models import AuditEvent, Submission
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class NoticeQuerySet(models.QuerySet["Notice"]):
     """Notices, limited to those that their recipient may still read."""
 
     def shown_to(self, user: User) -> NoticeQuerySet:
-        """Select the notices of ``user``, without those about a submission with a new owner or a role that ended."""
-        own = Q(submission__owner=user)
+        """Select the notices of ``user``, without those about a submission no longer theirs or a role that ended."""
+        own = owned_by(user, "submission__", roles=MANAGING_ROLES)
         if user.is_staff:
             own |= Q(kind=NoticeKind.APPEAL)
         labels = Q(kind=NoticeKind.REVIEW, recipient__reviewer__active=True)

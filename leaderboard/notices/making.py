@@ -24,11 +24,12 @@ from reviews.annotators.readiness import missing_steps
 from reviews.enums import NEWEST_CLOSED, CaseKind, Role, TriggerKind
 from reviews.labelling.claiming import claimable
 from reviews.models import Case, Reviewer, Trigger
+from submissions.domain.ownership import contacts
 from submissions.enums import SubmissionState, Verb
 from submissions.models import AuditEvent, Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -50,12 +51,12 @@ _CONTINUED: Final = (Verb.RETRIED, Verb.RESUMED)
 
 def note_scored(submission: Submission) -> None:
     """Notify the owner that a submission was scored."""
-    _store([_notice(submission, NoticeKind.SCORED)])
+    _store(_notices(NoticeKind.SCORED, [submission]))
 
 
 def note_judged(submission_id: int) -> None:
     """Notify the owner that a submission was judged, once all verdicts on it are decided."""
-    _store([_notice(each, NoticeKind.JUDGED) for each in _newly_judged([submission_id])])
+    _store(_notices(NoticeKind.JUDGED, _newly_judged([submission_id])))
 
 
 def note_appeal(case: Case) -> None:
@@ -68,9 +69,9 @@ def catch_up() -> None:
     since = timezone.now() - LOOKBACK
     noticed = Notice.objects.filter(submission=OuterRef("pk"))
     scored = Submission.objects.filter(~Exists(noticed.filter(kind=NoticeKind.SCORED)), scored_at__gte=since)
-    newly = [_notice(each, NoticeKind.SCORED) for each in scored]
+    newly = _notices(NoticeKind.SCORED, scored)
     rated = Judgement.objects.filter(finished__gte=since).order_by()
-    newly += [_notice(each, NoticeKind.JUDGED) for each in _newly_judged(rated.values("implementation__submission"))]
+    newly += _notices(NoticeKind.JUDGED, _newly_judged(rated.values("implementation__submission")))
     closed = Case.objects.filter(~Exists(Notice.objects.filter(case=OuterRef("pk"))), closed__gte=since)
     newly += _appeal_notices(closed.values("pk"))
     _store([*newly, *_held_notices(), *_action_notices(since)])
@@ -80,9 +81,14 @@ def catch_up() -> None:
     push_mails()
 
 
-def _notice(submission: Submission, kind: NoticeKind, key: str = "") -> Notice:
-    key = key or str(submission.pk)
-    return Notice(recipient_id=submission.owner_id, kind=kind, key=key, submission_id=submission.pk)
+def _notices(kind: NoticeKind, submissions: Iterable[Submission], keys: Sequence[str] = ()) -> list[Notice]:
+    """Make a notice of each submission for the account to notify; ``keys`` default to the submissions' numbers."""
+    found = list(submissions)
+    people, named = contacts(found), keys or [str(each.pk) for each in found]
+    return [
+        Notice(recipient_id=people[each.pk], kind=kind, key=key, submission_id=each.pk)
+        for each, key in zip(found, named, strict=True)
+    ]
 
 
 def _newly_judged(submissions: Iterable[int] | QuerySet[Any, Any]) -> list[Submission]:
@@ -123,7 +129,7 @@ def _held_notices() -> list[Notice]:
         subject_kind="submission", subject_id__in=[str(each.pk) for each in held], verb__in=_CONTINUED
     )
     rounds = dict(again.order_by().values_list("subject_id").annotate(Count("pk")))
-    notices = [_notice(each, NoticeKind.HELD, f"{each.pk}:{rounds.get(str(each.pk), 0)}") for each in held]
+    notices = _notices(NoticeKind.HELD, held, [f"{each.pk}:{rounds.get(str(each.pk), 0)}" for each in held])
     noticed = Notice.objects.filter(kind=NoticeKind.HELD, submission__in=held).values_list("recipient", "key")
     known = set(noticed)
     return [each for each in notices if (each.recipient_id, each.key) not in known]
@@ -151,7 +157,7 @@ def _action_notices(since: datetime) -> list[Notice]:
     for event, verb, subject, actor in actions:
         submission, key, kind = submissions.get(int(subject)), f"{subject}:{event}", _KIND_OF_ACTION[Verb(verb)]
         if submission is not None and actor != submission.owner_id and (kind, key) not in known:
-            found.append(_notice(submission, kind, key))
+            found += _notices(kind, [submission], [key])
     return found
 
 

@@ -12,6 +12,7 @@ from benchmark_tasks.domain.metrics import FOLDER_VARIABLE
 from leaderboard.settings.environment import PROJECT_ROOT, ConfigurationError, load, secret_key
 from leaderboard.settings.logs import logging_settings, process_name
 from leaderboard.settings.releases import version
+from leaderboard.settings.sign_in import sign_in_origins, sign_in_providers
 
 # Every process of an instance imports this module before it writes anything, so its files are private to its user.
 os.umask(0o077)
@@ -46,6 +47,11 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    # Both providers are installed everywhere; SOCIALACCOUNT_PROVIDERS has those with keys, and only these are offered.
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.github",
+    "allauth.socialaccount.providers.orcid",
     "django_htmx",
     "django_rq",
     # Only for its Swagger UI files; the API itself needs no app.
@@ -66,6 +72,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "leaderboard.web.second_factor.SecondFactorMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
 ]
@@ -171,6 +178,25 @@ ACCOUNT_USERNAME_MIN_LENGTH = 3
 # An account's limit applies per IP address (see AccountAdapter), so that strangers cannot lock its owner out.
 ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/m/key"}
 
+# Sign-in by other sites, each with the operator's keys. A person connects them: an equal e-mail address never does.
+SOCIALACCOUNT_ADAPTER = "submissions.accounts.ProviderAdapter"
+SOCIALACCOUNT_PROVIDERS = sign_in_providers(ENVIRONMENT)
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
+# The form shows the name and the address before anything is stored.
+SOCIALACCOUNT_AUTO_SIGNUP = False
+SOCIALACCOUNT_STORE_TOKENS = False
+SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
+
+MFA_ADAPTER = "submissions.accounts.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_TOTP_ISSUER = SITE_NAME
+# Clocks differ: the codes of the half minute before and after are accepted too.
+MFA_TOTP_TOLERANCE = 1
+# Where e-mail is configured, no account can sign in before its first address is verified.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+# Browsers offer security keys on plain HTTP for localhost only.
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not ENVIRONMENT.https
+
 # Without an e-mail server nothing may wait for an e-mail: addresses stay unverified and an operator resets passwords.
 EMAIL_CONFIGURED = bool(ENVIRONMENT.email_url)
 # Signing up with a taken address must not reveal that it is taken. With e-mail, its owner is notified instead; without,
@@ -244,7 +270,8 @@ CONTENT_SECURITY_POLICY = {
         "img-src": ["'self'", "data:"],
         "font-src": ["'self'"],
         "connect-src": ["'self'"],
-        "form-action": ["'self'"],
+        # Chromium applies it to redirects as well, such as those to the sites by which people sign in.
+        "form-action": ["'self'", *sign_in_origins(ENVIRONMENT)],
         "frame-ancestors": ["'none'"],
         "base-uri": ["'none'"],
         "object-src": ["'none'"],

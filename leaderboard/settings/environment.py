@@ -183,6 +183,22 @@ def _all_pools(pools: list[str]) -> bool:
     return True
 
 
+ROLES: Final = ("maintainers", "annotators")
+"""The roles that can be required to have a second factor (``submissions.domain.second_factor``)."""
+
+
+def _all_roles(roles: list[str]) -> bool:
+    for role in roles:
+        if role.strip() not in ROLES:
+            msg = f"{role!r} is no role; there are {' and '.join(ROLES)}"
+            raise ValidationError(msg)
+    return True
+
+
+def _each_stripped(values: list[str]) -> list[str]:
+    return [value.strip() for value in values or []]
+
+
 def _this_host(name: str) -> str:
     return name.strip() or socket.gethostname()
 
@@ -282,6 +298,12 @@ class Environment:
     review_gap_share: float = _variable("float", 0.2, validate=_range(min=0, max=1))
     review_repeat_share: float = _variable("float", 0.07, validate=_range(min=0, max=1))
     sign_up_open: bool = _variable("bool", True)
+    require_second_factor: list[str] = _variable("list", [], validate=_all_roles, then=_each_stripped)
+    github_client_id: str = _variable("str", "", then=_stripped)
+    github_client_secret: str = _variable("str", "", then=_stripped)
+    github_url: str = _variable("str", "", validate=_origin, then=_stripped)
+    orcid_client_id: str = _variable("str", "", then=_stripped)
+    orcid_client_secret: str = _variable("str", "", then=_stripped)
     api_anonymous_requests: int = _variable("int", 60, validate=_range(min=1))
     api_token_requests: int = _variable("int", 300, validate=_range(min=1))
     data_licence: str = _variable("str", "", then=_stripped)
@@ -395,6 +417,11 @@ def read(env: Variables) -> Environment:
     listen = _listen_address(values["metrics_listen"] or "")
     if listen and not ipaddress.ip_address(listen[0]).is_loopback and not values["metrics_token"]:
         errors["METRICS_LISTEN"] = ["Other machines can reach this address, so set METRICS_TOKEN as well."]
+    for provider in ("GITHUB", "ORCID"):
+        names = [f"{provider}_CLIENT_ID", f"{provider}_CLIENT_SECRET"]
+        absent = [name for name in names if not values[name.lower()]]
+        if len(absent) == 1:
+            errors[absent[0]] = ["The provider gives an id and a secret; set both or neither."]
     try:
         env.seal()
     except EnvValidationError as error:

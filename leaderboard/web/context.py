@@ -20,6 +20,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "SITE_NAME": settings.SITE_NAME,
         "SUITES": Suite.objects.all(),
         "EMAIL_CONFIGURED": settings.EMAIL_CONFIGURED,
+        "SIGN_IN_PROVIDERS": settings.SOCIALACCOUNT_PROVIDERS,
         "CONTACT": settings.ENVIRONMENT.contact,
         "SOURCE_CODE": settings.ENVIRONMENT.source_code,
         "DATA_LICENCE": settings.ENVIRONMENT.data_licence,

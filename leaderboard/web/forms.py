@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django import forms
+from django.utils.html import escape
 
 from benchmark_tasks.models import Suite
 from evaluator.judging.configs import MOST_VOTES, VOTES, VOTES_WHEN_SPLIT
@@ -14,7 +15,7 @@ from leaderboard.models.enums import NoticeKind
 from reviews.cases.appeals import LONGEST_EVIDENCE, SHORTEST_EVIDENCE
 from submissions.answers.manifest import LONGEST_NAME
 from submissions.forms import LONGEST_REASON, refuse_hidden_characters
-from submissions.models import Endpoint, Submission, System, User
+from submissions.models import Endpoint, Submission, System, Team, User
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,6 +52,29 @@ class AppealForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 5}),
         validators=[refuse_hidden_characters],
     )
+
+
+class EraseForm(forms.Form):
+    """The typed name of the account that is to be erased."""
+
+    typed = forms.CharField(
+        label="Your user name",
+        required=True,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, username: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.username = username
+        self.fields["typed"].help_text = f"Type {escape(username)} to confirm that you mean this account."
+
+    def clean_typed(self) -> str:
+        """Require the account's name."""
+        typed: str = self.cleaned_data["typed"]
+        if typed.strip() != self.username:
+            msg = f"This is not your user name. Nothing was erased. Type {self.username}."
+            raise forms.ValidationError(msg)
+        return typed
 
 
 OCCASIONS: Final = {
@@ -108,8 +132,8 @@ class AccountForm(forms.Form):
         return found
 
 
-class QuotaForm(AccountForm):
-    """Set one account's daily limit."""
+class _LimitForm(forms.Form):
+    """Set a daily limit."""
 
     daily = forms.IntegerField(
         required=False,
@@ -119,6 +143,22 @@ class QuotaForm(AccountForm):
         help_text="Empty: the usual limit.",
     )
     reason = forms.CharField(label="Reason", max_length=LONGEST_REASON)
+
+
+class TeamQuotaForm(_LimitForm):
+    """Set one team's daily limit."""
+
+    slug = forms.ModelChoiceField(
+        Team.objects.all(),
+        to_field_name="slug",
+        error_messages={"invalid_choice": "There is no such team; it may have been renamed."},
+    )
+
+
+class QuotaForm(AccountForm, _LimitForm):
+    """Set one account's daily limit."""
+
+    field_order = ("username", "daily", "reason")
 
 
 class DomainsField(forms.CharField):
@@ -264,7 +304,7 @@ class AddJudgeForm(forms.Form):
     def __init__(self, data: Any = None, *, owner: User) -> None:
         super().__init__(data)
         field = cast("forms.ModelChoiceField[Endpoint]", self.fields["endpoint"])
-        field.queryset = Endpoint.objects.filter(owner=owner)
+        field.queryset = Endpoint.objects.filter(owner=owner, team=None)
 
     def clean(self) -> dict[str, Any]:
         """Require odd numbers, which cannot tie, and no fewer votes when split."""

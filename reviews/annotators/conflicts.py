@@ -17,8 +17,9 @@ from reviews.exceptions import LeaseLostError, ReviewError
 from reviews.models import Assignment, Case, Conflict, Reviewer
 from submissions.domain.audit import record
 from submissions.domain.organisation_names import folded
+from submissions.domain.ownership import owned_by
 from submissions.enums import Verb, Visibility
-from submissions.models import System
+from submissions.models import Membership, System
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -30,7 +31,7 @@ def in_conflict(reviewer: Reviewer) -> Q:
     """Return a filter for cases that ``reviewer`` must not label: own submissions and systems, and conflicting ones.
 
     A conflict is with a system, or with an organisation (declared, or the reviewer's affiliation) that is the system's
-    or that of a reviewer who submitted or owns it.
+    or that of a reviewer who submitted or owns it, alone or with a team.
     """
     declared = list(reviewer.conflicts.all())
     systems = {each.system_id for each in declared if each.system_id}
@@ -42,11 +43,14 @@ def in_conflict(reviewer: Reviewer) -> Q:
         systems |= {pk for pk, organisation in theirs if folded(organisation) in names}
         people = Reviewer.objects.exclude(user=None).exclude(affiliation="").values_list("user", "affiliation")
         owners |= {user for user, affiliation in people if folded(affiliation) in names}
+    teams = set(Membership.objects.filter(user__in=owners).values_list("team", flat=True))
     submission = "implementation__submission"
     return (
         Q(**{f"{submission}__system__in": systems})
         | Q(**{f"{submission}__owner__in": owners})
         | Q(**{f"{submission}__system__owner__in": owners})
+        | Q(**{f"{submission}__team__in": teams})
+        | Q(**{f"{submission}__system__team__in": teams})
     )
 
 
@@ -105,8 +109,10 @@ def held_by(reviewer: Reviewer) -> QuerySet[Assignment]:
 
 def systems_to_choose(reviewer: Reviewer) -> QuerySet[System]:
     """Return the systems that a conflict may be declared with: public ones and the reviewer's own."""
-    public = Q(owner=None) | Q(submissions__visibility=Visibility.PUBLISHED)
-    return System.objects.filter(public | Q(owner=reviewer.user_id)).distinct().order_by("name", "pk")
+    shown = Q(owner=None) | Q(submissions__visibility=Visibility.PUBLISHED)
+    if reviewer.user is not None:
+        shown |= owned_by(reviewer.user)
+    return System.objects.filter(shown).distinct().order_by("name", "pk")
 
 
 def _changed(reviewer: Reviewer, *, before: str, after: str) -> None:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
-import secrets
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from reviews.annotators.reviewers import require_maintainer
 from reviews.exceptions import IncompleteError, ReviewError
 from reviews.models import Invitation, Reviewer
+from submissions.domain import invitation_links
 from submissions.domain.audit import record
 from submissions.enums import Verb
 
 if TYPE_CHECKING:
     from submissions.models import User
 
-INVITATION_DAYS: Final = 14
-_SECRET_BYTES: Final = 32
 _QUALITIES: Final = (
     "Amber Azure Brisk Calm Cedar Clear Copper Coral Crisp Dusky Early Even Fern Flint Gentle Golden Granite Green "
     "Hazel Indigo Ivory Jade Keen Lilac Linen Lucid Marble Mellow Misty Mossy Northern Ochre Olive Opal Patient Pearl "
@@ -43,15 +38,9 @@ def invite(*, actor: User, annotator: bool, adjudicator: bool, note: str = "") -
     require_maintainer(actor)
     if not (annotator or adjudicator):
         raise IncompleteError({"annotator": "Choose at least one role."})
-    secret = secrets.token_urlsafe(_SECRET_BYTES)
     with transaction.atomic():
-        invitation = Invitation.objects.create(
-            secret_digest=_digest(secret),
-            annotator=annotator,
-            adjudicator=adjudicator,
-            note=note,
-            created_by=actor,
-            expires=timezone.now() + timedelta(days=INVITATION_DAYS),
+        invitation, secret = invitation_links.make(
+            Invitation, actor=actor, annotator=annotator, adjudicator=adjudicator, note=note
         )
         record(verb=Verb.INVITED, subject=invitation, actor=actor, data={"roles": invitation.roles})
     return invitation, secret
@@ -61,8 +50,7 @@ def revoke(*, actor: User, invitation: Invitation) -> None:
     """Revoke an unused invitation. Raises :class:`ReviewError` if it was used or revoked."""
     require_maintainer(actor)
     with transaction.atomic():
-        unused = Invitation.objects.filter(pk=invitation.pk, used=None, revoked=None)
-        if not unused.update(revoked=timezone.now()):
+        if not invitation_links.revoke(invitation):
             msg = "This invitation is already used or revoked."
             raise ReviewError(msg)
         record(verb=Verb.INVITATION_REVOKED, subject=invitation, actor=actor)
@@ -70,18 +58,7 @@ def revoke(*, actor: User, invitation: Invitation) -> None:
 
 def invitation_of(secret: str) -> Invitation | None:
     """Return the invitation with this secret, used or not."""
-    return Invitation.objects.filter(secret_digest=_digest(secret)).select_related("used_by").first()
-
-
-def problem_with(invitation: Invitation) -> str:
-    """Return why an invitation can no longer be accepted, and what to do; empty if it can."""
-    if invitation.used is not None:
-        return "This invitation has been used: each link works once. Ask its sender for another."
-    if invitation.revoked is not None:
-        return "This invitation was revoked. Ask its sender for another if that was a mistake."
-    if invitation.expires <= timezone.now():
-        return f"This invitation has expired: links last {INVITATION_DAYS} days. Ask its sender for another."
-    return ""
+    return invitation_links.find(Invitation.objects.select_related("used_by"), secret)
 
 
 def accept(*, user: User, secret: str) -> Reviewer:
@@ -104,13 +81,10 @@ def accept(*, user: User, secret: str) -> Reviewer:
         if set(invitation.roles) <= set(reviewer.roles):
             msg = "You already have every role that this invitation gives; it stays valid for another user."
             raise ReviewError(msg)
-        now = timezone.now()
-        valid = Invitation.objects.filter(pk=invitation.pk, used=None, revoked=None, expires__gt=now)
-        if not valid.update(used=now, used_by=reviewer):
-            invitation.refresh_from_db()
+        if not invitation_links.use(invitation, used_by=reviewer):
             if invitation.used_by_id == reviewer.pk:  # Another tab was faster.
                 return reviewer
-            raise ReviewError(problem_with(invitation))
+            raise ReviewError(invitation_links.problem_with(invitation))
         gained = {f"is_{role.value}": True for role in invitation.roles}
         Reviewer.objects.filter(pk=reviewer.pk).update(**gained)
         reviewer.refresh_from_db()
@@ -141,7 +115,3 @@ def unused_pseudonym() -> str:
         if not Reviewer.objects.filter(pseudonym=drawn).exists():
             return drawn
     return f"{chance.choice(_QUALITIES.split())} {chance.choice(_BIRDS.split())} {chance.randrange(10**6, 10**9)}"
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()

@@ -32,8 +32,8 @@ def appeal(*, actor: User, implementation: Implementation, evidence: str) -> Cas
     """Request another review of an answer's label, with ``evidence``; return the case.
 
     An open case gets the appeal as a trigger. A closed one is followed by a new round, and its label stays in force
-    until that round closes. Raises :class:`NotAllowedError` unless the actor is the submission's owner or a maintainer
-    (for calibration samples, a maintainer); :class:`ReviewError` for evidence that is too short, too long or not new;
+    until that round closes. Raises :class:`NotAllowedError` unless the actor manages the submission (for
+    calibration samples, a maintainer); :class:`ReviewError` for evidence that is too short, too long or not new;
     :class:`WrongStateError` for an answer that cannot be labelled now, and for a second appeal against the same round.
     """
     _require_appellant(actor, implementation)

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 
 from reviews.enums import Role
-from submissions.models import System
+from submissions.models import InvitationLink, System
 
 
 class Reviewer(models.Model):
@@ -79,25 +79,12 @@ class Conflict(models.Model):
         return self.system.name if self.system else self.organisation
 
 
-class Invitation(models.Model):
-    """A link that makes the signed-in user who opens it a reviewer. Only a digest of its secret is stored."""
+class Invitation(InvitationLink):
+    """A link that makes the signed-in user who opens it a reviewer."""
 
-    secret_digest = models.CharField(max_length=64, unique=True)
     annotator = models.BooleanField(default=True)
     adjudicator = models.BooleanField(default=False)
-    note = models.CharField(max_length=200, blank=True)
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    created = models.DateTimeField(auto_now_add=True)
-    expires = models.DateTimeField()
     used_by = models.ForeignKey(Reviewer, null=True, blank=True, on_delete=models.PROTECT, related_name="invitations")
-    used = models.DateTimeField(null=True, blank=True)
-    revoked = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering = ["-created", "-pk"]
-
-    def __str__(self) -> str:
-        return self.note or f"invitation {self.pk}"
 
     @property
     def roles(self) -> list[Role]:

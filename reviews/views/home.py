@@ -22,6 +22,7 @@ from reviews.labelling.forms import in_words
 from reviews.labelling.items import blind_item
 from reviews.models import Assignment, Review, Reviewer
 from reviews.views.guards import reviewers_only
+from submissions.domain import invitation_links
 from submissions.permissions import user_of
 from submissions.views.acting import SIGNED_OUT
 
@@ -73,7 +74,7 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
     invitation = invitations.invitation_of(secret)
     if invitation is None:
         raise Http404("There is no such invitation. Open the complete link that you received.")
-    problem, status = invitations.problem_with(invitation), HTTPStatus.OK
+    problem, status = invitation_links.problem_with(invitation), HTTPStatus.OK
     mine = request.user.is_authenticated and invitation.used_by and invitation.used_by.user_id == request.user.pk
     if mine:
         return redirect("reviews")

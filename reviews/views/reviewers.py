@@ -17,6 +17,7 @@ from reviews.annotators.reviewers import set_roles
 from reviews.enums import CaseKind
 from reviews.forms import InviteForm, RolesForm
 from reviews.models import Assignment, Invitation, Reviewer
+from submissions.domain import invitation_links
 from submissions.domain.audit import history
 from submissions.exceptions import SubmissionError
 from submissions.permissions import maintainers_only, user_of
@@ -134,8 +135,8 @@ def _page(request: HttpRequest, *, link: str = "", form: InviteForm | None = Non
     newest = Invitation.objects.select_related("created_by", "used_by")[:_SHOWN_ROWS]
     context = {
         "rows": [(row, max(filter(None, (row.last_label, row.last_taken)), default=None)) for row in rows],
-        "invitations": [(each, invitations.problem_with(each)) for each in newest],
-        "days": invitations.INVITATION_DAYS,
+        "invitations": [(each, invitation_links.problem_with(each)) for each in newest],
+        "days": invitation_links.INVITATION_DAYS,
         "form": form or InviteForm(),
         "link": link,
     }

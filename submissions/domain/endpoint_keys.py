@@ -1,4 +1,4 @@
-"""Seal and open endpoints' keys with the configured secrets, or the one in the data folder."""
+"""Seal and open endpoints' keys and second factors with the configured secrets, or the one in the data folder."""
 
 from __future__ import annotations
 
@@ -27,14 +27,30 @@ class Rotated:
 
 def sealed_for(endpoint: Endpoint, key: str) -> str:
     """Seal ``key`` for this row and this origin, so that it cannot be used with another address."""
-    return seal(key, secrets=_secrets(make=True), context=_context(endpoint))
+    return sealed(key, context=_context(endpoint))
 
 
 def opened(endpoint: Endpoint) -> str:
     """Return the key of ``endpoint``, empty if it has none. Raises :class:`SealError`."""
     if not endpoint.sealed_key:
         return ""
-    return unseal(endpoint.sealed_key, secrets=_secrets(make=False), context=_context(endpoint))
+    return unsealed(endpoint.sealed_key, context=_context(endpoint))
+
+
+def sealed(text: str, *, context: bytes) -> str:
+    """Seal ``text`` with the first secret, which is made on first use."""
+    return seal(text, secrets=_secrets(make=True), context=context)
+
+
+def unsealed(text: str, *, context: bytes) -> str:
+    """Return the sealed text. Raises :class:`SealError`."""
+    return unseal(text, secrets=_secrets(make=False), context=context)
+
+
+def is_current(text: str) -> bool:
+    """Return whether the first secret sealed this text."""
+    known = _secrets(make=False)
+    return bool(known) and sealed_with_first(text, secrets=known)
 
 
 def rotate() -> Rotated:

@@ -1,7 +1,7 @@
 """Register, change and delete model endpoints; store, read and delete their keys.
 
-Only its owner sees an endpoint; maintainers do not. A key is returned by :func:`key_of` only, which only workers call;
-no audit event, message or representation contains one.
+Only its owner, or the owners and members of its team, see an endpoint; maintainers do not. A key is returned by
+:func:`key_of` only, which only workers call; no audit event, message or representation contains one.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from django.db import IntegrityError, transaction
 
 from submissions.domain.audit import record
 from submissions.domain.endpoint_keys import opened, sealed_for
+from submissions.domain.ownership import manages, owned_by, teams_to_act_for
 from submissions.endpoints.addresses import problem, same_origin
 from submissions.endpoints.sealing import SealError
-from submissions.enums import EndpointCheck, Verb
+from submissions.enums import MANAGING_ROLES, EndpointCheck, Verb
 from submissions.exceptions import NotAllowedError, QuotaExceededError, SubmissionError, WrongStateError
-from submissions.models import Endpoint, User
+from submissions.models import Endpoint, Team, User
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 MOST_ENDPOINTS: Final = 20
-"""How many endpoints one user may have."""
+"""How many endpoints one user, and one team, may have."""
 
 DESCRIBED: Final = (
     *("name", "provider", "api", "base_url", "model", "keep_key"),
@@ -57,29 +58,34 @@ class KeyLostError(SubmissionError):
 
 
 def visible_to(user: User | AnonymousUser) -> QuerySet[Endpoint]:
-    """Return the endpoints that ``user`` may see, use and change: their own."""
-    return Endpoint.objects.filter(owner=user) if isinstance(user, User) else Endpoint.objects.none()
+    """Return the endpoints that ``user`` may see, use and change: their own and their teams'."""
+    if not isinstance(user, User):
+        return Endpoint.objects.none()
+    return Endpoint.objects.filter(owned_by(user, roles=MANAGING_ROLES))
 
 
-def add(*, owner: User, described: Mapping[str, Any], key: str = "") -> Endpoint:
-    """Register an endpoint. ``described`` has any fields of :data:`DESCRIBED`.
+def add(*, owner: User, described: Mapping[str, Any], key: str = "", team: Team | None = None) -> Endpoint:
+    """Register an endpoint, for ``team`` if there is one. ``described`` has any fields of :data:`DESCRIBED`.
 
-    Raises :class:`QuotaExceededError` and :class:`NotAllowedError` (an invalid address, a name in use).
+    Raises :class:`QuotaExceededError` and :class:`NotAllowedError` (an invalid address, a name in use, another's team).
     """
     _require_address(described["base_url"])
+    if team is not None and not teams_to_act_for(owner).filter(pk=team.pk).exists():
+        raise NotAllowedError(f"Only owners and members of {team} may register endpoints for it.")
     try:
         with transaction.atomic():
             # The row lock serialises the counts of simultaneous requests.
             User.objects.select_for_update().get(pk=owner.pk)
-            if Endpoint.objects.filter(owner=owner).count() >= MOST_ENDPOINTS:
-                msg = f"You have {MOST_ENDPOINTS} endpoints, the most one account may have. Delete one of them first."
+            if Endpoint.objects.filter(**_holder(owner, team)).count() >= MOST_ENDPOINTS:
+                who, one = ("You have", "account") if team is None else (f"{team} has", "team")
+                msg = f"{who} {MOST_ENDPOINTS} endpoints, the most one {one} may have. Delete one of them first."
                 raise QuotaExceededError(msg)
-            endpoint = Endpoint.objects.create(owner=owner, **_known(described))
+            endpoint = Endpoint.objects.create(owner=owner, team=team, **_known(described))
             record(verb=Verb.ENDPOINT_ADDED, subject=endpoint, actor=owner, data={"base_url": endpoint.base_url})
             if key:
                 _store(endpoint, key, actor=owner)
     except IntegrityError:
-        raise NotAllowedError(_refused(owner, described)) from None
+        raise NotAllowedError(_refused(owner, team, described)) from None
     return endpoint
 
 
@@ -110,7 +116,7 @@ def change(*, endpoint: Endpoint, actor: User, described: Mapping[str, Any], key
             if key:
                 _store(endpoint, key, actor=actor)
     except IntegrityError:
-        raise NotAllowedError(_refused(endpoint.owner, described)) from None
+        raise NotAllowedError(_refused(endpoint.owner, endpoint.team, described)) from None
     return erased and not key
 
 
@@ -211,10 +217,15 @@ def _plain(value: Any) -> Any:
     return float(value)
 
 
-def _refused(owner: User, described: Mapping[str, Any]) -> str:
+def _holder(owner: User, team: Team | None) -> dict[str, Any]:
+    return {"owner": owner, "team": None} if team is None else {"team": team}
+
+
+def _refused(owner: User, team: Team | None, described: Mapping[str, Any]) -> str:
     """Return why the database refused an endpoint: its name, or numbers that a form would refuse."""
-    if Endpoint.objects.filter(owner=owner, name=described["name"]).exists():
-        return f"You have another endpoint called {described['name']}; choose another name."
+    if Endpoint.objects.filter(name=described["name"], **_holder(owner, team)).exists():
+        who = "You have" if team is None else f"{team} has"
+        return f"{who} another endpoint called {described['name']}; choose another name."
     return "One of the numbers is out of range: tokens, seconds, limits and prices are not negative."
 
 
@@ -225,6 +236,6 @@ def _require_address(base_url: str) -> None:
 
 
 def _require_owner(endpoint: Endpoint, actor: User) -> None:
-    if endpoint.owner_id != actor.pk:
+    if not manages(actor, endpoint):
         msg = "Only the owner of an endpoint may change it."
         raise NotAllowedError(msg)

@@ -30,7 +30,7 @@ def ensure_maintainer(*, username: str) -> str | None:
     """Create the account ``username`` unless a maintainer can already sign in; return its password, else None."""
     users = get_user_model().objects
     with transaction.atomic():
-        if _able().exists() or users.filter(username=username).exists():
+        if able_maintainers().exists() or users.filter(username=username).exists():
             return None
         password = generated_password()
         user = users.create_user(username=username, password=password, is_staff=True)
@@ -38,7 +38,7 @@ def ensure_maintainer(*, username: str) -> str | None:
     return password
 
 
-def _able() -> QuerySet[User]:
+def able_maintainers() -> QuerySet[User]:
     """Select the maintainers who can sign in: a stored password that starts with ``!`` is unusable."""
     maintainers: QuerySet[User] = get_user_model().objects.filter(is_staff=True)
     return maintainers.exclude(password__startswith="!").exclude(password="")  # noqa: S106
@@ -50,7 +50,7 @@ def set_maintainer(*, user: User, maintains: bool) -> None:
     Raises ``WrongStateError`` if nothing would change, or no maintainer would be left who can sign in.
     """
     with transaction.atomic():
-        able = set(_able().select_for_update().order_by("pk").values_list("pk", flat=True))
+        able = set(able_maintainers().select_for_update().order_by("pk").values_list("pk", flat=True))
         if user.is_staff == maintains:
             raise WrongStateError(f"{user.username} is {'already' if maintains else 'not'} a maintainer.")
         if not maintains and able <= {user.pk}:

@@ -47,10 +47,25 @@ _ALLOWED_FROM = {
 def publish(*, submission: Submission, actor: User, code_licence: str, consent: bool) -> None:
     """Publish a scored submission on the board, with its code shown under ``code_licence``.
 
-    Raises :class:`NotAllowedError` without consent, for users other than owner and maintainers, and for calibration
+    Raises :class:`NotAllowedError` without consent, for users other than owners and maintainers, and for calibration
     samples of non-maintainers; :class:`WrongStateError` unless it is scored and private or withdrawn.
     """
     _require_manager(actor, submission)
+    _publish(submission, actor, code_licence, consent=consent)
+
+
+def publish_if_consented(*, submission: Submission) -> bool:
+    """Publish a newly scored submission if its sender consented when submitting; return whether it was published.
+
+    The consent holds even if the sender has left the team that owns the submission.
+    """
+    if not submission.publish_when_scored or submission.visibility != Visibility.PRIVATE:
+        return False
+    _publish(submission, submission.owner, submission.code_licence, consent=True)
+    return True
+
+
+def _publish(submission: Submission, actor: User, code_licence: str, *, consent: bool) -> None:
     if not consent or code_licence not in CODE_LICENCES:
         msg = "Publishing needs your consent to show the code, and one of the offered licences for it."
         raise NotAllowedError(msg)
@@ -65,14 +80,6 @@ def publish(*, submission: Submission, actor: User, code_licence: str, consent: 
             msg = "Only a scored submission can be published. Wait until every task has an outcome."
             raise WrongStateError(msg)
         _move(submission, Visibility.PUBLISHED, verb=Verb.PUBLISHED, actor=actor)
-
-
-def publish_if_consented(*, submission: Submission) -> bool:
-    """Publish a newly scored submission if its owner consented when submitting; return whether it was published."""
-    if not submission.publish_when_scored or submission.visibility != Visibility.PRIVATE:
-        return False
-    publish(submission=submission, actor=submission.owner, code_licence=submission.code_licence, consent=True)
-    return True
 
 
 def withdraw(*, submission: Submission, actor: User, reason: str) -> None:

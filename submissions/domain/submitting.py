@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils.text import slugify
 
 from benchmark_tasks.domain.content import put_file
@@ -18,6 +19,7 @@ from submissions.domain.access import may_manage
 from submissions.domain.audit import record
 from submissions.domain.entitlement import use_name
 from submissions.domain.organisation_names import folded
+from submissions.domain.ownership import teams_to_act_for
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.uploads import (
     BundleRefusedError,
@@ -31,7 +33,7 @@ from submissions.domain.uploads import (
 )
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
-from submissions.models import Implementation, Submission, System, Upload, User
+from submissions.models import Implementation, Submission, System, Team, Upload, User
 from submissions.signals import submission_cancelled, submission_created
 
 if TYPE_CHECKING:
@@ -56,18 +58,25 @@ class Submitted:
     remarks: tuple[Problem, ...] = ()
 
 
-def submit(*, owner: User, path: Path, described: Manifest | None = None, publish_licence: str = "") -> Submitted:
-    """Check the bundle at ``path`` and queue its evaluation.
+def submit(
+    *,
+    owner: User,
+    path: Path,
+    described: Manifest | None = None,
+    publish_licence: str = "",
+    team: Team | None = None,
+) -> Submitted:
+    """Check the bundle at ``path`` and queue its evaluation, for ``team`` if there is one.
 
     ``publish_licence`` is advance consent to publish once it is scored. Raises ``BundleRefusedError``,
-    :class:`~submissions.exceptions.QuotaExceededError` and, if the organisation's name was registered or the right to
-    it ended during the check, :class:`~submissions.exceptions.OrganisationRefusedError`.
+    :class:`NotAllowedError`, :class:`~submissions.exceptions.QuotaExceededError` and, if the organisation's name was
+    registered or the right to it ended during the check, :class:`~submissions.exceptions.OrganisationRefusedError`.
     """
     _require_licence(publish_licence)
-    return _submit(owner, path, check_file(path=path, described=described), publish_licence)
+    return _submit(owner, team, path, check_file(path=path, described=described), publish_licence)
 
 
-def submit_upload(*, upload: Upload, publish_licence: str = "") -> Submitted:
+def submit_upload(*, upload: Upload, publish_licence: str = "", team: Team | None = None) -> Submitted:
     """Submit an upload as checked, and remove it afterwards.
 
     Raises as :func:`submit`; :class:`WrongStateError` if the upload is being checked, could not be checked, or was just
@@ -89,7 +98,7 @@ def submit_upload(*, upload: Upload, publish_licence: str = "") -> Submitted:
         raise WrongStateError(msg)
     try:
         checked = checked_bundle(Path(upload.result.path).read_bytes())
-        submitted = _submit(upload.owner, Path(upload.file.path), checked, publish_licence)
+        submitted = _submit(upload.owner, team, Path(upload.file.path), checked, publish_licence)
     except StaleCheckError:
         recheck(upload=upload)
         raise
@@ -108,17 +117,20 @@ def _require_licence(publish_licence: str) -> None:
         raise NotAllowedError(msg)
 
 
-def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: str) -> Submitted:
+def _submit(owner: User, team: Team | None, path: Path, checked: CheckedBundle, publish_licence: str) -> Submitted:
     reading, manifest, version = for_account(checked, owner).require()
     if publish_licence and manifest.kind == Kind.CALIBRATION and not owner.is_staff:
         msg = "Calibration samples are published by maintainers only; submit this one without consent to publish."
         raise NotAllowedError(msg)
+    if team is not None and not teams_to_act_for(owner).filter(pk=team.pk).exists():
+        raise NotAllowedError(f"Only owners and members of {team} may submit for it.")
     digest = reading.digest()
-    existing = _existing(owner, digest, suite_version=version)
+    existing = _existing(owner, team, digest, suite_version=version)
     if existing:
         return Submitted(existing, created=False)
     submission = Submission(
         owner=owner,
+        team=team,
         suite_version=version,
         inputs=Inputs(manifest.inputs),
         source=Source.BUNDLE,
@@ -134,15 +146,15 @@ def _submit(owner: User, path: Path, checked: CheckedBundle, publish_licence: st
     implementations = _implementations(submission, reading.answers)
     try:
         with transaction.atomic():
-            quotas.require(owner)
-            submission.system = system_of(owner, manifest, actor=owner)
+            quotas.require(owner, team)
+            submission.system = system_of(owner, team, manifest)
             submission.save()
             Implementation.objects.bulk_create(implementations, batch_size=_ROWS_AT_ONCE)
             record(verb=Verb.SUBMITTED, subject=submission, actor=owner, data={"digest": submission.bundle_digest})
             submission_created.send(sender=Submission, submission=submission)
     except IntegrityError:
         # Two identical uploads at the same time: the database accepted one.
-        existing = _existing(owner, digest, suite_version=version)
+        existing = _existing(owner, team, digest, suite_version=version)
         if existing is None:
             raise
         return Submitted(existing, created=False)
@@ -173,16 +185,16 @@ def cancel(*, submission: Submission, actor: User) -> None:
         submission_cancelled.send(sender=Submission, submission=submission)
 
 
-def submitted_before(upload: Upload) -> Submission | None:
-    """Return the owner's submission of the same content to the suite version that ``upload`` was checked against."""
+def submitted_before(upload: Upload, team: Team | None = None) -> Submission | None:
+    """Return the owner's or team's submission of the same content to the version that ``upload`` was checked for."""
     suite, number, digest = (upload.report.get(field) for field in ("suite", "suite_version", "digest"))
     if not digest or number is None:
         return None
-    return _existing(upload.owner, digest, suite_version__suite__slug=suite, suite_version__number=number)
+    return _existing(upload.owner, team, digest, suite_version__suite__slug=suite, suite_version__number=number)
 
 
-def _existing(owner: User, digest: str, **version: object) -> Submission | None:
-    same = Submission.objects.filter(owner=owner, bundle_digest=digest, **version)
+def _existing(owner: User, team: Team | None, digest: str, **version: object) -> Submission | None:
+    same = Submission.objects.filter(_of(owner, team), bundle_digest=digest, **version)
     return same.exclude(state=SubmissionState.CANCELLED).first()
 
 
@@ -218,18 +230,23 @@ def _fill(implementation: Implementation, answer: RawAnswer) -> None:
     }
 
 
-def system_of(owner: User, manifest: Manifest, *, actor: User) -> System:
-    """Return the owner's system of that name, backbone and scaffold; create it on first use, and fill empty facts.
+def _of(owner: User, team: Team | None) -> Q:
+    return Q(owner=owner, team=None) if team is None else Q(team=team)
 
-    Call it inside the transaction that submits. Raises :class:`~submissions.exceptions.OrganisationRefusedError` unless
-    ``actor`` may use the organisation's name; a confirmed name has its registered spelling.
+
+def system_of(sender: User, team: Team | None, manifest: Manifest) -> System:
+    """Return the sender's, or the team's, system of that name, backbone and scaffold.
+
+    Create it on first use, and fill empty facts. Call it inside the transaction that submits. Raises
+    :class:`~submissions.exceptions.OrganisationRefusedError` unless the sender may use the organisation's name; a
+    confirmed name has its registered spelling.
     """
-    used = use_name(account=actor, name=manifest.organisation)
+    used = use_name(account=sender, name=manifest.organisation)
     facts = {fact: getattr(manifest, fact) for fact in _FACTS}
     if used is not None:
         facts["organisation"] = used.organisation.name
     system = System.objects.filter(
-        owner=owner,
+        _of(sender, team),
         name__iexact=manifest.system,
         backbone__iexact=manifest.backbone,
         scaffold__iexact=manifest.scaffold,
@@ -243,11 +260,13 @@ def system_of(owner: User, manifest: Manifest, *, actor: User) -> System:
             **facts,
             confirmation=used,
             links=list(manifest.links),
-            owner=owner,
+            owner=sender,
+            team=team,
         )
-    if system.confirmation is not None:
-        # A submission without an organisation would have the system's confirmed one, too.
-        use_name(account=actor, name=system.organisation)
+    if system.confirmation is not None and team is None:
+        # A submission without an organisation would have the system's confirmed one, too. In a team, that is as it
+        # should be: its owners chose the members.
+        use_name(account=sender, name=system.organisation)
     elif used is not None and folded(system.organisation) in {"", used.organisation.folded}:
         system.organisation, system.confirmation = used.organisation.name, used
     for fact, given in facts.items():

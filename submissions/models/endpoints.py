@@ -9,6 +9,7 @@ from django.db import models
 from django.urls import reverse
 
 from submissions.enums import Api, EndpointCheck, OutputLimit, Provider
+from submissions.models.teams import Team
 
 
 class ModelSettings(models.Model):
@@ -38,7 +39,7 @@ class ModelSettings(models.Model):
 
 
 class Endpoint(ModelSettings):
-    """A model that its owner may use. Limits apply to one run.
+    """A model that its owner may use, or the members of ``team``. Limits apply to one run.
 
     ``reports_usage`` is whether the provider reported token usage with its newest reply; ``None`` before the first.
 
@@ -48,6 +49,7 @@ class Endpoint(ModelSettings):
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="endpoints")
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.PROTECT, related_name="endpoints")
     name = models.CharField(max_length=80)
     sealed_key = models.TextField(blank=True, editable=False)
     keep_key = models.BooleanField(default=False)
@@ -67,7 +69,12 @@ class Endpoint(ModelSettings):
 
     class Meta:
         ordering = ["name", "pk"]
-        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="one_endpoint_per_owner_and_name")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "name"], condition=models.Q(team=None), name="one_endpoint_per_owner_and_name"
+            ),
+            models.UniqueConstraint(fields=["team", "name"], name="one_endpoint_per_team_and_name"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.model})"

@@ -14,13 +14,14 @@ from django.urls import reverse
 from benchmark_tasks.models import SuiteVersion, TaskRevision
 from submissions.enums import Confirmed, Inputs, Kind, Source, SubmissionState, Visibility, Weights
 from submissions.models.organisations import OrganisationGrant
+from submissions.models.teams import Team
 
 if TYPE_CHECKING:
     from submissions.answers.contents import AppliedAnswer
 
 
 class System(models.Model):
-    """What is ranked: a backbone model and its scaffold.
+    """What is ranked: a backbone model and its scaffold. It belongs to its ``owner``, or to ``team`` if there is one.
 
     ``knowledge_cutoff`` is the last month of the backbone's training data, as its vendor states it (``2024-06``). It
     and ``weights`` are empty if not declared. ``organisation`` is self-declared unless there is a ``confirmation``: the
@@ -41,14 +42,20 @@ class System(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="systems"
     )
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.PROTECT, related_name="systems")
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["name"]
         constraints = [
             models.UniqueConstraint(
-                Lower("name"), Lower("backbone"), Lower("scaffold"), "owner", name="one_system_per_owner_and_name"
-            )
+                *(Lower("name"), Lower("backbone"), Lower("scaffold"), "owner"),
+                condition=models.Q(team=None),
+                name="one_system_per_owner_and_name",
+            ),
+            models.UniqueConstraint(
+                *(Lower("name"), Lower("backbone"), Lower("scaffold"), "team"), name="one_system_per_team_and_name"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -93,13 +100,14 @@ class Upload(models.Model):
 
 
 class Submission(models.Model):
-    """One run of a system on a suite version.
+    """One run of a system on a suite version, sent by ``owner``. It belongs to ``team`` if there is one, else to them.
 
     ``environment_digest`` is that of its first decided run. ``publish_when_scored`` is the owner's consent in advance.
     ``cancelled_after_start`` counts towards a separate limit.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions")
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.PROTECT, related_name="submissions")
     system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="submissions")
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.PROTECT, related_name="submissions")
     inputs = models.CharField(max_length=20, choices=Inputs, default=Inputs.FULL)
@@ -126,9 +134,14 @@ class Submission(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["owner", "suite_version", "bundle_digest"],
-                condition=~models.Q(state=SubmissionState.CANCELLED),
+                condition=~models.Q(state=SubmissionState.CANCELLED) & models.Q(team=None),
                 name="identical_bundle_once_per_owner",
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["team", "suite_version", "bundle_digest"],
+                condition=~models.Q(state=SubmissionState.CANCELLED),
+                name="identical_bundle_once_per_team",
+            ),
         ]
 
     def __str__(self) -> str:

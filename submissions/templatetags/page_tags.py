@@ -60,6 +60,8 @@ _LABELS = {
     "Username": "User name",
     "Email": "E-mail",
     "Remember Me": "Stay signed in",
+    "Authenticator code": "Code",
+    "Code": "Code",
 }
 
 

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from django import forms
     from django.http import HttpRequest, HttpResponse
+    from django.http.response import HttpResponseBase
     from django.shortcuts import SupportsGetAbsoluteUrl
 
-    View = Callable[..., HttpResponse]
+    View = Callable[..., HttpResponseBase]
 
 SIGNED_OUT = "You were signed out, so nothing was done and what you entered is lost. Sign in, then try again."
 
@@ -35,7 +36,7 @@ def action(page: str | Callable[..., str]) -> Callable[[View], View]:
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             back = reverse(page, kwargs=kwargs) if isinstance(page, str) else page(*args, **kwargs)
             if request.method in {"GET", "HEAD"}:
                 return redirect(back)

@@ -23,7 +23,7 @@ from submissions.answers.contents import Severity
 from submissions.domain import quotas, submitting, uploads
 from submissions.enums import Inputs, Kind, Verb
 from submissions.exceptions import SubmissionError
-from submissions.forms import SubmitForm, UploadForm
+from submissions.forms import SubmitUploadForm, UploadForm
 from submissions.models import AuditEvent, Upload, User
 from submissions.views.acting import action
 
@@ -148,12 +148,13 @@ def upload_check(request: HttpRequest, pk: int) -> HttpResponse:
     if not stored.checked:
         return render(request, "submissions/upload_checking.html", {"upload": stored})
     if request.method != "POST":
-        return _check_page(request, stored, SubmitForm())
-    form = SubmitForm(request.POST)
+        return _check_page(request, stored, SubmitUploadForm(user=user))
+    form = SubmitUploadForm(request.POST, user=user)
     if not form.is_valid():
         return _check_page(request, stored, form)
     try:
-        submitted = submitting.submit_upload(upload=stored, publish_licence=form.cleaned_data["licence"])
+        team, licence = form.cleaned_data.get("team"), form.cleaned_data["licence"]
+        submitted = submitting.submit_upload(upload=stored, publish_licence=licence, team=team)
     except uploads.StaleCheckError:
         messages.info(request, "The suite has changed since this file was checked, so it is being checked again.")
         return redirect("upload_check", pk=pk)
@@ -184,7 +185,7 @@ def upload_discard(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("upload")
 
 
-def _check_page(request: HttpRequest, stored: Upload, form: SubmitForm) -> HttpResponse:
+def _check_page(request: HttpRequest, stored: Upload, form: SubmitUploadForm) -> HttpResponse:
     report = stored.report
     problems = report["problems"]
     refusals = [problem for problem in problems if problem["severity"] == Severity.REFUSE.value]

@@ -148,14 +148,9 @@ class Instance(WholeInstance):
             INFRA_RETRY_SECONDS="1",
             LOG_LEVEL="INFO",
         )
+        self.make_folders()
         self.logs = folder / "logs"
-        sandboxes = folder / "sandbox"
-        for made in (self.data, self.logs, sandboxes):
-            made.mkdir(mode=0o700)
-        # The counterpart of /var/lib/lmr-board in other instances; the boxes' user may pass through it.
-        (self.data / "sandbox").symlink_to(sandboxes)
-        for passed in (folder, sandboxes):
-            passed.chmod(0o711)
+        self.logs.mkdir(mode=0o700)
         self._folder = folder
         self.keeper = Keeper(self._programs(), environment=self.environment, folder=PROJECT_ROOT, logs=self.logs)
 

@@ -6,15 +6,14 @@ Two processes of xdist share one instance: starting it and its first audits take
 from __future__ import annotations
 
 import fcntl
-import io
 import json
 import signal
-import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.bundles import varied
 from tests.evaluator.processes import wait_until
 from tests.instances import Instance as WholeInstance
 
@@ -40,16 +39,11 @@ class Instance(WholeInstance):
 
     def bundle(self, *, system: str) -> bytes:
         """The mixed sample as a ranked bundle of ``system``; the answer that raises also prints :data:`PRINTED`."""
-        target = io.BytesIO()
-        with zipfile.ZipFile(io.BytesIO(self.mixed)) as sample, zipfile.ZipFile(target, "w") as archive:
-            for name in sample.namelist():
-                text = sample.read(name).decode()
-                if name == "submission.json":
-                    facts = {"system": system, "backbone": "otter-1-2026-01", "kind": "ranked"}
-                    text = json.dumps({**json.loads(text), **facts})
-                text = text.replace("return compute_as_in", f"print({PRINTED!r})\n    return compute_as_in")
-                archive.writestr(name, text)
-        return target.getvalue()
+
+        def printing(text: str) -> str:
+            return text.replace("return compute_as_in", f"print({PRINTED!r})\n    return compute_as_in")
+
+        return varied(self.mixed, printing, system=system, backbone="otter-1-2026-01", kind="ranked")
 
 
 # Files that xdist runs beside the others, in one group: a judge is active while test_models runs, and its verdicts

@@ -129,10 +129,8 @@ class Cluster:
         return maker.python("-c", code).stdout.strip()
 
     def _host(self, name: str, number: int, storage: str) -> Instance:
-        folder = self.folder / name
-        sandboxes = folder / "sandbox"
         host = Instance(
-            folder,
+            self.folder / name,
             HOST_NAME=name,
             POOLS="site" if name == "site" else "tests,builds",
             WORKERS="1",
@@ -156,13 +154,7 @@ class Cluster:
         if self.network:
             host.within = self.network.within(name)
             host.environment |= self._wheels
-        for made in (folder, host.data, sandboxes):
-            made.mkdir(exist_ok=True)
-        host.data.chmod(0o700)
-        # The counterpart of /var/lib/lmr-board in other instances; the boxes' user may pass through it.
-        (host.data / "sandbox").symlink_to(sandboxes)
-        for passed in (folder, sandboxes):
-            passed.chmod(0o711)
+        host.make_folders()
         return host
 
     def start(self, name: str) -> None:

@@ -26,6 +26,7 @@ PARTS: Final = {
     "boards": "boards beside a bare view and nginx",
     "caches": "a changed board without each kind of cached value",
     "pages": "pages about many answers",
+    "sizes": "every page and list of the API at two sizes, on PostgreSQL",
     "boxes": "an answer in each sandbox",
     "suites": "whole suites on two workers",
     "starts": "the start of make run, and an upload",

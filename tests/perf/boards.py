@@ -56,7 +56,7 @@ def instance(*, served: bool = True) -> Iterator[Path]:
             server = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", "leaderboard.wsgi"]
             process = stack.enter_context(subprocess.Popen(server, cwd=PROJECT_ROOT))
             stack.callback(process.terminate)
-            _wait_for_server()
+            wait_for_server()
         yield Path(folder)
 
 
@@ -84,13 +84,14 @@ def nginx(folder: Path) -> Iterator[None]:
     )
     with subprocess.Popen(["nginx", "-e", place / "errors", "-c", place / "nginx.conf"]) as process:
         try:
-            _wait_for_server("/nginx/pid", NGINX_PORT)
+            wait_for_server("/nginx/pid", NGINX_PORT)
             yield
         finally:
             process.terminate()
 
 
-def _wait_for_server(path: str = "/healthz", port: int = PORT) -> None:
+def wait_for_server(path: str = "/healthz", port: int = PORT) -> None:
+    """Wait until a server answers; end the part if it never does."""
     for _ in range(1_200):
         try:
             get(path, port)

@@ -31,7 +31,7 @@ class Goal:
 class Row:
     """A measured time in seconds, what was measured beside it in the same run, and the goal.
 
-    Without ``ours``, ``missing`` says why nothing was measured.
+    Without ``ours``, ``figure`` is what was measured instead of a time, or ``missing`` says why nothing was.
     """
 
     measured: str
@@ -40,11 +40,12 @@ class Row:
     beside: float | None = None
     goal: Goal | None = None
     missing: str = ""
+    figure: str = ""
 
     def cells(self) -> list[str]:
         """Return the row's text below :data:`HEAD`."""
         if self.ours is None:
-            return [self.measured, self.missing, *[""] * (len(HEAD) - 2)]
+            return [self.measured, self.figure or self.missing, *[""] * (len(HEAD) - 2)]
         limit = self.goal.times * (self.beside or 0.0) + self.goal.plus if self.goal else None
         return [
             self.measured,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evaluator.models import JudgeConfig, ModelCall, Reevaluation
     from leaderboard.models import Notice
     from reviews.models import Case, TaskFlag
-    from submissions.models import ApiToken, Endpoint, Organisation, Submission, Upload
+    from submissions.models import ApiToken, Endpoint, Membership, Organisation, Submission, TeamInvitation, Upload
 
 NOT_THERE, SIGN_IN, ELSEWHERE, SHOWN = 404, 302, 302, 200
 
@@ -163,6 +163,13 @@ def entered(
         "maintain_organisation": maintaining(pk=organisation.pk),
         "reevaluate": maintaining(),
         "tokens": signed_in(),
+        "teams": signed_in(),
+        "team": Address(SIGN_IN, NOT_THERE, SHOWN, SHOWN, {"slug": "lynx"}),
+        "team_join": nowhere({"secret": "none"}),
+        "system_hand_over": owned(slug=submission.system.slug),
+        "endpoint_hand_over": owned(**endpoint),
+        "maintain_teams": maintaining(),
+        "own_data": signed_in(),
         "notices": signed_in(),
         "notice_settings": signed_in(),
         "notice": Address(SIGN_IN, NOT_THERE, ELSEWHERE, NOT_THERE, {"pk": notice.pk}),
@@ -207,9 +214,10 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Objects that maintainers act on, and a ``token`` of Alice's. Her system uses the name of ``organisation``.
+    """Objects that maintainers act on, a ``token`` of Alice's, an ``invitation`` to her team and its other ``member``.
 
-    ``plan`` is the fingerprint of her submission's re-evaluation; ``board`` is how often the board changed.
+    Her system uses the name of ``organisation``. ``plan`` is the fingerprint of her submission's re-evaluation;
+    ``board`` is how often the board changed.
     """
 
     endpoint: Endpoint
@@ -217,6 +225,8 @@ class Others:
     flag: TaskFlag
     reevaluation: Reevaluation
     token: ApiToken
+    invitation: TeamInvitation
+    member: Membership
     organisation: Organisation
     plan: str
     board: int | None
@@ -267,6 +277,12 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
         "maintain_hide": Act(MAINTAINER, {}, named, where(visibility="published")),
         "maintain_unhide": Act(MAINTAINER, {}, named, where(visibility="hidden")),
         "maintain_quota": Act(MAINTAINER, {}, {"username": "bob", "daily": 99, **because}),
+        "maintain_team_quota": Act(MAINTAINER, {}, {"slug": "lynx", "daily": 99, **because}),
+        "team_rename": Act(both, {"slug": "lynx"}, {"name": "Caracal"}),
+        "team_invite": Act(both, {"slug": "lynx"}, {"role": "member"}),
+        "team_revoke": Act(both, {"slug": "lynx", "pk": others.invitation.pk}),
+        "team_role": Act(both, {"slug": "lynx", "pk": others.member.pk}, {"role": "viewer"}),
+        "team_remove": Act(both, {"slug": "lynx", "pk": others.member.pk}),
         **_of_organisations(submission, others.organisation),
         "snapshot_freeze": Act(
             MAINTAINER,
@@ -306,6 +322,7 @@ def _of_organisations(submission: Submission, organisation: Organisation) -> dic
 ELSEWHERE_TESTED: Final = {
     "tests/leaderboard/notices/test_pages.py": "notices_read",  # every user may send it, for their own notices
     "tests/leaderboard/web/test_status_page.py": "readyz",  # its answer depends on the queue
+    "tests/leaderboard/web/test_account_data.py": "own_data_export own_data_erase",
     "tests/reviews": "case_void review_claim review_conflict_add "
     "review_conflict_remove review_guidelines_read review_invite review_invitation_revoke",
 }
@@ -320,7 +337,8 @@ PUBLISHED: Final = {
 }
 """Addresses that show the submission to everyone once it is published."""
 
-ALLAUTH: Final = "account_"
+ALLAUTH: Final = ("account_", "mfa_", "socialaccount_", "github_", "orcid_", "None")
+"""Beginnings of allauth's names; its redirects from addresses of earlier versions have none."""
 API: Final = "api"
 """The namespace of the API's operations: ``api_operations.py`` is their table."""
 

@@ -20,10 +20,10 @@ from leaderboard.models import Entry, EntryMetric, Notice
 from leaderboard.notices.making import note_scored
 from leaderboard.sharing.snapshots.freezing import freeze
 from reviews.cases.flags import flag_task
-from submissions.domain import tokens
+from submissions.domain import teams, tokens
 from submissions.domain.uploads import discard
 from submissions.enums import Kind
-from submissions.models import Endpoint, Submission
+from submissions.models import Endpoint, Membership, Submission, Team
 from submissions.trajectories.steps import Action, AgentRun, Step
 from tests.evaluator import reevaluations
 from tests.evaluator.factories import TestRunFactory
@@ -33,7 +33,13 @@ from tests.reviews.factories import ReviewerFactory, case_of, decided
 from tests.security.addresses import Act, Address, Others, acting, entered
 from tests.submissions.conftest import data_dir, small
 from tests.submissions.endpoints.factories import EndpointFactory
-from tests.submissions.factories import ImplementationFactory, SubmissionFactory, SystemFactory, UploadFactory
+from tests.submissions.factories import (
+    ImplementationFactory,
+    SubmissionFactory,
+    SystemFactory,
+    UploadFactory,
+    UserFactory,
+)
 from tests.submissions.organisations import registered
 
 if TYPE_CHECKING:
@@ -119,11 +125,20 @@ def secret_notice(secret_submission: Submission) -> Notice:
 
 
 @pytest.fixture
+def secret_team(alice: User) -> Team:
+    """Alice's team."""
+    made = teams.create(actor=alice, name="Lynx")
+    Team.objects.update(name=SENTINEL)
+    return made
+
+
+@pytest.fixture
 def addresses(
     secret_submission: Submission,
     secret_upload: Upload,
     secret_call: ModelCall,
     secret_notice: Notice,
+    secret_team: Team,
     secret_organisation: Organisation,
 ) -> dict[str, Address]:
     """Every named address, with the status for each role."""
@@ -136,6 +151,7 @@ def actions(
     secret_upload: Upload,
     secret_call: ModelCall,
     secret_notice: Notice,
+    secret_team: Team,
     secret_organisation: Organisation,
     maintainer: User,
 ) -> dict[str, Act]:
@@ -150,8 +166,11 @@ def actions(
     planned = planning.plan(Submission.objects.filter(pk=secret_submission.pk), offered=LastSeen(), task="")
     judge = JudgeConfig.objects.get(slug="other")
     token, _ = tokens.make(owner=secret_submission.owner, name="CI", scopes=["read"], days=1)
+    invitation, _ = teams.invite(team=secret_team, actor=secret_submission.owner, role="member")
+    member = Membership.objects.create(team=secret_team, user=UserFactory(), role="member")
     plan, board = planning.fingerprint(planned), changes_of("small")
-    others = Others(EndpointFactory(owner=maintainer), judge, flag, held, token, secret_organisation, plan, board)
+    endpoint = EndpointFactory(owner=maintainer)
+    others = Others(endpoint, judge, flag, held, token, invitation, member, secret_organisation, plan, board)
     return acting(secret_submission, secret_upload, secret_call, others)
 
 

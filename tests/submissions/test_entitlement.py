@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from benchmark_tasks.models import SuiteVersion
+    from submissions.models import Team
 
 pytestmark = pytest.mark.django_db
 REFUSED = "'Example Lab' is a registered organisation, and this account may not use its name."
@@ -45,9 +46,9 @@ def manifest(**facts: Any) -> Manifest:
     )
 
 
-def system_of(owner: User, **facts: Any) -> System:
+def system_of(owner: User, team: Team | None = None, **facts: Any) -> System:
     with transaction.atomic():
-        return submitting.system_of(owner, manifest(**facts), actor=owner)
+        return submitting.system_of(owner, team, manifest(**facts))
 
 
 def declared(system: System) -> tuple[str, str | None]:

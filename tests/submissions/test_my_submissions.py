@@ -84,8 +84,8 @@ def test_queries_do_not_grow(
         for answer in with_answers(submission, n):
             TestRunFactory(implementation=answer, done="passed")
     UploadFactory.create_batch(n, owner=alice)
-    # session, user, suites of the form, count, page, uploads, quota, notices
-    with django_assert_num_queries(8):
+    # session, user, teams, suites of the form, count, page, uploads, quota, notices
+    with django_assert_num_queries(9):
         as_alice.get(ADDRESS)
 
 

@@ -93,20 +93,20 @@ def test_the_limit_is_held_exactly(alice: User) -> None:
 
 
 def test_a_maintainer_sets_a_limit_and_it_is_recorded(alice: User, maintainer: User) -> None:
-    quotas.set_limit(user=alice, daily=3, actor=maintainer, reason="a large model")
+    quotas.set_limit(holder=alice, daily=3, actor=maintainer, reason="a large model")
     alice.refresh_from_db()
     assert quotas.limit(alice) == 3
     event = AuditEvent.objects.get()
     assert (event.verb, event.actor, event.reason) == (Verb.QUOTA, maintainer, "a large model")
     assert (event.subject_text, event.data) == ("alice", {"before": None, "after": 3})
-    quotas.set_limit(user=alice, daily=None, actor=maintainer, reason="done")
+    quotas.set_limit(holder=alice, daily=None, actor=maintainer, reason="done")
     alice.refresh_from_db()
     assert quotas.limit(alice) == 10
 
 
 def test_users_cannot_raise_their_own_quota(alice: User) -> None:
     with pytest.raises(NotAllowedError, match="Only maintainers may change quotas"):
-        quotas.set_limit(user=alice, daily=99, actor=alice, reason="please")
+        quotas.set_limit(holder=alice, daily=99, actor=alice, reason="please")
     alice.refresh_from_db()
     assert alice.daily_submissions is None
     assert not AuditEvent.objects.exists()

@@ -21,6 +21,7 @@ from evaluator.testing.progress import summary
 from evaluator.waiting import wait_of
 from submissions.domain.command_line import add_manifest_arguments, lines, packed, problem_lines
 from submissions.domain.operators import OPERATOR, local_operator
+from submissions.domain.ownership import team_of
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.submitting import submit
 from submissions.domain.uploads import BundleRefusedError, described_by
@@ -47,6 +48,7 @@ class Command(OneForWrongArguments):
         """Declare the bundle, the account, and whether to wait."""
         parser.add_argument("bundle", type=Path, help="a .zip, .tar.gz, .jsonl or .json file, or an output tree")
         parser.add_argument("--as", dest="username", default=OPERATOR, metavar="USER", help="the account to submit as")
+        parser.add_argument("--team", default="", metavar="SLUG", help="the account's team to submit for")
         parser.add_argument("--wait", action="store_true", help="evaluate in this process, with or without workers")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument(
@@ -80,8 +82,10 @@ class Command(OneForWrongArguments):
             raise CommandError(msg)
         try:
             with packed(path) as file:
+                owner = self._owner(options["username"])
                 submitted = submit(
-                    owner=self._owner(options["username"]),
+                    owner=owner,
+                    team=team_of(owner, options["team"]),
                     path=file,
                     described=described_by(options),
                     publish_licence=options["publish_as"],

@@ -29,6 +29,7 @@ from evaluator.enums import RunState, WorkState
 from evaluator.labels import Label
 from evaluator.models import TestRun
 from evaluator.outcomes import Outcome
+from leaderboard.insight.agreement.blocks import counted_in_blocks
 from leaderboard.insight.agreement.raters import (
     DECISION,
     FIRST_LABEL,
@@ -69,6 +70,7 @@ OUR_ANNOTATORS: Final = (DECISION, FIRST_LABEL, SECOND_LABEL)
 _BY_ANNOTATORS: Final = (FinalSource.AGREED, FinalSource.DECISION)
 _ANSWERS_PAPER: Final = "revision__task__paper__slug"
 _RESULTS_PAPER: Final = "task__paper__slug"
+_CATEGORY: Final = "revision__category__slug"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +113,19 @@ class Labels:
 
 
 def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Rater]) -> Labels:
-    """Count all labels on the answers of ``entries``, in one category unless it is empty. Six queries."""
+    """Count all labels on the answers of ``entries``, in one category unless it is empty.
+
+    Six queries; another two for each block of submissions whose counts are not kept (``blocks``).
+    """
     machines = [rater for rater in raters if rater in _TEST_OUTCOMES or rater.judge]
-    rated = with_labels(answers_of(entries, category), machines, entries).annotate(
-        **{REVIEWABLE: ExpressionWrapper(Q(pk__in=eligible().values("pk")), output_field=BooleanField())}
-    )
-    reviewed = with_labels(rated.filter(Exists(_rounds())), OUR_ANNOTATORS, entries).annotate(
+    columns = [rater.column for rater in machines]
+    with_cases = answers_of(entries, category).filter(pk__in=_reviewed().values("implementation"))
+    reviewed = with_labels(_rated(with_cases, machines, entries), OUR_ANNOTATORS, entries).annotate(
         **{
             TRUTH: _newest(_closed_rounds().filter(source__in=_BY_ANNOTATORS).exclude(label=""), "label"),
             AUDITED: _newest(_rounds().filter(triggers__kind=TriggerKind.AUDIT), "triggers__inclusion_probability"),
         }
     )
-    columns = [rater.column for rater in machines]
     labels = Review.objects.filter(
         role=Role.ANNOTATOR, case__in=_first_rounds(), case__implementation__in=answers_of(entries, category)
     )
@@ -130,7 +133,7 @@ def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Ra
         reported=_counted(
             with_reported_labels(results_of(entries, category)), _RESULTS_PAPER, [each.column for each in REPORTED]
         ),
-        answers=_counted(rated, _ANSWERS_PAPER, [REVIEWABLE, *columns]),
+        answers=_counted_answers(entries, category, machines),
         reviewed=_counted(
             reviewed,
             _ANSWERS_PAPER,
@@ -138,6 +141,25 @@ def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Ra
         ),
         items=_items(labels),
         annotators=labels.order_by().values("reviewer").distinct().count(),
+    )
+
+
+def _rated(answers: QuerySet[Implementation], machines: Sequence[Rater], entries: QuerySet[Entry]) -> QuerySet[Any]:
+    """Add the columns of the ``machines``, and whether the audit draws from an answer."""
+    reviewable = ExpressionWrapper(Q(pk__in=eligible().values("pk")), output_field=BooleanField())
+    return with_labels(answers, machines, entries).annotate(**{REVIEWABLE: reviewable})
+
+
+def _counted_answers(entries: QuerySet[Entry], category: str, machines: Sequence[Rater]) -> Counted:
+    columns = [REVIEWABLE, *(rater.column for rater in machines)]
+
+    def count(some: QuerySet[Entry]) -> tuple[tuple[Any, ...], ...]:
+        return _counted(_rated(answers_of(some, ""), machines, some), _ANSWERS_PAPER, [_CATEGORY, *columns]).rows
+
+    rows = counted_in_blocks(entries, count, *columns)
+    return Counted(
+        columns=tuple(columns),
+        rows=tuple((paper, *rest) for paper, of, *rest in rows if not category or of == category),
     )
 
 
@@ -225,10 +247,14 @@ def _tests(outcome: str, left_out: list[When]) -> Case:
     )
 
 
+def _reviewed() -> QuerySet[ReviewCase]:
+    """Select all cases that are not void."""
+    return ReviewCase.objects.filter(kind=CaseKind.REVIEW).exclude(state=CaseState.VOID)
+
+
 def _rounds() -> QuerySet[ReviewCase]:
     """Select the cases of an answer that are not void."""
-    cases = ReviewCase.objects.filter(implementation=OuterRef("pk"), kind=CaseKind.REVIEW)
-    return cases.exclude(state=CaseState.VOID)
+    return _reviewed().filter(implementation=OuterRef("pk"))
 
 
 def _closed_rounds() -> QuerySet[ReviewCase]:

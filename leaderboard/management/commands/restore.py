@@ -16,7 +16,7 @@ from leaderboard.backup.archive import BackupError
 from leaderboard.backup.saving import check, restore
 from leaderboard.supervision import SupervisionError
 from leaderboard.supervision.data_folder import mark_as_data_folder, only_instance
-from submissions.domain import endpoint_keys
+from submissions.domain import endpoint_keys, second_factor
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -55,6 +55,11 @@ class Command(BaseCommand):
             self.stderr.write(
                 f"The key of endpoint {endpoint} cannot be read here: put the old instance's ENDPOINT_KEYS into .env, "
                 "or let its owner enter it again."
+            )
+        for username in second_factor.unreadable():
+            self.stderr.write(
+                f"The second factor of {username} cannot be read here: put the old instance's ENDPOINT_KEYS into .env, "
+                f"or remove it: manage.py second_factor {username} --remove."
             )
         self.stdout.write("Run make setup (or manage.py setup) next, and manage.py storage --verify.")
 

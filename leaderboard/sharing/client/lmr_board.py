@@ -126,6 +126,7 @@ def parser() -> argparse.ArgumentParser:
             about.add_argument(f"--{field.replace('_', '-')}", default="")
         about.add_argument("--link", action="append", default=[], help="may be given several times")
     sending.add_argument("--publish", metavar="LICENCE", default="", help="publish when scored, code under LICENCE")
+    sending.add_argument("--team", metavar="SLUG", default="", help="submit for your team with this name in addresses")
     sending.add_argument("--anyway", action="store_true", help="submit although answers do not apply")
     sending.add_argument("--watch", action="store_true", help="follow the evaluation to its end")
     states, outcomes = command(status, waits=True), command(results, waits=False)
@@ -423,7 +424,8 @@ def submit(site: Site, options: argparse.Namespace) -> int:
         if upload["acceptable"]:
             notify("Nothing was submitted: correct these answers, or submit them with --anyway; they count as failed.")
         return NO
-    made = site.post(f"/uploads/{upload['id']}/submit", {"publish_licence": options.publish})
+    how = {"publish_licence": options.publish, **({"team": options.team} if options.team else {})}
+    made = site.post(f"/uploads/{upload['id']}/submit", how)
     notify(
         f"{'submitted' if made['created'] else 'the same answers were submitted before'}: {site.address}{made['page']}"
     )

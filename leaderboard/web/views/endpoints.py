@@ -1,6 +1,6 @@
 """Let users register, change, test and delete their model endpoints and keys.
 
-Only its owner sees an endpoint: for all other accounts, maintainers included, these addresses do not exist.
+Only its owner, or its team, sees an endpoint: for other accounts, maintainers too, these addresses do not exist.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from evaluator.providers.checking_endpoints import request_check
 from evaluator.providers.guard import Policy, problem_of_literal
 from leaderboard.evidence.generations import money, own_endpoint
 from submissions.domain import endpoints as domain
+from submissions.domain.access import visible_to
 from submissions.endpoint_forms import PRESETS, EndpointForm, preset
 from submissions.endpoints.addresses import origin
 from submissions.enums import EndpointCheck
@@ -43,9 +44,9 @@ SHOWN_RUNS = 25
 @login_required
 @require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
-    """List the user's endpoints."""
-    rows = list(domain.visible_to(request.user).annotate(runs=Count("generations")))
-    context = {"rows": rows, "most": domain.MOST_ENDPOINTS, "full": len(rows) >= domain.MOST_ENDPOINTS}
+    """List the user's endpoints and their teams'."""
+    rows = list(domain.visible_to(request.user).select_related("team").annotate(runs=Count("generations")))
+    context = {"rows": rows, "teams": any(row.team_id for row in rows)}
     return render(request, "leaderboard/endpoints.html", context)
 
 
@@ -56,18 +57,21 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 def endpoint_form(request: HttpRequest, pk: int | None = None) -> HttpResponse:
     """Register an endpoint (``?preset=`` fills in a provider's known values), or change endpoint ``pk``."""
     shown = None if pk is None else own_endpoint(request, pk)
-    chosen = preset(request.GET.get("preset", ""))
+    chosen, registrant = preset(request.GET.get("preset", "")), None if shown else user_of(request)
     if request.method == "POST":
-        form = EndpointForm(request.POST, has_key=shown is not None and shown.has_key)
+        form = EndpointForm(request.POST, user=registrant, has_key=shown is not None and shown.has_key)
+    elif shown:
+        form = EndpointForm.of(shown)
     else:
-        form = EndpointForm.of(shown) if shown else EndpointForm(initial=chosen.initial if chosen else None)
+        form = EndpointForm(initial=chosen.initial if chosen else None, user=registrant)
     if request.method == "POST" and form.is_valid() and (wrong := _forbidden(form.cleaned_data["base_url"])):
         form.refuse(wrong, field="base_url")
     elif request.method == "POST" and form.is_valid():
         described, key = form.described(), form.cleaned_data["key"]
         try:
             if shown is None:
-                stored, key_erased = domain.add(owner=user_of(request), described=described, key=key), False
+                team, key_erased = form.cleaned_data.get("team"), False
+                stored = domain.add(owner=user_of(request), described=described, key=key, team=team)
             else:
                 key_erased = domain.change(endpoint=shown, actor=user_of(request), described=described, key=key)
                 stored = shown
@@ -97,7 +101,9 @@ def _forbidden(base_url: str) -> str:
 def endpoint(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one endpoint: its settings, connection test, key's state, and runs."""
     shown = own_endpoint(request, pk)
-    runs = Generation.objects.filter(endpoint=shown).select_related(
+    # Runs that began before the endpoint was handed over to a team are still their sender's alone.
+    seen = visible_to(request.user).values("pk")
+    runs = Generation.objects.filter(endpoint=shown, submission__in=seen).select_related(
         "submission__system", "submission__suite_version__suite"
     )
     context = {

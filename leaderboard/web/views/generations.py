@@ -25,6 +25,7 @@ from leaderboard.evidence.submissions import may_cancel, may_see_code, public_tr
 from leaderboard.web.closed_pages import closes
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
+from submissions.domain.ownership import manages
 from submissions.enums import Scaffold
 from submissions.exceptions import SubmissionError
 from submissions.forms import CancelForm
@@ -72,8 +73,8 @@ def run_new(request: HttpRequest, pk: int) -> HttpResponse:
         "version": version,
         "suites": [each.suite for each in versions],
         "form": form,
-        "quota_remaining": quotas.remaining(user),
-        "quota_limit": quotas.limit(user),
+        "quota_remaining": quotas.remaining(user, endpoint.team),
+        "quota_limit": quotas.limit(endpoint.team or user),
         **estimated,
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
@@ -129,8 +130,8 @@ def generation_resume(request: HttpRequest, pk: int) -> HttpResponse:
     form = LimitsForm(request.POST)
 
     def resume() -> None:
-        # A maintainer cannot raise the limits: the owner's provider account pays.
-        limits = form.limits() if generation.submission.owner_id == actor.pk else {}
+        # A maintainer cannot raise the limits: the owners' provider account pays.
+        limits = form.limits() if manages(actor, generation.submission) else {}
         generating.resume(generation=generation, actor=actor, **limits)
 
     def again() -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Show maintainers what waits for them, and lists of submissions, accounts, suites and audit events with actions."""
+"""Show maintainers what waits for them, and lists of submissions, accounts, teams, suites and events with actions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.conf import settings
 from django.core.paginator import Paginator
-from django.db.models import Count
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -15,17 +16,17 @@ from django.views.decorators.http import require_safe
 
 from benchmark_tasks.models import Suite
 from evaluator.generation.generating import retry_held
-from leaderboard.board.filters import AccountFilter, AuditFilter, SubmissionFilter, SuiteFilter
+from leaderboard.board.filters import AccountFilter, AuditFilter, SubmissionFilter, SuiteFilter, TeamFilter
 from leaderboard.board.visibility import closed_submissions
 from leaderboard.evidence.events import event_rows
 from leaderboard.evidence.suites import suite_rows
 from leaderboard.health.inbox import MOST_LINES, inbox
 from leaderboard.health.oldest import oldest_in_each_state
 from leaderboard.health.queues import infra_causes, queue_state
-from leaderboard.web.forms import QuotaForm, SubmissionNumberForm, VisibilityForm
+from leaderboard.web.forms import QuotaForm, SubmissionNumberForm, TeamQuotaForm, VisibilityForm
 from submissions.domain import publishing, quotas
 from submissions.enums import Visibility
-from submissions.models import AuditEvent, Submission, User
+from submissions.models import AuditEvent, Membership, Submission, Team, User
 from submissions.permissions import maintainers_only, user_of
 from submissions.views.acting import action, perform
 
@@ -76,6 +77,14 @@ def maintain_submissions(request: HttpRequest) -> HttpResponse:
 def maintain_accounts(request: HttpRequest) -> HttpResponse:
     """List all accounts: ``?q=&who=&page=``."""
     return _accounts(request)
+
+
+@never_cache
+@maintainers_only
+@require_safe
+def maintain_teams(request: HttpRequest) -> HttpResponse:
+    """List all teams: ``?q=&page=``."""
+    return _teams(request)
 
 
 @never_cache
@@ -140,9 +149,9 @@ def _unhide(given: dict[str, Any], actor: User) -> str:
 
 
 def _set_limit(given: dict[str, Any], actor: User) -> str:
-    person = given["username"]
-    quotas.set_limit(user=person, daily=given["daily"], actor=actor, reason=given["reason"])
-    return f"{person.username} may submit {quotas.limit(person):,} times a day."
+    holder: User | Team = given.get("slug") or given["username"]
+    quotas.set_limit(holder=holder, daily=given["daily"], actor=actor, reason=given["reason"])
+    return f"{holder} may submit {quotas.limit(holder):,} times a day."
 
 
 def _inbox(request: HttpRequest, failed: forms.Form | None = None, *, status: int = 200) -> HttpResponse:
@@ -162,7 +171,7 @@ def _inbox(request: HttpRequest, failed: forms.Form | None = None, *, status: in
 
 def _submissions(request: HttpRequest, failed: forms.Form | None = None, *, status: int = 200) -> HttpResponse:
     """Render the submissions, each with the form that hides it or shows it again."""
-    listed = Submission.objects.select_related("system", "owner", "suite_version__suite")
+    listed = Submission.objects.select_related("system", "owner", "team", "suite_version__suite")
     found = SubmissionFilter(request.GET, queryset=listed)
     page = _page_of(request, found)
     named = str(failed["submission"].value()) if failed else ""
@@ -187,14 +196,42 @@ def _accounts(request: HttpRequest, failed: forms.Form | None = None, *, status:
     """Render the accounts, each with the form that sets its daily limit."""
     listed = User.objects.annotate(sent=Count("submissions")).order_by("-date_joined", "-pk")
     found = AccountFilter(request.GET, queryset=listed)
+    return _limits(request, "account", found, QuotaForm, "username", failed, status)
+
+
+def _teams(request: HttpRequest, failed: forms.Form | None = None, *, status: int = 200) -> HttpResponse:
+    """Render the teams, each with the form that sets its daily limit."""
+    members, sent = (
+        Subquery(
+            model.objects.filter(team=OuterRef("pk")).order_by().values("team").annotate(n=Count("pk")).values("n")
+        )
+        for model in (Membership, Submission)
+    )
+    listed = Team.objects.annotate(members=Coalesce(members, 0), sent=Coalesce(sent, 0)).order_by("-created", "-pk")
+    found = TeamFilter(request.GET, queryset=listed)
+    return _limits(request, "team", found, TeamQuotaForm, "slug", failed, status)
+
+
+def _limits(
+    request: HttpRequest,
+    noun: str,
+    found: ListFilter,
+    form_class: type[forms.Form],
+    key: str,
+    failed: forms.Form | None,
+    status: int,
+) -> HttpResponse:
+    """Render rows with a daily limit; the form's field ``key`` names a row by its field of the same name."""
     page = _page_of(request, found)
-    named = str(failed["username"].value()) if failed else ""
+    named = str(failed[key].value()) if failed else ""
     rows = [
         Row(each, failed, opened=True)
-        if failed and each.username == named
+        if failed and getattr(each, key) == named
         else Row(
             each,
-            QuotaForm(initial={"username": each.username, "daily": each.daily_submissions}, auto_id=f"a{each.pk}_%s"),
+            form_class(
+                initial={key: getattr(each, key), "daily": each.daily_submissions}, auto_id=f"{noun}{each.pk}_%s"
+            ),
             opened=False,
         )
         for each in page
@@ -206,7 +243,7 @@ def _accounts(request: HttpRequest, failed: forms.Form | None = None, *, status:
         "usual": settings.ENVIRONMENT.daily_submissions,
         "failed": failed if failed and not any(row.opened for row in rows) else None,
     }
-    return _listed(request, "account", context, status=status)
+    return _listed(request, noun, context, status=status)
 
 
 def _listed(request: HttpRequest, noun: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
@@ -223,3 +260,4 @@ maintain_retry = _form_view(SubmissionNumberForm, _retry, page="maintain", again
 maintain_hide = _form_view(VisibilityForm, _hide, page="maintain_submissions", again=_submissions)
 maintain_unhide = _form_view(VisibilityForm, _unhide, page="maintain_submissions", again=_submissions)
 maintain_quota = _form_view(QuotaForm, _set_limit, page="maintain_accounts", again=_accounts)
+maintain_team_quota = _form_view(TeamQuotaForm, _set_limit, page="maintain_teams", again=_teams)

@@ -44,7 +44,7 @@ from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.forms import CancelForm, CorrectForm, PublishForm, WithdrawForm
 from submissions.highlighting import code_with_visible_marks
-from submissions.models import Implementation, Submission, Upload
+from submissions.models import Implementation, Submission, Team, Upload
 from submissions.permissions import user_of
 
 if TYPE_CHECKING:
@@ -208,7 +208,8 @@ def my_submissions(request: HttpRequest) -> HttpResponse:
     """List the user's submissions, and uploads not yet submitted."""
     user = user_of(request)
     sort = requested_sort(request.GET, SORT_KEYS, DEFAULT_SORT)
-    found = OwnSubmissionFilter(request.GET, queryset=own_submissions(user=user, sort=sort))
+    teams = Team.objects.filter(memberships__user=user)
+    found = OwnSubmissionFilter(request.GET, queryset=own_submissions(user=user, sort=sort), teams=teams)
     remaining = quotas.remaining(user)
     page = Paginator(found.qs, PAGE_SIZE).get_page(request.GET.get("page"))
     waits = waits_of(list(page))

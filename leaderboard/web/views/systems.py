@@ -22,6 +22,7 @@ from leaderboard.board.results import (
 from leaderboard.board.rows import board_row, visible_entries
 from leaderboard.board.visibility import closed, closed_submissions
 from leaderboard.models import ReportedRun
+from submissions.domain.access import may_see_unpublished
 from submissions.domain.organisations import claim_of
 from submissions.models import System
 
@@ -62,11 +63,11 @@ class SuiteRuns(NamedTuple):
 
 @require_safe
 def system(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show one system with all its published rows. Only its owner and maintainers see a system without rows."""
-    shown = get_object_or_404(System.objects.select_related("confirmation"), slug=slug)
+    """Show one system with all its published rows. Only its owners and maintainers see a system without rows."""
+    shown = get_object_or_404(System.objects.select_related("confirmation", "team"), slug=slug)
     hidden = closed_submissions(request)
     runs = runs_of_system(shown, hidden)
-    is_own = request.user.is_authenticated and (request.user.is_staff or shown.owner_id == request.user.pk)
+    is_own = may_see_unpublished(request.user, shown)
     if not runs and not is_own:
         # The same answer as for an unknown system: its name is not public before its first published row.
         raise Http404

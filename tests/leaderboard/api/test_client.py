@@ -10,27 +10,22 @@ import pty
 import re
 import subprocess
 import sys
-import threading
 import zipfile
 from contextlib import suppress
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import connection
 from django.template.loader import render_to_string
 from django.test import RequestFactory
 from django.urls import reverse
 
-from evaluator.enums import RunState
-from evaluator.models import TestRun
-from leaderboard.board.entries import recompute_submission
 from submissions.domain import checking, tokens
 from submissions.models import Submission, Upload
 from tests.submissions.factories import RIGHT, bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from django.test import Client
@@ -89,36 +84,6 @@ def installed(live_server: LiveServer, client: Client, small: SuiteVersion, alic
     home = tmp_path / "home"
     home.mkdir()
     return Installed(home, response.content.decode(), secret)
-
-
-@pytest.fixture
-def at_work() -> Iterator[None]:
-    """A worker that checks uploads and measures answers: those to alpha/1 pass."""
-    ended = threading.Event()
-
-    def work() -> None:
-        while not ended.wait(0.1):
-            checking.check_next()
-            for submission in Submission.objects.filter(state="queued"):
-                measure(submission)
-        connection.close()
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    yield
-    ended.set()
-    worker.join()
-
-
-def measure(submission: Submission) -> None:
-    for answer in submission.implementations.select_related("revision__task"):
-        passed = answer.revision.task.slug == "alpha/1"
-        outcome = "passed" if passed else "wrong_output" if answer.attempted else "not_attempted"
-        TestRun.objects.update_or_create(
-            implementation=answer, defaults={"state": RunState.DONE, "outcome": outcome, "evaluator_version": "1"}
-        )
-    Submission.objects.filter(pk=submission.pk).update(state="scored")
-    recompute_submission(submission.pk)
 
 
 def folder_of(path: Path, content: bytes) -> Path:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
@@ -16,11 +18,12 @@ from django.utils import timezone
 from benchmark_tasks.domain.content import put_file
 from leaderboard.models import MailChoice, Notice
 from reviews.models import Assignment, Case, Conflict, Invitation, Review, Reviewer, Trigger
-from submissions.domain import endpoint_keys, tokens
+from submissions.domain import endpoint_keys, teams, tokens
 from submissions.domain.operators import local_operator
 from submissions.enums import SubmissionState
 from submissions.models import ApiToken, AuditEvent, Endpoint, Submission, Upload, User
 from tests.reviews.factories import ReviewerFactory, assigned, case_of, reviewed
+from tests.second_factors import with_app
 from tests.submissions.endpoints.factories import EndpointFactory
 from tests.submissions.factories import (
     PASSWORD,
@@ -47,6 +50,8 @@ def account(name: str) -> User:
     """Return an account with rows of every kind, each with the account's name in it."""
     user: User = UserFactory(username=name, last_name=f"last {name}")
     EmailAddress.objects.create(user=user, email=user.email, primary=True)
+    SocialAccount.objects.create(user=user, provider="github", uid=name, extra_data={"login": f"connection of {name}"})
+    with_app(user)
     tokens.make(owner=user, name=f"token of {name}", scopes=["read"], days=1)
     endpoint = EndpointFactory(owner=user, name=f"endpoint of {name}")
     endpoint.sealed_key = endpoint_keys.sealed_for(endpoint, "sk-secret")
@@ -95,6 +100,8 @@ class TestExport:
             "submissions.ApiToken": 1,
             "submissions.Endpoint": 1,
             "account.EmailAddress": 1,
+            "socialaccount.SocialAccount": 1,
+            "mfa.Authenticator": 2,
             "leaderboard.Notice": 1,
             "leaderboard.MailChoice": 1,
             "reviews.Reviewer": 1,
@@ -105,6 +112,7 @@ class TestExport:
         for what in ("last", "token of", "endpoint of", "upload of", "notes of", "answer of", "full", "at", "label of"):
             assert f"{what} ada" in text
         assert "draft of ada" in text
+        assert "connection of ada" in text
         assert "eve" not in text
         assert str(eve.email) not in text
 
@@ -116,6 +124,10 @@ class TestExport:
         assert (user["username"], "password" in user) == ("ada", False)
         assert (token["name"], "digest" in token) == ("token of ada", False)
         assert (endpoint["name"], "sealed_key" in endpoint) == ("endpoint of ada", False)
+        assert all(
+            set(factor) == {"id", "user_id", "type", "created_at", "last_used_at"}
+            for factor in rows["mfa.Authenticator"]
+        )
         assert "/srv/private" not in json.dumps(rows)
         assert set(rows["submissions.Implementation"][0]) == {
             *("id", "submission_id", "revision_id", "trial", "attempted", "files", "deleted", "raw_answer", "usage")
@@ -137,6 +149,20 @@ class TestExport:
         assert [row["detail"] for row in rows["reviews.Trigger"]] == ["appeal of ada"]
         (row,) = rows["reviews.Invitation"]
         assert (row["id"], "secret_digest" in row) == (invitation.pk, False)
+
+    def test_what_belongs_to_a_team_stays_out(self, tmp_path: Path) -> None:
+        user = account("alice")
+        team = teams.create(actor=user, name="Lynx")
+        shared = SubmissionFactory(owner=user, team=team, system__team=team, bundle=put_file(b"of the team"))
+        with_answers(shared, 1, raw_answer="of the team")
+        EndpointFactory(owner=user, team=team, name="endpoint of the team")
+        data, files = exported(user, tmp_path / "alice.zip")
+        assert [row["role"] for row in data["submissions.Membership"]] == ["owner"]
+        assert {
+            len(data[f"submissions.{name}"]) for name in ("Submission", "System", "Endpoint", "Implementation")
+        } == {1}
+        assert "of the team" not in json.dumps(data)
+        assert b"of the team" not in files
 
     def test_an_existing_file_is_kept(self, tmp_path: Path) -> None:
         UserFactory(username="ada")
@@ -167,7 +193,8 @@ class TestErase:
             assert set(model.objects.values_list("owner", flat=True)) == {eve.pk}
         assert set(Notice.objects.values_list("recipient", flat=True)) == {eve.pk}
         assert set(MailChoice.objects.values_list("user", flat=True)) == {eve.pk}
-        assert set(EmailAddress.objects.values_list("user", flat=True)) == {eve.pk}
+        for own in (EmailAddress, SocialAccount, Authenticator):
+            assert set(own.objects.values_list("user", flat=True)) == {eve.pk}
         unfinished.refresh_from_db()
         assert unfinished.state == SubmissionState.CANCELLED
         assert Submission.objects.filter(owner=ada, published_at__isnull=False).count() == 1

@@ -12,6 +12,9 @@ import pytest
 
 from leaderboard.doctor import site
 from leaderboard.doctor.findings import State, failed, ok, warning
+from submissions.domain.operators import local_operator
+from tests.second_factors import with_app
+from tests.submissions.factories import UserFactory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -162,3 +165,47 @@ class TestAddress:
             State.FAILED,
             f"{address} does not answer: [Errno 111] Connection refused",
         )
+
+
+class TestSecondFactors:
+    """Whether maintainers can lose their accounts with their passwords."""
+
+    pytestmark = pytest.mark.django_db
+
+    def test_without_https_nothing_is_checked(self) -> None:
+        UserFactory(is_staff=True)
+        assert one(site.second_factors()) == ok("second factors", "not checked: HTTPS=false")
+
+    def test_it_is_not_required(self, use: Callable[..., None]) -> None:
+        use(https=True, require_second_factor=["annotators"])
+        assert one(site.second_factors()) == warning(
+            "second factors",
+            "maintainers may sign in with a password alone",
+            "Set REQUIRE_SECOND_FACTOR=maintainers,annotators.",
+        )
+
+    def test_maintainers_without_one_are_named(self, use: Callable[..., None]) -> None:
+        use(https=True, require_second_factor=["maintainers"])
+        with_app(UserFactory(username="zoe", is_staff=True))
+        UserFactory(username="ada")
+        local_operator()
+        assert one(site.second_factors()) == ok("second factors", "every maintainer has one")
+        UserFactory(username="eve", is_staff=True)
+        assert one(site.second_factors()) == warning(
+            "second factors",
+            "maintainers without a second factor, who can do nothing until they add one: eve",
+            "Have them sign in and add one, or end their role: manage.py maintainer.",
+        )
+
+    def test_one_that_no_secret_opens(self, use: Callable[..., None]) -> None:
+        use(https=True, require_second_factor=["maintainers"], endpoint_keys=["o" * 40])
+        with_app(UserFactory(username="ada", is_staff=True))
+        use(endpoint_keys=["n" * 40])
+        assert list(site.second_factors()) == [
+            ok("second factors", "every maintainer has one"),
+            failed(
+                "second factors",
+                "no secret of ENDPOINT_KEYS opens the second factors of ada",
+                "Put the old secret back into ENDPOINT_KEYS, or remove them: manage.py second_factor USER --remove.",
+            ),
+        ]

@@ -1,0 +1,65 @@
+"""Count labels on answers in blocks of submissions, and keep the counts of each block while none of its rows changes.
+
+A change of the data then costs the counting of one block, however many submissions there are. What counts is stamped:
+every verdict, closed case and new result is a recount of its row, and a row that appears or is hidden changes the
+block's number and sum of rows, so a kept count is never used after one of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.cache import cache
+from django.db.models import Count, F, Max, Sum
+
+from leaderboard.board.caching import Kept, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.db.models import QuerySet
+
+    from leaderboard.models import Entry
+
+BLOCK: Final = 1_000
+"""Submissions of a block, by their numbers."""
+LEAST_KEPT: Final = 50
+"""Rows of a block that are worth keeping; fewer are counted as quickly as they are read."""
+_DAY: Final = 24 * 3600
+
+Rows = tuple[tuple[Any, ...], ...]
+Stamped = tuple[tuple[Any, ...], Rows]
+"""The stamp of a block when it was counted, and its counts."""
+_COUNTED: Final[Kept[Stamped]] = Kept(400)
+"""Counts of blocks in this process, about 50 kB each. The shared cache has them for new processes."""
+
+
+def counted_in_blocks(
+    entries: QuerySet[Entry], count: Callable[[QuerySet[Entry]], Rows], *made_from: object
+) -> list[tuple[Any, ...]]:
+    """Return the rows that ``count`` returns for the entries of each block. At most two queries if all are kept.
+
+    ``made_from`` names all that the counts depend on besides the entries and their answers.
+    """
+    stamped = entries.filter(submission__isnull=False).order_by().annotate(block=F("submission_id") / BLOCK)
+    stamps = stamped.values_list("block").annotate(
+        number=Count("pk"), sum=Sum("pk"), newest=Max("computed"), recounts=Sum("recounted")
+    )
+    chosen = str(entries.query)
+    blocks = {
+        key_of("labels", chosen, block, *made_from): (block, *stamp) for block, *stamp in stamps.order_by("block")
+    }
+    found = _COUNTED.get_many(blocks)
+    if missing := [key for key, stamp in blocks.items() if stamp[1] >= LEAST_KEPT and key not in found]:
+        found |= cache.get_many(missing)
+    new: dict[str, Stamped] = {}
+    rows: list[tuple[Any, ...]] = []
+    for key, stamp in blocks.items():
+        if key not in found or found[key][0] != stamp:
+            first = stamp[0] * BLOCK
+            new[key] = (stamp, count(entries.filter(submission__gte=first, submission__lt=first + BLOCK)))
+        rows += (new.get(key) or found[key])[1]
+    if kept := {key: each for key, each in new.items() if each[0][1] >= LEAST_KEPT}:
+        cache.set_many(kept, _DAY)
+    _COUNTED.set_many({key: each for key, each in (found | kept).items() if each[0][1] >= LEAST_KEPT})
+    return rows

@@ -1,0 +1,59 @@
+"""Show users who lack a required second factor nothing but the pages on which they add one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from allauth.account.internal.flows.login import get_authentication_records
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from submissions.domain import second_factor
+from submissions.permissions import user_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django.http import HttpRequest, HttpResponse
+
+NEXT: Final = "after_second_factor"
+"""The session's name for the page to which the person returns after adding a factor."""
+_OPEN: Final = ("account_", "mfa_", "socialaccount_", "github_", "orcid_", "docs")
+"""Beginnings of the names of pages that stay open: allauth's, for the own account, and the documentation."""
+_OTHERS: Final = frozenset({"healthz", "readyz", "metrics", "favicon", "robots", "security_txt"})
+
+
+class SecondFactorMiddleware:
+    """Send users who need a second factor, or have not used it in this session, to the page for it.
+
+    The API is left out: it ignores sessions, and checks the owners of tokens itself.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Pass the request on; :meth:`process_view` decides."""
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:  # noqa: ARG002 - Django's signature
+        """Return a redirect, or None to show the page."""
+        match = request.resolver_match
+        if match is None or match.namespaces == ["api"] or not (role := second_factor.required_as(request.user)):
+            return None
+        user = user_of(request)
+        has_one = second_factor.has(user)
+        request.second_factor_missing_as = "" if has_one else role  # type: ignore[attr-defined]
+        name = match.url_name or ""
+        if name.startswith(_OPEN) or name in _OTHERS:
+            return None
+        if has_one and any(used["method"] == "mfa" for used in get_authentication_records(request, user)):
+            request.session.pop(NEXT, None)
+            return None
+        page = request.get_full_path() if request.method in {"GET", "HEAD"} else reverse("my_submissions")
+        if has_one:
+            # Signed in before the factor was added, or before it was required.
+            return redirect(f"{reverse('mfa_reauthenticate')}?{urlencode({'next': page})}")
+        request.session[NEXT] = page
+        return redirect("mfa_index")
