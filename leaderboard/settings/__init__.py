@@ -227,7 +227,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        else "leaderboard.web.static_files.StaticFilesStorage"
     },
 }
 FILE_UPLOAD_HANDLERS = [

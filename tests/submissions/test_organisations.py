@@ -204,8 +204,8 @@ def test_systems_from_before_stay_unconfirmed_until_a_maintainer_confirms_them(
     assert organisations.claim_of(first) == ("", "", None, False)
     lab = registered("Example Lab", by=maintainer)
     newest = SubmissionFactory(owner=alice, system=first)
-    found = organisations.unconfirmed_systems(lab)
-    assert [(each.name, vars(each)["newest"]) for each in found] == [("A", newest.pk), ("B", None)]
+    unconfirmed: Any = organisations.unconfirmed_systems(lab)
+    assert list(unconfirmed.values_list("name", "newest")) == [("A", newest.pk), ("B", None)]
     assert organisations.claim_of(second) == ("", "", None, True)
     organisations.confirm(system=first, actor=maintainer, reason="Their paper says so.")
     assert (first.organisation, first.organisation_confirmed) == ("Example Lab", Confirmed.HAND)

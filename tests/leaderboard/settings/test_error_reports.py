@@ -10,6 +10,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+import brotli
 import pytest
 from django.conf import settings
 
@@ -48,8 +49,9 @@ class Receiver(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.headers["Content-Encoding"] == "gzip":
-            body = gzip.decompress(body)
+        # The library uses Brotli where a development tool has installed it.
+        unpack = {"gzip": gzip.decompress, "br": brotli.decompress}.get(self.headers["Content-Encoding"], bytes)
+        body = unpack(body)
         assert isinstance(self.server, Receiver)
         self.server.bodies.append(body.decode())
         self.send_response(200)
