@@ -159,7 +159,7 @@ def _print(lines: Sequence[str]) -> None:
 
 def main() -> int:
     """Build the site, let it be used, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.load", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5, help="how long the users use the site (default: 5)")
     parser.add_argument("--submissions", type=int, default=1000, help="generated beforehand (default: 1000)")
     options = parser.parse_args()
