@@ -55,6 +55,8 @@ def counted_in_blocks(
         key_of("block", chosen, block, *made_from): (block, *stamp, more.get(block))
         for block, *stamp in stamps.order_by("block")
     }
+    if all(number < LEAST_KEPT for _, number, *_ in blocks.values()):
+        return list(count(entries))
     found = _COUNTED.get_many(blocks)
     if missing := [key for key, stamp in blocks.items() if stamp[1] >= LEAST_KEPT and key not in found]:
         found |= cache.get_many(missing)

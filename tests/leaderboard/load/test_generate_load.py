@@ -159,12 +159,12 @@ def test_its_pages_work(catalogue: None, client: Client) -> None:
     task = answer.revision.task.get_absolute_url()
     for address in (
         "/board/lmr-bench/",
-        "/suites/lmr-bench/kit/",
         shown.get_absolute_url(),
         answer.get_absolute_url(),
         task,
     ):
         assert client.get(address).status_code == 200
+    assert client.get("/suites/lmr-bench/kit/").getvalue().startswith(b"PK")
     load_catalogue()
     assert not EntryMetric.objects.exclude(entry__suite_version__number=1).exists()
     assert TaskRevision.objects.filter(task__suite__slug="lmr-bench").count() == 28
