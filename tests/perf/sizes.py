@@ -80,6 +80,7 @@ def instance() -> Iterator[None]:
             "DJANGO_SETTINGS_MODULE": "leaderboard.settings", "DATA_DIR": f"{folder}/var", "ENV_FILE": os.devnull,
             "DATABASE_URL": postgres.url, "LOG_LEVEL": "ERROR", "WEB_WORKERS": "1", "PORT": str(PORT),
             "ALLOWED_HOSTS": "localhost,127.0.0.1", "METRICS_TOKEN": "measured", "API_TOKEN_REQUESTS": "1000000",
+            "API_ANONYMOUS_REQUESTS": "1000000",
         }  # fmt: skip
         for command in (["migrate", "-v0"], ["createcachetable"], ["load_catalogue"], ["load_published"]):
             manage(*command)
