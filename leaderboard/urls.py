@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from allauth.account.views import password_set
+from allauth.mfa.totp.views import activate_totp
+from allauth.mfa.webauthn.views import add_webauthn
+from allauth.socialaccount.views import connections
 from django.urls import URLPattern, URLResolver, include, path
 
 from leaderboard.web.views import (
@@ -36,6 +40,7 @@ from leaderboard.web.views import (
     systems,
     trajectories,
 )
+from submissions.views.confirming import with_new_sign_in
 
 handler500 = "leaderboard.web.views.site.server_error"
 
@@ -97,12 +102,17 @@ urlpatterns += [
 ]
 
 # Accounts. Our page for a forgotten password comes first: allauth's would send an e-mail even without an e-mail server.
+# So do pages that change how one signs in: accounts without a password confirm who they are by a new sign-in.
 urlpatterns += [
     path("accounts/password/reset/", site.password_reset, name="account_reset_password"),
     path("accounts/notices/", notices.notice_settings, name="notice_settings"),
     path("accounts/data/", account_data.account_data, name="own_data"),
     path("accounts/data/export/", account_data.account_data_export, name="own_data_export"),
     path("accounts/data/erase/", account_data.account_data_erase, name="own_data_erase"),
+    path("accounts/password/set/", with_new_sign_in(password_set), name="account_set_password"),
+    path("accounts/3rdparty/", with_new_sign_in(connections), name="socialaccount_connections"),
+    path("accounts/2fa/totp/activate/", with_new_sign_in(activate_totp), name="mfa_activate_totp"),
+    path("accounts/2fa/webauthn/add/", with_new_sign_in(add_webauthn), name="mfa_add_webauthn"),
     path("accounts/", include("allauth.urls")),
     path("notices/", notices.notices, name="notices"),
     path("notices/read/", notices.notices_read, name="notices_read"),

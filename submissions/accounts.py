@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialApp
 from allauth.socialaccount.providers import registry
 from django.conf import settings
+from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404
+from django.shortcuts import redirect
 
 from submissions.domain import second_factor
 from submissions.domain.rate_limits import client_network
 from submissions.endpoints.sealing import SealError
+from submissions.views.confirming import SIGN_IN_AGAIN, needs_new_sign_in
 
 if TYPE_CHECKING:
     from allauth.mfa.models import Authenticator
@@ -68,6 +72,12 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
             raise Http404("This site does not offer to sign in by this provider.")
         unused: Provider = known(request, app=SocialApp(provider=provider))
         return unused
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Connect no account to a session that has to confirm who it is by a new sign-in."""
+        if sociallogin.state.get("process") == "connect" and needs_new_sign_in(request):
+            messages.warning(request, SIGN_IN_AGAIN)
+            raise ImmediateHttpResponse(redirect("account_logout"))
 
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: dict[str, Any]) -> AbstractBaseUser:
         """Suggest name and address for a new account; keep the account's name and the primary verified address.

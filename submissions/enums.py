@@ -127,6 +127,13 @@ MANAGING_ROLES: Final = (TeamRole.OWNER, TeamRole.MEMBER)
 """The roles that may change what belongs to a team."""
 
 
+UNFINISHED: Final = (
+    *(SubmissionState.GENERATING, SubmissionState.QUEUED, SubmissionState.RUNNING),
+    SubmissionState.HELD,
+)
+"""States of a submission that is not decided."""
+
+
 class Visibility(TextChoices):
     """Who can see a submission. Every change records an audit event."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from benchmark_tasks.models import SuiteVersion
     from evaluator.generation.estimating import Estimate
-    from submissions.models import Endpoint
+    from submissions.models import Endpoint, User
 
 _MOST_TOKENS = 10**12
 _MOST_SECONDS = 7 * 24 * 3600
@@ -127,16 +127,16 @@ class RunForm(SubmitForm, ModelFactsForm, LimitsForm):
         validators=[refuse_hidden_characters],
     )
 
-    def __init__(self, data: QueryDict | None = None, *, endpoint: Endpoint, version: SuiteVersion) -> None:
+    def __init__(self, data: QueryDict | None = None, *, endpoint: Endpoint, version: SuiteVersion, user: User) -> None:
         initial = {"suite": version.suite.slug, "system": endpoint.model[:LONGEST_NAME], **self.limits_of(endpoint)}
         super().__init__(data, initial=initial)
-        self._endpoint, self._version = endpoint, version
+        self._endpoint, self._version, self._user = endpoint, version, user
         slugs = [revision.task.slug for revision in runnable_revisions_of(version)]
         cast("forms.MultipleChoiceField", self.fields["tasks"]).choices = [(slug, slug) for slug in slugs]
 
     def clean_organisation(self) -> str:
-        """Refuse the name of a registered organisation that the endpoint's owner may not use."""
-        return usable_name(self._endpoint.owner, self.cleaned_data["organisation"])
+        """Refuse the name of a registered organisation that the user may not use."""
+        return usable_name(self._user, self.cleaned_data["organisation"])
 
     def clean_run_dollars(self) -> Any:
         """Refuse a limit in dollars without prices."""

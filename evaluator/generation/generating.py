@@ -149,7 +149,7 @@ def resume(
     """
     _require_manager(actor, generation)
     raises = any(limit is not None for limit in (run_tokens, run_dollars, run_seconds))
-    if raises and not manages(actor, generation.submission):
+    if raises and not may_raise_limits(actor, generation):
         msg = "Only the owner of a run may raise its limits: their account with the provider pays."
         raise NotAllowedError(msg)
     limits = {"run_tokens": run_tokens, "run_dollars": run_dollars, "run_seconds": run_seconds}
@@ -276,6 +276,12 @@ def _require_manager(actor: User, generation: Generation) -> None:
     if not may_manage(actor, generation.submission):
         msg = "Only the owner of a run or a maintainer may pause or resume it."
         raise NotAllowedError(msg)
+
+
+def may_raise_limits(actor: User, generation: Generation) -> bool:
+    """Return whether ``actor`` manages both the run and the endpoint whose account with the provider pays."""
+    paying = generation.endpoint
+    return manages(actor, generation.submission) and (paying is None or manages(actor, paying))
 
 
 def _text(value: Decimal | None) -> str | None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evaluator.providers.interface import ModelReply
+    from submissions.models import User
 
 CHECKS_AN_HOUR: Final = 20
 _SHOWN_CHARACTERS: Final = 80
@@ -44,9 +45,9 @@ _TINY: Final = ModelRequest(
 """Offers a tool, as agents do, so that a server that refuses tools or their parameters fails here."""
 
 
-def request_check(*, endpoint: Endpoint) -> None:
+def request_check(*, endpoint: Endpoint, actor: User) -> None:
     """Have a worker test ``endpoint``. Raises ``QuotaExceededError``: a test sends a request to someone's server."""
-    name = f"endpoint-checks:{endpoint.owner_id}"
+    name = f"endpoint-checks:{actor.pk}"
     if rate_limits.count(name, limit=CHECKS_AN_HOUR, period=rate_limits.HOUR).times > CHECKS_AN_HOUR:
         msg = f"You have tested endpoints {CHECKS_AN_HOUR} times within this hour, the most that one account may."
         raise QuotaExceededError(msg)

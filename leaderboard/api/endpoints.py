@@ -176,7 +176,7 @@ def _endpoint(endpoint: Endpoint) -> dict[str, Any]:
 def estimate_run(request: HttpRequest, pk: int, order: OrderIn) -> dict[str, Any]:
     """Estimate the cost of a run. This calls no model and stores nothing."""
     endpoint = own_endpoint(request, pk)
-    form = _form(endpoint, order)
+    form = _form(request, endpoint, order)
     found = estimating.estimate(endpoint=endpoint, order=form.order())
     return filled(EstimateOut, found, limits_by_estimate=endpoint.limits_by_estimate, estimate=form.signed(found))
 
@@ -185,7 +185,7 @@ def estimate_run(request: HttpRequest, pk: int, order: OrderIn) -> dict[str, Any
 def start_run(request: HttpRequest, pk: int, order: Start) -> Status[Any]:
     """Start a run: the model answers a suite's tasks as estimated."""
     endpoint = own_endpoint(request, pk)
-    form = _form(endpoint, order)
+    form = _form(request, endpoint, order)
     if form.seen_estimate() is None:
         detail = "This estimate belongs to another order, or the endpoint has changed. Request a new estimate."
         raise ProblemError(Kind.WRONG_STATE, detail)
@@ -193,7 +193,7 @@ def start_run(request: HttpRequest, pk: int, order: Start) -> Status[Any]:
     return Status(201, {"submission": made.pk, "created": True, "page": made.get_absolute_url()})
 
 
-def _form(endpoint: Endpoint, order: OrderIn) -> RunForm:
+def _form(request: HttpRequest, endpoint: Endpoint, order: OrderIn) -> RunForm:
     """Return the page's form filled with an order. Raises ProblemError, and Http404 if the suite takes no answers."""
     version = next((each for each in open_versions() if each.suite.slug == order.suite), None)
     if version is None:
@@ -208,7 +208,7 @@ def _form(endpoint: Endpoint, order: OrderIn) -> RunForm:
         "consent": bool(order.publish_licence),
         "licence": order.publish_licence,
     }
-    form = RunForm(cast("QueryDict", data), endpoint=endpoint, version=version)
+    form = RunForm(cast("QueryDict", data), endpoint=endpoint, version=version, user=user_of(request))
     valid(form)
     return form
 

@@ -99,7 +99,9 @@ class SubmitIn(Schema):
     """How to submit. With ``publish_licence`` you consent to publish the scored submission, its code under it."""
 
     publish_licence: Licence = ""
-    team: str = Field("", description="The slug of your team to submit for; empty: for yourself.")
+    team: str = Field(
+        "", pattern=r"^[-A-Za-z0-9_]*$", description="The slug of your team to submit for; empty: for yourself."
+    )
 
 
 class SubmittedOut(Schema):

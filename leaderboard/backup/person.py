@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from benchmark_tasks.domain import content
 from leaderboard.backup.rows import blob_fields, blobs_of, plain, stored_fields
-from submissions.models import Endpoint, Implementation, Submission, System, User
+from submissions.models import Endpoint, Implementation, OrganisationGrant, Submission, System, User
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +71,8 @@ def _rows_of(user: User) -> Iterator[QuerySet[Any]]:
             hidden = not (relation.one_to_many or relation.one_to_one) or relation.concrete
             if hidden or relation.related_model._meta.auto_created or relation.related_model._meta.label in _BLIND:
                 continue
+            if relation.related_model is OrganisationGrant and relation.field.name != "account":
+                continue  # of others, which a maintainer made or ended
             rows = relation.related_model._base_manager.filter(**{relation.field.name: part}).order_by("pk")
             if relation.related_model in {Endpoint, Submission, System}:
                 rows = rows.filter(team=None)

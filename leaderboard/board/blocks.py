@@ -2,7 +2,8 @@
 
 A change of the data then costs the counting of one block, however many submissions there are. What counts is stamped:
 every verdict, closed case and new result is a recount of its row, and a row that appears or is hidden changes the
-block's number and sum of rows, so a kept count is never used after one of them.
+block's number of rows or the sums of their keys and of the keys' squares, so a kept count is not used after one of
+them.
 """
 
 from __future__ import annotations
@@ -48,7 +49,11 @@ def counted_in_blocks(
     """
     stamped = entries.filter(submission__isnull=False).order_by().annotate(block=F("submission_id") / BLOCK)
     stamps = stamped.values_list("block").annotate(
-        number=Count("pk"), sum=Sum("pk"), newest=Max("computed"), recounts=Sum("recounted")
+        number=Count("pk"),
+        sum=Sum("pk"),
+        squares=Sum(F("pk") * F("pk")),
+        newest=Max("computed"),
+        recounts=Sum("recounted"),
     )
     chosen = str(entries.query)
     blocks = {

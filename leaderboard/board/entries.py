@@ -160,7 +160,9 @@ def refresh_visibility(submission_id: int) -> None:
     listed = submission.kind if published else ""
     date = submission.published_at or submission.scored_at
     with transaction.atomic():
-        Entry.objects.filter(submission=submission).update(published=published, date=date)
+        # Counted as a recount: a row that is hidden and shown again while a block is counted would else leave no trace.
+        shown = {"published": published, "date": date, "recounted": F("recounted") + 1}
+        Entry.objects.filter(submission=submission).update(**shown)
         EntryMetric.objects.filter(entry__submission=submission).update(listed=listed)
         board_changed(submission.suite_version_id, results=True)
     represent(submission.system_id)
@@ -326,11 +328,10 @@ def _with_other_tasks() -> list[int]:
 
 
 def _judged_since(since: datetime | None) -> list[int]:
-    """List submissions with a verdict of the shown judge that is newer than their row."""
+    """List submissions with a verdict that is newer than their row."""
     answer = "implementation__submission"
     verdicts = Judgement.objects.filter(
         state=WorkState.DONE,
-        config=F(f"{answer}__suite_version__suite__shown_judge__config"),
         finished__gt=F(f"{answer}__entry__computed"),
     )
     if since is not None:

@@ -266,7 +266,8 @@ def _changes(event: AuditEvent) -> tuple[tuple[str, str, str], ...]:
 def _who(event: AuditEvent, submission: Submission) -> str:
     if event.actor is None:
         return known_as(None)
-    own = event.actor_id == submission.owner_id or (submission.team_id is not None and not event.actor.is_staff)
+    maintains = event.verb in {Verb.HIDDEN, Verb.UNHIDDEN} or event.actor.is_staff
+    own = event.actor_id == submission.owner_id or (submission.team_id is not None and not maintains)
     role = "maintainer" if not own else "its owner" if submission.team_id is None else "of its team"
     return f"{known_as(event.actor)} ({role})"
 

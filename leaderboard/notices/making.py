@@ -151,12 +151,13 @@ def _action_notices(since: datetime) -> list[Notice]:
     if not actions:
         return []
     submissions = Submission.objects.in_bulk({int(subject) for _, _, subject, _ in actions})
+    people = contacts(submissions.values())
     made = Notice.objects.filter(kind__in=_KIND_OF_ACTION.values(), submission__in=submissions)
     known = set(made.values_list("kind", "key"))
     found = []
     for event, verb, subject, actor in actions:
         submission, key, kind = submissions.get(int(subject)), f"{subject}:{event}", _KIND_OF_ACTION[Verb(verb)]
-        if submission is not None and actor != submission.owner_id and (kind, key) not in known:
+        if submission is not None and actor != people[submission.pk] and (kind, key) not in known:
             found += _notices(kind, [submission], [key])
     return found
 

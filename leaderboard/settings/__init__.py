@@ -192,6 +192,10 @@ MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = SITE_NAME
 # Clocks differ: the codes of the half minute before and after are accepted too.
 MFA_TOTP_TOLERANCE = 1
+MFA_FORMS = {
+    "authenticate": "submissions.second_factor_forms.OnceAuthenticateForm",
+    "reauthenticate": "submissions.second_factor_forms.OnceReauthenticateForm",
+}
 # Where e-mail is configured, no account can sign in before its first address is verified.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Browsers offer security keys on plain HTTP for localhost only.

@@ -21,6 +21,8 @@ NEXT: Final = "after_second_factor"
 """The session's name for the page to which the person returns after adding a factor."""
 _OPEN: Final = ("account_", "mfa_", "socialaccount_", "github_", "orcid_", "docs")
 """Beginnings of the names of pages that stay open: allauth's, for the own account, and the documentation."""
+_UNCONFIRMED: Final = frozenset({"mfa_reauthenticate", "mfa_reauthenticate_webauthn", "account_logout"})
+"""All that is open of these to a session that has not used the account's factor: the others could replace it."""
 _OTHERS: Final = frozenset({"healthz", "readyz", "metrics", "favicon", "robots", "security_txt"})
 
 
@@ -46,10 +48,11 @@ class SecondFactorMiddleware:
         has_one = second_factor.has(user)
         request.second_factor_missing_as = "" if has_one else role  # type: ignore[attr-defined]
         name = match.url_name or ""
-        if name.startswith(_OPEN) or name in _OTHERS:
-            return None
         if has_one and any(used["method"] == "mfa" for used in get_authentication_records(request, user)):
-            request.session.pop(NEXT, None)
+            if not name.startswith(_OPEN):
+                request.session.pop(NEXT, None)
+            return None
+        if name in _OTHERS or name.startswith("docs") or (name in _UNCONFIRMED if has_one else name.startswith(_OPEN)):
             return None
         page = request.get_full_path() if request.method in {"GET", "HEAD"} else reverse("my_submissions")
         if has_one:

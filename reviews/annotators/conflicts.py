@@ -19,7 +19,7 @@ from submissions.domain.audit import record
 from submissions.domain.organisation_names import folded
 from submissions.domain.ownership import owned_by
 from submissions.enums import Verb, Visibility
-from submissions.models import Membership, System
+from submissions.models import Membership, System, Team
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -31,7 +31,7 @@ def in_conflict(reviewer: Reviewer) -> Q:
     """Return a filter for cases that ``reviewer`` must not label: own submissions and systems, and conflicting ones.
 
     A conflict is with a system, or with an organisation (declared, or the reviewer's affiliation) that is the system's
-    or that of a reviewer who submitted or owns it, alone or with a team.
+    or that of a reviewer who submitted or owns it, alone or with a team, also one that they have left.
     """
     declared = list(reviewer.conflicts.all())
     systems = {each.system_id for each in declared if each.system_id}
@@ -44,6 +44,7 @@ def in_conflict(reviewer: Reviewer) -> Q:
         people = Reviewer.objects.exclude(user=None).exclude(affiliation="").values_list("user", "affiliation")
         owners |= {user for user, affiliation in people if folded(affiliation) in names}
     teams = set(Membership.objects.filter(user__in=owners).values_list("team", flat=True))
+    teams |= set(Team.objects.filter(former__in=owners).values_list("pk", flat=True))
     submission = "implementation__submission"
     return (
         Q(**{f"{submission}__system__in": systems})

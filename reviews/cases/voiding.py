@@ -102,7 +102,10 @@ def revive(case: Case) -> bool:
     after = CaseState.ONE_LABEL if labels else CaseState.QUEUED
     if labels >= case.labels_wanted:
         after = CaseState.DISPUTED
-    return states.move(case, allowed=[CaseState.VOID], after=after, what="its submission is public again")
+    moved = states.move(case, allowed=[CaseState.VOID], after=after, what="its submission is public again")
+    if moved:
+        states.announce(case)
+    return moved
 
 
 def _newest_voiding(case: Case) -> CaseEvent | None:

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 
 from submissions.domain.audit import record
 from submissions.domain.endpoint_keys import opened, sealed_for
-from submissions.domain.ownership import manages, owned_by, teams_to_act_for
+from submissions.domain.ownership import manages, owned_by, require_to_act_for
 from submissions.endpoints.addresses import problem, same_origin
 from submissions.endpoints.sealing import SealError
 from submissions.enums import MANAGING_ROLES, EndpointCheck, Verb
@@ -70,11 +70,12 @@ def add(*, owner: User, described: Mapping[str, Any], key: str = "", team: Team 
     Raises :class:`QuotaExceededError` and :class:`NotAllowedError` (an invalid address, a name in use, another's team).
     """
     _require_address(described["base_url"])
-    if team is not None and not teams_to_act_for(owner).filter(pk=team.pk).exists():
-        raise NotAllowedError(f"Only owners and members of {team} may register endpoints for it.")
+    require_to_act_for(owner, team)
     try:
         with transaction.atomic():
-            # The row lock serialises the counts of simultaneous requests.
+            # The row locks serialise the counts of simultaneous requests.
+            if team is not None:
+                Team.objects.select_for_update().get(pk=team.pk)
             User.objects.select_for_update().get(pk=owner.pk)
             if Endpoint.objects.filter(**_holder(owner, team)).count() >= MOST_ENDPOINTS:
                 who, one = ("You have", "account") if team is None else (f"{team} has", "team")
@@ -150,6 +151,12 @@ def forget_after_run(endpoint: Endpoint) -> bool:
         if now is None or open_runs(now) or using_judges(now):
             return False
         return _forget(now, actor=None, reason="its last run has ended")
+
+
+def forget_keys_of(team: Team) -> None:
+    """Delete the keys of a team's endpoints, since its last member leaves. Call it in that transaction."""
+    for endpoint in team.endpoints.select_for_update():
+        _forget(endpoint, actor=None, reason=f"the last member of {team} left")
 
 
 def delete(*, endpoint: Endpoint, actor: User) -> None:
@@ -237,5 +244,5 @@ def _require_address(base_url: str) -> None:
 
 def _require_owner(endpoint: Endpoint, actor: User) -> None:
     if not manages(actor, endpoint):
-        msg = "Only the owner of an endpoint may change it."
+        msg = "Only the owner of an endpoint, or members of its team, may change it."
         raise NotAllowedError(msg)

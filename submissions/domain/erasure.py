@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from django.db import models, transaction
 
 from submissions.domain import endpoints, teams
@@ -12,15 +10,10 @@ from submissions.domain.maintainers import set_maintainer
 from submissions.domain.operators import OPERATOR
 from submissions.domain.organisations import end_all
 from submissions.domain.submitting import cancel
-from submissions.enums import SubmissionState, Verb
+from submissions.enums import UNFINISHED, Verb
 from submissions.exceptions import NotAllowedError
 from submissions.models import Endpoint, Submission, User
 from submissions.signals import account_erased
-
-_UNFINISHED: Final = (
-    *(SubmissionState.QUEUED, SubmissionState.GENERATING, SubmissionState.RUNNING),
-    SubmissionState.HELD,
-)
 
 
 def erase(*, user: User, actor: User | None) -> None:
@@ -37,7 +30,7 @@ def erase(*, user: User, actor: User | None) -> None:
         if user.is_staff:
             set_maintainer(user=user, maintains=False)
         teams.leave_all(user=user)
-        for submission in Submission.objects.filter(owner=user, team=None, state__in=_UNFINISHED):
+        for submission in Submission.objects.filter(owner=user, team=None, state__in=UNFINISHED):
             cancel(submission=submission, actor=user)
         end_all(account=user, actor=actor)
         for endpoint in user.endpoints.filter(team=None):
@@ -45,6 +38,7 @@ def erase(*, user: User, actor: User | None) -> None:
         for relation in User._meta.related_objects:  # noqa: SLF001 - Django's documented API
             if relation.on_delete is models.CASCADE and relation.related_model is not Endpoint:
                 relation.related_model._base_manager.filter(**{relation.field.name: user}).delete()  # noqa: SLF001 - the same
+        user.former_teams.clear()
         user.groups.clear()
         user.user_permissions.clear()
         # No account can have this name: signing up refuses the colon.

@@ -13,6 +13,7 @@ from django.utils import timezone
 from submissions.domain.audit import record
 from submissions.domain.entitlement import live_grants, lock, organisation_named
 from submissions.domain.organisation_names import folded, listed_domain, matching_domain
+from submissions.domain.ownership import manages
 from submissions.enums import Confirmed, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import Organisation, OrganisationGrant, System, User
@@ -161,11 +162,16 @@ def confirm(*, system: System, actor: User, reason: str) -> None:
     """Confirm the organisation that a system declares, and let its owner use the name from now on.
 
     The system takes the registered spelling. Raises :class:`NotAllowedError`, and :class:`WrongStateError` if the name
-    is not registered, already confirmed, or of a reported system.
+    is not registered, already confirmed, or of a reported system, and for a team's system whose first sender has left.
     """
     _require_maintainer(actor, reason)
     if system.owner is None:
         raise WrongStateError("This system was reported by others; its organisation is that of the publication.")
+    if not manages(system.owner, system):
+        raise WrongStateError(
+            f"{system.owner.username} has left the team {system.team}. Let a member use the name, and have them submit "
+            "with it."
+        )
     with transaction.atomic():
         lock(system.owner)
         stored = System.objects.select_for_update(of=("self",)).get(pk=system.pk)
@@ -254,14 +260,16 @@ def unconfirmed_systems(organisation: Organisation) -> QuerySet[System]:
     """
     spellings = _unconfirmed().order_by().values_list("organisation", flat=True).distinct()
     same = [each for each in spellings if folded(each) == organisation.folded]
-    found = _unconfirmed().filter(organisation__in=same).select_related("owner").annotate(newest=Max("submissions"))
+    found = (
+        _unconfirmed().filter(organisation__in=same).select_related("owner", "team").annotate(newest=Max("submissions"))
+    )
     return found.order_by("name", "pk")
 
 
 def confirmed_systems(organisation: Organisation) -> QuerySet[System]:
     """Select the systems that use the name with confirmation, by name, with owner and grant."""
     found = System.objects.filter(confirmation__organisation=organisation)
-    return found.select_related("owner", "confirmation__granted_by").order_by("name", "pk")
+    return found.select_related("owner", "team", "confirmation__granted_by").order_by("name", "pk")
 
 
 def _unconfirmed() -> QuerySet[System]:

@@ -52,6 +52,12 @@ def teams_to_act_for(user: User) -> QuerySet[Team]:
     return Team.objects.filter(memberships__user=user, memberships__role__in=MANAGING_ROLES).order_by("name", "pk")
 
 
+def require_to_act_for(user: User, team: Team | None) -> None:
+    """Raise NotAllowedError unless ``user`` may submit and run models for ``team``; None is always allowed."""
+    if team is not None and not teams_to_act_for(user).filter(pk=team.pk).exists():
+        raise NotAllowedError(f"Only owners and members of {team} may submit and register endpoints for it.")
+
+
 def team_of(user: User, slug: str) -> Team | None:
     """Return the team with this slug, to act for; None for an empty one. Raises NotAllowedError."""
     if not slug:

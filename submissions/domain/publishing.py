@@ -10,6 +10,7 @@ from django.utils import timezone
 from submissions.domain.access import may_manage
 from submissions.domain.audit import history, record
 from submissions.domain.entitlement import lock, use_name
+from submissions.domain.ownership import manages
 from submissions.enums import Kind, SubmissionState, Verb, Visibility
 from submissions.exceptions import NotAllowedError, WrongStateError
 from submissions.models import Submission, System, User
@@ -121,7 +122,7 @@ def correct_system(*, submission: Submission, actor: User, changes: Mapping[str,
         raise NotAllowedError(msg)
     _require_reason(reason, "corrections and their reasons are public.")
     owner = submission.system.owner
-    user = owner if actor.is_staff and owner else actor
+    user = owner if actor.is_staff and owner and manages(owner, submission.system) else actor
     with transaction.atomic():
         lock(user)
         system = System.objects.select_for_update(of=("self",)).get(pk=submission.system_id)

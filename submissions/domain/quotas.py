@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from submissions.domain import rate_limits
 from submissions.domain.audit import record
+from submissions.domain.ownership import require_to_act_for
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, QuotaExceededError
 from submissions.models import Submission, Team, User
@@ -64,11 +65,15 @@ def _holders(user: User, team: Team | None) -> list[User | Team]:
 
 
 def require(user: User, team: Team | None = None) -> None:
-    """Raise :class:`QuotaExceededError` if none is left. Call it inside the transaction that submits."""
+    """Raise :class:`QuotaExceededError` if none is left. Call it inside the transaction that submits.
+
+    Raises :class:`NotAllowedError` if ``user`` may not submit for ``team``, or no longer.
+    """
     # The row locks serialise simultaneous uploads (SQLite uses IMMEDIATE mode anyway).
     if team is not None:
         Team.objects.select_for_update().get(pk=team.pk)
     User.objects.select_for_update().get(pk=user.pk)
+    require_to_act_for(user, team)
     for holder in _holders(user, team):
         used, most = used_today(holder), limit(holder)
         if used >= most:

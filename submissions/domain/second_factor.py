@@ -107,19 +107,22 @@ def unseal(text: str) -> str:
 def reseal() -> Resealed:
     """Re-seal the factors that an older secret sealed with the first secret."""
     resealed, current, lost = 0, 0, []
-    for factor in _sealed_factors():
-        old = factor.data
-        try:
-            texts = _texts(factor)
-        except SealError:
-            lost.append(factor.user.username)
-            continue
-        if all(endpoint_keys.is_current(old[name]) for name in texts):
-            current += 1
-            continue
-        new = old | {name: seal(text) for name, text in texts.items()}
-        # Its owner may have used a recovery code or added another app since it was read.
-        resealed += Authenticator.objects.filter(pk=factor.pk, data=old).update(data=new)
+    for pk in _sealed_factors().values_list("pk", flat=True):
+        # The lock is the one that allauth takes to use a recovery code, which stores the data again.
+        with transaction.atomic():
+            factor = _sealed_factors().select_for_update(of=("self",)).filter(pk=pk).first()
+            if factor is None:
+                continue
+            try:
+                texts = _texts(factor)
+            except SealError:
+                lost.append(factor.user.username)
+                continue
+            if all(endpoint_keys.is_current(factor.data[name]) for name in texts):
+                current += 1
+                continue
+            new = factor.data | {name: seal(text) for name, text in texts.items()}
+            resealed += Authenticator.objects.filter(pk=pk).update(data=new)
     return Resealed(resealed, current, sorted(set(lost)))
 
 

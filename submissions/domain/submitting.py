@@ -17,9 +17,9 @@ from submissions.answers.diff_text import as_utf8
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
 from submissions.domain.audit import record
-from submissions.domain.entitlement import use_name
+from submissions.domain.entitlement import refusal, use_name
 from submissions.domain.organisation_names import folded
-from submissions.domain.ownership import teams_to_act_for
+from submissions.domain.ownership import manages, require_to_act_for
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.uploads import (
     BundleRefusedError,
@@ -32,8 +32,8 @@ from submissions.domain.uploads import (
     recheck,
 )
 from submissions.enums import Inputs, Kind, Source, SubmissionState, Verb
-from submissions.exceptions import NotAllowedError, WrongStateError
-from submissions.models import Implementation, Submission, System, Team, Upload, User
+from submissions.exceptions import NotAllowedError, OrganisationRefusedError, WrongStateError
+from submissions.models import Implementation, OrganisationGrant, Submission, System, Team, Upload, User
 from submissions.signals import submission_cancelled, submission_created
 
 if TYPE_CHECKING:
@@ -122,8 +122,7 @@ def _submit(owner: User, team: Team | None, path: Path, checked: CheckedBundle, 
     if publish_licence and manifest.kind == Kind.CALIBRATION and not owner.is_staff:
         msg = "Calibration samples are published by maintainers only; submit this one without consent to publish."
         raise NotAllowedError(msg)
-    if team is not None and not teams_to_act_for(owner).filter(pk=team.pk).exists():
-        raise NotAllowedError(f"Only owners and members of {team} may submit for it.")
+    require_to_act_for(owner, team)
     digest = reading.digest()
     existing = _existing(owner, team, digest, suite_version=version)
     if existing:
@@ -241,16 +240,16 @@ def system_of(sender: User, team: Team | None, manifest: Manifest) -> System:
     :class:`~submissions.exceptions.OrganisationRefusedError` unless the sender may use the organisation's name; a
     confirmed name has its registered spelling.
     """
-    used = use_name(account=sender, name=manifest.organisation)
-    facts = {fact: getattr(manifest, fact) for fact in _FACTS}
-    if used is not None:
-        facts["organisation"] = used.organisation.name
     system = System.objects.filter(
         _of(sender, team),
         name__iexact=manifest.system,
         backbone__iexact=manifest.backbone,
         scaffold__iexact=manifest.scaffold,
     ).first()
+    used = _right_to_name(sender, system, manifest.organisation)
+    facts = {fact: getattr(manifest, fact) for fact in _FACTS}
+    if used is not None:
+        facts["organisation"] = used.organisation.name
     if system is None:
         return System.objects.create(
             slug=_free_slug(manifest.system),
@@ -263,17 +262,43 @@ def system_of(sender: User, team: Team | None, manifest: Manifest) -> System:
             owner=sender,
             team=team,
         )
-    if system.confirmation is not None and team is None:
-        # A submission without an organisation would have the system's confirmed one, too. In a team, that is as it
-        # should be: its owners chose the members.
-        use_name(account=sender, name=system.organisation)
-    elif used is not None and folded(system.organisation) in {"", used.organisation.folded}:
+    is_same = used is not None and folded(system.organisation) in {"", used.organisation.folded}
+    if used is not None and is_same and not _is_vouched_for(system):
         system.organisation, system.confirmation = used.organisation.name, used
     for fact, given in facts.items():
         setattr(system, fact, getattr(system, fact) or given)
     system.links = list(dict.fromkeys([*system.links, *manifest.links]))[:10]
     system.save(update_fields=[*_FACTS, "confirmation", "links"])
     return system
+
+
+def _right_to_name(sender: User, system: System | None, named: str) -> OrganisationGrant | None:
+    """Return the grant by which the sender uses the organisation's name; None if that is not registered.
+
+    Without a name, the submission shows the organisation of its system.
+    """
+    if folded(named) or system is None:
+        return use_name(account=sender, name=named)
+    if _is_vouched_for(system):
+        return None
+    try:
+        return use_name(account=sender, name=system.organisation)
+    except OrganisationRefusedError as error:
+        message = (
+            f"{error} The system {system.name} has it already: correct that on the page of one of its submissions."
+        )
+        raise OrganisationRefusedError(message) from None
+
+
+def _is_vouched_for(system: System) -> bool:
+    """Return whether a member of the system's team, who confirmed its organisation, still may use that name.
+
+    Then the other members submit to the system as well.
+    """
+    used = system.confirmation
+    if used is None or system.team_id is None or not manages(used.account, system):
+        return False
+    return not refusal(account=used.account, name=system.organisation)
 
 
 def _free_slug(name: str) -> str:

@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 from django.utils.text import slugify
 
-from submissions.domain import invitation_links
+from submissions.domain import endpoints, invitation_links, quotas
 from submissions.domain.audit import record
-from submissions.domain.endpoints import using_judges
-from submissions.domain.entitlement import refusal
-from submissions.domain.ownership import manages
-from submissions.enums import TeamRole, Verb
+from submissions.domain.entitlement import refusal, use_name
+from submissions.domain.ownership import require_to_act_for
+from submissions.domain.submitting import cancel
+from submissions.enums import UNFINISHED, Source, SubmissionState, TeamRole, Verb
 from submissions.exceptions import NotAllowedError, QuotaExceededError, SubmissionError, WrongStateError
 from submissions.models import Endpoint, Membership, Submission, System, Team, TeamInvitation, User
 from submissions.signals import team_changed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from django.contrib.auth.models import AnonymousUser
     from django.db.models import QuerySet
 
@@ -57,11 +60,11 @@ def create(*, actor: User, name: str) -> Team:
 
 def rename(*, team: Team, actor: User, name: str) -> None:
     """Change the team's name; its address stays. Raises NotAllowedError."""
-    _require_lead(actor, team)
-    _require_name(actor, name)
     before = team.name
     try:
         with transaction.atomic():
+            _lead(actor, team)
+            _require_name(actor, name)
             if Team.objects.filter(pk=team.pk).exclude(name=name).update(name=name):
                 record(verb=Verb.TEAM_CHANGED, subject=team, actor=actor, data={"changed": {"name": [before, name]}})
     except IntegrityError:
@@ -69,10 +72,21 @@ def rename(*, team: Team, actor: User, name: str) -> None:
     team.name = name
 
 
+def may_invite(user: User, team: Team) -> bool:
+    """Return whether ``user`` may invite members: the team's owners may, and maintainers if it has none.
+
+    Members use the team's endpoints and keys, which are not the maintainers' to use.
+    """
+    owners = set(team.memberships.filter(role=TeamRole.OWNER).values_list("user", flat=True))
+    return user.pk in owners or (user.is_staff and not owners)
+
+
 def invite(*, team: Team, actor: User, role: str, note: str = "") -> tuple[TeamInvitation, str]:
     """Create an invitation and return it with its secret, which is not stored. Raises NotAllowedError."""
-    _require_lead(actor, team)
     with transaction.atomic():
+        _lead(actor, team)
+        if not may_invite(actor, team):
+            raise NotAllowedError(f"The owners of {team} invite its members; maintainers do if it has no owner.")
         made, secret = invitation_links.make(TeamInvitation, actor=actor, team=team, role=TeamRole(role), note=note)
         record(verb=Verb.TEAM_INVITED, subject=team, actor=actor, data={"role": made.role})
     return made, secret
@@ -80,8 +94,8 @@ def invite(*, team: Team, actor: User, role: str, note: str = "") -> tuple[TeamI
 
 def revoke(*, invitation: TeamInvitation, actor: User) -> None:
     """Revoke an unused invitation. Raises NotAllowedError; WrongStateError if it was used or revoked."""
-    _require_lead(actor, invitation.team)
     with transaction.atomic():
+        _lead(actor, invitation.team)
         if not invitation_links.revoke(invitation):
             raise WrongStateError("This invitation is already used or revoked.")
         record(verb=Verb.TEAM_UNINVITED, subject=invitation.team, actor=actor)
@@ -120,15 +134,19 @@ def accept(*, user: User, secret: str) -> Membership:
 
 
 def set_role(*, membership: Membership, actor: User, role: str) -> None:
-    """Change a member's role. Raises NotAllowedError; WrongStateError if the team would lose its only owner."""
+    """Change a member's role. Raises NotAllowedError; WrongStateError if the team would lose its only owner.
+
+    Unused invitations of somebody who is no longer an owner are revoked.
+    """
     team = membership.team
-    _require_lead(actor, team)
     with transaction.atomic():
-        before = _locked(membership)
+        _lead(actor, team)
+        before = _present_role(membership)
         if before == role:
             return
         if before == TeamRole.OWNER:
             _require_other_owner(membership, "make another member an owner first")
+            _revoke_all(membership)
         Membership.objects.filter(pk=membership.pk).update(role=TeamRole(role))
         changed = {f"role of {membership.user.username}": [before, role]}
         record(verb=Verb.TEAM_CHANGED, subject=team, actor=actor, data={"changed": changed})
@@ -138,17 +156,22 @@ def set_role(*, membership: Membership, actor: User, role: str) -> None:
 def remove(*, membership: Membership, actor: User) -> None:
     """End a membership: members may leave, owners and maintainers may remove them. What they sent stays with the team.
 
-    Raises NotAllowedError; WrongStateError if members would be left without an owner. The last member may leave: a
-    maintainer can then invite somebody.
+    Raises NotAllowedError; WrongStateError if members would be left without an owner. When the last member leaves, the
+    team's unfinished submissions are cancelled and its keys deleted; a maintainer can then invite somebody.
     """
     team, person = membership.team, membership.user
-    if actor.pk != person.pk:
-        _require_lead(actor, team)
     with transaction.atomic():
-        role = _locked(membership)
-        if role == TeamRole.OWNER and team.memberships.count() > 1:
+        _lead(actor, team, is_own=actor.pk == person.pk)
+        role = _present_role(membership)
+        if team.memberships.count() == 1:
+            for submission in team.submissions.filter(state__in=UNFINISHED):
+                cancel(submission=submission, actor=actor)
+            endpoints.forget_keys_of(team)
+        elif role == TeamRole.OWNER:
             _require_other_owner(membership, "make another member an owner, or remove the others first")
+        _revoke_all(membership)
         membership.delete()
+        team.former.add(person)
         changed = {person.username: [role, "no member"]}
         verb, data = (Verb.TEAM_LEFT, {}) if actor.pk == person.pk else (Verb.TEAM_CHANGED, {"changed": changed})
         record(verb=verb, subject=team, actor=actor, data=data)
@@ -157,36 +180,49 @@ def remove(*, membership: Membership, actor: User) -> None:
 def hand_over(*, row: System | Endpoint, team: Team, actor: User) -> None:
     """Give an account's system with all its submissions, or its endpoint, to a team in which its owner may submit.
 
-    Raises NotAllowedError for what is not the actor's own, a judge's endpoint, and what the team already has.
+    Raises NotAllowedError for what is not the actor's own, a judge's endpoint, and what the team already has;
+    WrongStateError while a run is open, whose costs the other side would bear; QuotaExceededError.
     """
-    if row.team_id is not None or row.owner_id != actor.pk:
-        raise NotAllowedError("Only what is your own can be handed over to a team.")
     try:
         with transaction.atomic():
+            # In the order of quotas.require, so that a submission at the same time waits.
+            Team.objects.select_for_update().get(pk=team.pk)
+            User.objects.select_for_update().get(pk=actor.pk)
             _hand_over(row, team, actor)
             team_changed.send(sender=Team, team=team)
     except IntegrityError:
-        what = "a system or the same answers" if isinstance(row, System) else "an endpoint"
-        raise NotAllowedError(f"{team} already has {what} of that name. Rename one of them first.") from None
+        what = "the same system, or the same answers" if isinstance(row, System) else "an endpoint of that name"
+        raise NotAllowedError(f"{team} already has {what}.") from None
     row.refresh_from_db()
 
 
 def _hand_over(row: System | Endpoint, team: Team, actor: User) -> None:
-    # Only once the row has its team are the actor's rights those of a member.
     own = type(row)._default_manager.filter(pk=row.pk, team=None, owner=actor)  # noqa: SLF001 - Django's documented API
-    if isinstance(row, Endpoint) and using_judges(row):
-        raise NotAllowedError(f"These judges use this endpoint: {', '.join(using_judges(row))}. Retire them first.")
-    if not own.update(team=team):
+    if not own.exists():
         raise NotAllowedError("Only what is your own can be handed over to a team.")
-    row.team = team
-    if not manages(actor, row):
-        raise NotAllowedError(f"Only owners and members of {team} may hand something over to it.")
+    require_to_act_for(actor, team)
     data: dict[str, Any] = {"team": team.pk}
-    if isinstance(row, System):
-        for submission in Submission.objects.filter(system=row, team=None):
-            Submission.objects.filter(pk=submission.pk).update(team=team)
+    if isinstance(row, Endpoint):
+        _require_idle(endpoints.open_runs(row))
+        if judges := endpoints.using_judges(row):
+            raise NotAllowedError(f"These judges use this endpoint: {', '.join(judges)}. Retire them first.")
+    else:
+        sent = Submission.objects.filter(system=row, team=None)
+        running = sent.filter(source=Source.ENDPOINT, state__in=[SubmissionState.GENERATING, SubmissionState.HELD])
+        _require_idle(running.values_list("pk", flat=True))
+        use_name(account=actor, name=row.organisation)
+        for submission in sent:
             record(verb=Verb.HANDED_OVER, subject=submission, actor=actor, reason=f"to the team {team}", data=data)
+        sent.update(team=team)
+        if quotas.used_today(team) > quotas.limit(team):
+            raise QuotaExceededError(f"{team} may have {quotas.limit(team)} submissions a day. Hand it over tomorrow.")
+    own.update(team=team)
     record(verb=Verb.HANDED_OVER, subject=row, actor=actor, reason=f"to the team {team}", data=data)
+
+
+def _require_idle(submissions: Iterable[int]) -> None:
+    if numbers := ", ".join(map(str, submissions)):
+        raise WrongStateError(f"A run is still open: submission {numbers}. Cancel the run, or wait until it ends.")
 
 
 def leave_all(*, user: User) -> None:
@@ -205,18 +241,25 @@ def _require_room(user: User) -> None:
         raise QuotaExceededError(f"You are in {MOST_TEAMS} teams, the most that one account may be. Leave one first.")
 
 
-def _require_lead(actor: User, team: Team) -> None:
-    if not may_lead(actor, team):
+def _lead(actor: User, team: Team, *, is_own: bool = False) -> None:
+    """Lock the team; raise NotAllowedError unless ``actor`` leads it, or it is about their own membership."""
+    Team.objects.select_for_update().get(pk=team.pk)
+    if not is_own and not may_lead(actor, team):
         raise NotAllowedError(f"Only owners of {team} and maintainers may do this.")
 
 
-def _locked(membership: Membership) -> str:
-    """Lock the team and return the member's present role. Raises WrongStateError if they are no member any more."""
-    Team.objects.select_for_update().get(pk=membership.team_id)
+def _present_role(membership: Membership) -> str:
+    """Return the member's role. Raises WrongStateError if they are no member any more."""
     role = Membership.objects.filter(pk=membership.pk).values_list("role", flat=True).first()
     if role is None:
         raise WrongStateError(f"{membership.user.username} is no longer in {membership.team}.")
     return role
+
+
+def _revoke_all(membership: Membership) -> None:
+    """Revoke the unused invitations that a member made."""
+    unused = membership.team.invitations.filter(created_by=membership.user, used=None, revoked=None)
+    unused.update(revoked=timezone.now())
 
 
 def _require_other_owner(membership: Membership, advice: str) -> None:

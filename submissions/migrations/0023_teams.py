@@ -144,4 +144,9 @@ class Migration(migrations.Migration):
             model_name='membership',
             constraint=models.UniqueConstraint(fields=('team', 'user'), name='one_membership_per_team_and_user'),
         ),
+        migrations.AddField(
+            model_name='team',
+            name='former',
+            field=models.ManyToManyField(related_name='former_teams', to=settings.AUTH_USER_MODEL),
+        ),
     ]

@@ -15,12 +15,13 @@ class Team(models.Model):
     """Accounts that own submissions, systems and endpoints together.
 
     ``daily_submissions`` is its own limit, set by a maintainer: submissions for it then count for it alone. Otherwise
-    it has the instance's limit, and they count for their sender too.
+    it has the instance's limit, and they count for their sender too. ``former`` members have seen its private results.
     """
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=80)
     daily_submissions = models.PositiveIntegerField(null=True, blank=True)
+    former = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="former_teams")
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -84,6 +84,7 @@ def _page(request: HttpRequest, shown: Team, *, link: str = "", **refused: forms
         "members": [(each, TeamRoleForm(initial={"role": each.role}, auto_id=f"m{each.pk}_%s")) for each in members],
         "own": next((each for each in members if each.user_id == user.pk), None),
         "leads": leads,
+        "invites": domain.may_invite(user, shown),
         "invitations": [(each, invitation_links.problem_with(each)) for each in newest],
         "days": invitation_links.INVITATION_DAYS,
         "link": link,

@@ -279,7 +279,7 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
         "maintain_quota": Act(MAINTAINER, {}, {"username": "bob", "daily": 99, **because}),
         "maintain_team_quota": Act(MAINTAINER, {}, {"slug": "lynx", "daily": 99, **because}),
         "team_rename": Act(both, {"slug": "lynx"}, {"name": "Caracal"}),
-        "team_invite": Act(both, {"slug": "lynx"}, {"role": "member"}),
+        "team_invite": Act(OWNER, {"slug": "lynx"}, {"role": "member"}),
         "team_revoke": Act(both, {"slug": "lynx", "pk": others.invitation.pk}),
         "team_role": Act(both, {"slug": "lynx", "pk": others.member.pk}, {"role": "viewer"}),
         "team_remove": Act(both, {"slug": "lynx", "pk": others.member.pk}),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+import time_machine
 from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from django.core.cache import caches
 from django.test import Client
 
@@ -95,6 +98,17 @@ class TestAdding:
         used = code()
         assert signed_in(ada).post("/accounts/2fa/authenticate/", {"code": used}).status_code == 302
         assert signed_in(ada).post("/accounts/2fa/authenticate/", {"code": used}).status_code == 200
+
+    @pytest.mark.parametrize("later", [31, 45])
+    def test_a_code_works_once_as_long_as_it_is_valid(self, later: int) -> None:
+        ada: User = UserFactory()
+        with_app(ada)
+        begin = 30 * (int(time.time()) // 30)
+        with time_machine.travel(begin, tick=False) as clock:
+            used = format_hotp_value(hotp_value(second_factors.SECRET, begin // 30))
+            assert signed_in(ada).post("/accounts/2fa/authenticate/", {"code": used}).status_code == 302
+            clock.shift(later)
+            assert signed_in(ada).post("/accounts/2fa/authenticate/", {"code": used}).status_code == 200
 
     def test_guessing_is_stopped(self) -> None:
         ada: User = UserFactory()
@@ -208,6 +222,28 @@ class TestRequired:
         assert posted["Location"] == "/accounts/2fa/reauthenticate/?next=%2Fmy%2F"
         response = old.post("/accounts/2fa/reauthenticate/", {"code": code(), "next": "/my/"})
         assert (response["Location"], old.get("/my/").status_code) == ("/my/", 200)
+
+    @ROLES
+    @pytest.mark.parametrize(
+        "page",
+        [
+            "/accounts/2fa/",
+            "/accounts/2fa/webauthn/add/",
+            "/accounts/2fa/totp/deactivate/",
+            "/accounts/2fa/recovery-codes/",
+            "/accounts/password/change/",
+            "/accounts/email/",
+            "/accounts/reauthenticate/",
+        ],
+    )
+    def test_such_a_session_cannot_replace_the_factor(self, make: type, page: str) -> None:
+        user = make()
+        old = signed_in(user)
+        assert old.post("/accounts/reauthenticate/", {"password": PASSWORD}).status_code == 302
+        app = with_app(user)
+        for response in (old.get(page), old.post(page, {"password": PASSWORD})):
+            assert response["Location"].startswith("/accounts/2fa/reauthenticate/?next=")
+        assert Authenticator.objects.filter(user=user, type="totp").get() == app
 
     @ROLES
     def test_signing_in_with_it_opens_all(self, make: type) -> None:

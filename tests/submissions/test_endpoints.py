@@ -100,7 +100,9 @@ def test_others_cannot_see_or_change_an_endpoint(endpoint: Endpoint, alice: User
             (endpoints.delete, {}),
         ]
         for act, options in acts:
-            with pytest.raises(NotAllowedError, match="Only the owner of an endpoint may change it"):
+            with pytest.raises(
+                NotAllowedError, match="Only the owner of an endpoint, or members of its team, may change it"
+            ):
                 act(endpoint=endpoint, actor=actor, **options)
     endpoint.refresh_from_db()
     assert (endpoint.name, endpoints.key_of(endpoint)) == ("Alpha", KEY)

@@ -117,6 +117,16 @@ def test_a_confirmed_system_takes_no_submissions_of_an_account_without_the_right
     assert declared(system_of(alice, system="Another")) == ("", None)
 
 
+def test_an_unconfirmed_system_takes_no_more_answers_without_the_right(alice: User, maintainer: User) -> None:
+    before = system_of(alice, organisation="Example Lab")
+    registered("Example Lab", "example.org", by=maintainer)
+    with pytest.raises(OrganisationRefusedError, match=r"The system Solver has it already: correct that on the page"):
+        system_of(alice)
+    has_address(alice, "alice@example.org")
+    assert system_of(alice) == before
+    assert declared(before) == ("Example Lab", Confirmed.DOMAIN)
+
+
 def test_a_bundle_is_refused_with_the_manifest_s_place(
     alice: User, small: SuiteVersion, lab: Organisation, tmp_path: Path
 ) -> None:

@@ -10,16 +10,28 @@ import time_machine
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
+from evaluator.generation import generating
+from evaluator.models import Generation
 from leaderboard.models import Notice
 from leaderboard.models.enums import NoticeKind
 from leaderboard.notices.making import note_scored
 from reviews.annotators.conflicts import in_conflict
 from reviews.models import Assignment, Case
-from submissions.domain import endpoints, erasure, ownership, publishing, quotas, submitting, teams, uploads
+from submissions.domain import (
+    endpoints,
+    erasure,
+    organisations,
+    ownership,
+    publishing,
+    quotas,
+    submitting,
+    teams,
+    uploads,
+)
 from submissions.domain.access import may_manage, may_see_unpublished, visible_to
 from submissions.domain.audit import history
-from submissions.enums import SubmissionState, TeamRole, Verb, Visibility
-from submissions.exceptions import NotAllowedError, QuotaExceededError, WrongStateError
+from submissions.enums import Source, SubmissionState, TeamRole, Verb, Visibility
+from submissions.exceptions import NotAllowedError, OrganisationRefusedError, QuotaExceededError, WrongStateError
 from submissions.models import Endpoint, Membership, Submission, System, Team, TeamInvitation, User
 from tests.leaderboard.judging import JudgeFactory
 from tests.reviews.factories import answers, case_of, claimed, ready
@@ -124,11 +136,13 @@ class TestMembers:
 
     @pytest.mark.parametrize("role", [TeamRole.MEMBER, TeamRole.VIEWER, None])
     def test_only_owners_and_maintainers_lead(
-        self, team: Team, bob: User, maintainer: User, role: TeamRole | None
+        self, team: Team, alice: User, bob: User, maintainer: User, role: TeamRole | None
     ) -> None:
         if role:
             joined(team, bob, role)
-        invitation, _ = teams.invite(team=team, actor=maintainer, role=TeamRole.MEMBER)
+        with pytest.raises(NotAllowedError, match=r"^The owners of Lynx invite its members; maintainers do if"):
+            teams.invite(team=team, actor=maintainer, role=TeamRole.OWNER)
+        invitation, _ = teams.invite(team=team, actor=alice, role=TeamRole.MEMBER)
         owner = team.memberships.get(role=TeamRole.OWNER)
         for act in (
             lambda: teams.invite(team=team, actor=bob, role=TeamRole.OWNER),
@@ -174,6 +188,29 @@ class TestMembers:
         with pytest.raises(WrongStateError, match=r"^bob is no longer in Lynx.$"):
             teams.set_role(membership=stale, actor=alice, role=TeamRole.OWNER)
         assert roles(team) == {"alice": "owner"}
+
+    @pytest.mark.parametrize("end", ["role", "removal"])
+    def test_invitations_end_with_the_right_to_invite(self, team: Team, alice: User, bob: User, end: str) -> None:
+        owner = joined(team, bob, TeamRole.OWNER)
+        _, secret = teams.invite(team=team, actor=bob, role=TeamRole.OWNER)
+        _, other = teams.invite(team=team, actor=alice, role=TeamRole.MEMBER)
+        if end == "role":
+            teams.set_role(membership=owner, actor=alice, role=TeamRole.VIEWER)
+        else:
+            teams.remove(membership=owner, actor=alice)
+        with pytest.raises(WrongStateError, match="was revoked"):
+            teams.accept(user=UserFactory(), secret=secret)
+        teams.accept(user=UserFactory(), secret=other)
+
+    def test_the_last_member_leaves_no_running_work_and_no_key(self, team: Team, alice: User) -> None:
+        endpoint = endpoints.add(owner=alice, described=DESCRIBED, key=KEY, team=team)
+        running = SubmissionFactory(owner=alice, team=team, state=SubmissionState.GENERATING)
+        scored = SubmissionFactory(owner=alice, team=team)
+        erasure.erase(user=alice, actor=None)
+        states = dict(Submission.objects.values_list("pk", "state"))
+        assert states == {running.pk: SubmissionState.CANCELLED, scored.pk: SubmissionState.SCORED}
+        assert Endpoint.objects.get(pk=endpoint.pk).has_key is False
+        assert history(endpoint)[0].reason == "the last member of Lynx left"
 
     def test_limits_of_teams_and_members(self, team: Team, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(teams, "MOST_MEMBERS", 1)
@@ -233,7 +270,7 @@ class TestRights:
             with pytest.raises(NotAllowedError):
                 endpoints.forget_key(endpoint=endpoint, actor=bob)
             with pytest.raises(
-                NotAllowedError, match=r"^Only owners and members of Lynx may register endpoints for it.$"
+                NotAllowedError, match=r"^Only owners and members of Lynx may submit and"
             ):
                 endpoints.add(owner=bob, described={**DESCRIBED, "name": "B"}, team=team)
 
@@ -253,6 +290,8 @@ class TestRights:
         joined(team, bob, TeamRole.VIEWER)
         assert list(Case.objects.filter(in_conflict(reviewer))) == [of_team]
         assert Assignment.objects.get(pk=held.pk).state == "returned", "the held item is handed back"
+        teams.remove(membership=team.memberships.get(user=bob), actor=bob)
+        assert list(Case.objects.filter(in_conflict(reviewer))) == [of_team], "who has left has seen its answers"
 
     def test_notices_go_to_the_sender_and_then_to_an_owner(self, team: Team, alice: User, bob: User) -> None:
         member = joined(team, bob)
@@ -286,11 +325,14 @@ class TestSubmitting:
         self, small: SuiteVersion, team: Team, alice: User, bob: User, maintainer: User
     ) -> None:
         joined(team, bob)
-        registered("Example Lab", "example.org", by=maintainer)
+        lab = registered("Example Lab", "example.org", by=maintainer)
         has_address(alice, "alice@example.org")
         confirmed = sent(alice, team, organisation="Example Lab").submission.system
         made = sent(bob, team, answers={"alpha/2": RIGHT}).submission
         assert (made.system, made.system.organisation_confirmed) == (confirmed, "domain")
+        organisations.end(organisation=lab, account=alice, actor=maintainer, reason="She works elsewhere.")
+        with pytest.raises(OrganisationRefusedError, match="The system Alpha Solver has it already"):
+            sent(bob, team, answers={"alpha/1": RIGHT, "alpha/2": RIGHT})
         own = sent(bob, None).submission
         assert (own.system.organisation, own.system.organisation_confirmed) == ("", None)
 
@@ -300,7 +342,9 @@ class TestSubmitting:
     ) -> None:
         if role:
             joined(team, bob, role)
-        with pytest.raises(NotAllowedError, match=r"^Only owners and members of Lynx may submit for it.$"):
+        with pytest.raises(
+            NotAllowedError, match=r"^Only owners and members of Lynx may submit and"
+        ):
             sent(bob, team)
         with pytest.raises(NotAllowedError, match=r"^bob is in no team 'lynx' for which they may submit.$"):
             ownership.team_of(bob, "lynx")
@@ -353,7 +397,9 @@ class TestHandingOver:
         system = SystemFactory(owner=bob)
         with pytest.raises(NotAllowedError, match=r"^Only what is your own"):
             teams.hand_over(row=system, team=team, actor=alice)
-        with pytest.raises(NotAllowedError, match=r"^Only owners and members of Lynx may hand something over"):
+        with pytest.raises(
+            NotAllowedError, match=r"^Only owners and members of Lynx may submit and"
+        ):
             teams.hand_over(row=system, team=team, actor=bob)
         assert System.objects.get().team is None
 
@@ -363,9 +409,49 @@ class TestHandingOver:
         system = SystemFactory(owner=alice, name="Twin")
         submission = SubmissionFactory(owner=alice, system=system)
         SystemFactory(owner=alice, team=team, name="twin", slug="twin-2")
-        with pytest.raises(NotAllowedError, match=r"^Lynx already has a system or the same answers of that name"):
+        with pytest.raises(NotAllowedError, match=r"^Lynx already has the same system, or the same answers"):
             teams.hand_over(row=system, team=team, actor=alice)
         assert (System.objects.get(pk=system.pk).team, Submission.objects.get(pk=submission.pk).team) == (None, None)
+
+    def test_nothing_is_handed_over_while_a_run_is_open(self, team: Team, alice: User) -> None:
+        endpoint = EndpointFactory(owner=alice)
+        facts = {"source": Source.ENDPOINT, "state": SubmissionState.GENERATING}
+        submission = SubmissionFactory(owner=alice, **facts)
+        Generation.objects.create(submission=submission, endpoint=endpoint, prompt_version="1", state="paused")
+        for row in (submission.system, endpoint):
+            with pytest.raises(WrongStateError, match=rf"^A run is still open: submission {submission.pk}. Cancel"):
+                teams.hand_over(row=row, team=team, actor=alice)
+            row.refresh_from_db()
+            assert row.team is None
+
+    def test_only_who_pays_raises_a_runs_limits(self, team: Team, alice: User, bob: User) -> None:
+        joined(team, bob)
+        endpoint = EndpointFactory(owner=alice)
+        submission = SubmissionFactory(owner=alice, team=team, state=SubmissionState.GENERATING)
+        run = Generation.objects.create(submission=submission, endpoint=endpoint, prompt_version="1", state="paused")
+        with pytest.raises(NotAllowedError, match=r"^Only the owner of a run may raise its limits"):
+            generating.resume(generation=run, actor=bob, run_seconds=3600)
+        generating.resume(generation=run, actor=alice, run_seconds=3600)
+
+    @pytest.mark.usefixtures("half_past_noon")
+    def test_handing_over_does_not_empty_a_persons_day(self, team: Team, alice: User, maintainer: User) -> None:
+        quotas.set_limit(holder=team, daily=1, actor=maintainer, reason="a trial")
+        system = SystemFactory(owner=alice)
+        SubmissionFactory.create_batch(2, owner=alice, system=system)
+        with pytest.raises(QuotaExceededError, match=r"^Lynx may have 1 submissions a day"):
+            teams.hand_over(row=system, team=team, actor=alice)
+        assert (quotas.used_today(alice), quotas.used_today(team)) == (2, 0)
+
+    def test_a_registered_name_is_handed_over_with_the_right_to_it(
+        self, team: Team, alice: User, maintainer: User
+    ) -> None:
+        system = SystemFactory(owner=alice, organisation="Example Lab")
+        registered("Example Lab", "example.org", by=maintainer)
+        with pytest.raises(OrganisationRefusedError):
+            teams.hand_over(row=system, team=team, actor=alice)
+        has_address(alice, "alice@example.org")
+        teams.hand_over(row=system, team=team, actor=alice)
+        assert System.objects.get().team == team
 
     def test_a_judges_endpoint_stays(self, team: Team, maintainer: User) -> None:
         Membership.objects.create(team=team, user=maintainer, role=TeamRole.MEMBER)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from contextlib import ExitStack
 from functools import wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from allauth.account import app_settings as account_settings
-from allauth.account.internal.flows.login import get_authentication_records
 from allauth.account.internal.flows.reauthentication import (
     did_recently_reauthenticate,
     get_reauthentication_flows,
@@ -32,6 +29,7 @@ from submissions.domain.scratch_folders import scratch_place
 from submissions.exceptions import SubmissionError
 from submissions.permissions import user_of
 from submissions.views.acting import action
+from submissions.views.confirming import needs_new_sign_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +51,9 @@ _KINDS: Final = {
     "submissions.Upload": "uploads not yet submitted",
     "submissions.Endpoint": "model endpoints",
     "submissions.ApiToken": "tokens",
+    "submissions.Membership": "teams that you are in",
+    "submissions.TeamInvitation": "invitations to teams that you made",
+    "submissions.OrganisationGrant": "names of organisations that you may use",
     "account.EmailAddress": "e-mail addresses",
     "socialaccount.SocialAccount": "connected accounts",
     "mfa.Authenticator": "second factors and sets of recovery codes",
@@ -77,17 +78,11 @@ def _confirmed(view: View) -> View:
         if get_reauthentication_flows(user_of(request)):
             if not did_recently_reauthenticate(request):
                 raise ReauthenticationRequired
-        elif not _signed_in_recently(request):
+        elif needs_new_sign_in(request):
             return _page(request, EraseForm(username=""), sign_in_again=True, status=HTTPStatus.FORBIDDEN)
         return view(request, *args, **kwargs)
 
     return guarded
-
-
-def _signed_in_recently(request: HttpRequest) -> bool:
-    """Return whether an account without a password signed in, by another site, within the last minutes."""
-    times = [record["at"] for record in get_authentication_records(request, user_of(request))]
-    return bool(times) and time.time() - max(times) < account_settings.REAUTHENTICATION_TIMEOUT
 
 
 def _page(

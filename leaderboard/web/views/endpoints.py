@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -45,7 +45,8 @@ SHOWN_RUNS = 25
 @require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
     """List the user's endpoints and their teams'."""
-    rows = list(domain.visible_to(request.user).select_related("team").annotate(runs=Count("generations")))
+    seen = Q(generations__submission__in=visible_to(request.user).values("pk"))
+    rows = list(domain.visible_to(request.user).select_related("team").annotate(runs=Count("generations", filter=seen)))
     context = {"rows": rows, "teams": any(row.team_id for row in rows)}
     return render(request, "leaderboard/endpoints.html", context)
 
@@ -155,7 +156,7 @@ def endpoint_progress(request: HttpRequest, pk: int) -> HttpResponse:
 def endpoint_check(request: HttpRequest, pk: int) -> HttpResponse:
     """Queue a connection test, which makes one small call."""
     shown = own_endpoint(request, pk)
-    return perform(request, lambda: request_check(endpoint=shown), back=shown)
+    return perform(request, lambda: request_check(endpoint=shown, actor=user_of(request)), back=shown)
 
 
 @action("endpoint")

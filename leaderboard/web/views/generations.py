@@ -25,7 +25,6 @@ from leaderboard.evidence.submissions import may_cancel, may_see_code, public_tr
 from leaderboard.web.closed_pages import closes
 from submissions.domain import quotas
 from submissions.domain.access import may_manage
-from submissions.domain.ownership import manages
 from submissions.enums import Scaffold
 from submissions.exceptions import SubmissionError
 from submissions.forms import CancelForm
@@ -53,9 +52,9 @@ def run_new(request: HttpRequest, pk: int) -> HttpResponse:
         return render(request, "leaderboard/generation_new.html", {"endpoint": endpoint})
     if slug not in {"", version.suite.slug}:
         raise Http404(f"No suite “{slug[:50]}” takes answers now.")
-    user, form, estimated = user_of(request), RunForm(endpoint=endpoint, version=version), {}
+    user, form, estimated = user_of(request), RunForm(endpoint=endpoint, version=version, user=user_of(request)), {}
     if request.method == "POST":
-        form = RunForm(request.POST, endpoint=endpoint, version=version)
+        form = RunForm(request.POST, endpoint=endpoint, version=version, user=user)
         if form.is_valid():
             try:
                 if "start" in request.POST and form.seen_estimate() is not None:
@@ -131,7 +130,7 @@ def generation_resume(request: HttpRequest, pk: int) -> HttpResponse:
 
     def resume() -> None:
         # A maintainer cannot raise the limits: the owners' provider account pays.
-        limits = form.limits() if manages(actor, generation.submission) else {}
+        limits = form.limits() if generating.may_raise_limits(actor, generation) else {}
         generating.resume(generation=generation, actor=actor, **limits)
 
     def again() -> HttpResponse:

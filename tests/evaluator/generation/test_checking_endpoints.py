@@ -91,7 +91,7 @@ def test_a_test_is_queued_for_a_worker(
     settings.RQ_QUEUES = replace(settings.ENVIRONMENT, redis_url=redis_url).rq_queues
     made = endpoint(provider, "prose")
     with django_capture_on_commit_callbacks(execute=True):
-        request_check(endpoint=made)
+        request_check(endpoint=made, actor=made.owner)
     assert made.check_state == EndpointCheck.WAITING
     with opened(MODELS) as queue:
         jobs = [(job.func_name, job.args) for job in queue.jobs]
@@ -103,13 +103,13 @@ def test_the_tests_of_an_account_are_limited_per_hour(provider: ProviderServer) 
     made = endpoint(provider, "prose")
     other = endpoint(provider, "prose")
     for _ in range(CHECKS_AN_HOUR):
-        request_check(endpoint=made)
+        request_check(endpoint=made, actor=made.owner)
     Endpoint.objects.filter(pk=made.pk).update(check_state=EndpointCheck.OK)
     with pytest.raises(QuotaExceededError, match="20 times within this hour"):
-        request_check(endpoint=made)
+        request_check(endpoint=made, actor=made.owner)
     made.refresh_from_db()
     assert made.check_state == EndpointCheck.OK
-    request_check(endpoint=other)
+    request_check(endpoint=other, actor=other.owner)
 
 
 def test_an_endpoint_changed_during_its_test_does_not_count_as_tested(provider: ProviderServer) -> None:
@@ -126,7 +126,7 @@ def test_without_a_queue_a_test_fails_with_the_reason(
 ) -> None:
     made = endpoint(provider, "prose")
     with django_capture_on_commit_callbacks(execute=True):
-        request_check(endpoint=made)
+        request_check(endpoint=made, actor=made.owner)
     made.refresh_from_db()
     assert made.check_state == EndpointCheck.FAILED
     assert made.check_message.startswith("The queue does not answer")
