@@ -97,7 +97,8 @@ def test_a_system_from_before_is_confirmed_by_a_submission_of_an_account_with_th
 ) -> None:
     system, other = system_of(alice, organisation="example lab"), system_of(alice, system="O", organisation="Elsewhere")
     lab = registered("Example Lab", "example.org", by=maintainer)
-    assert system_of(alice) == system
+    with pytest.raises(OrganisationRefusedError):
+        system_of(alice)
     assert declared(system) == ("example lab", None)
     organisations.grant(organisation=lab, account=alice, actor=maintainer, reason="Known.")
     system_of(alice, organisation="example lab")

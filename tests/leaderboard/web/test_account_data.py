@@ -211,6 +211,17 @@ class TestWithoutPassword:
             assert 'action="/accounts/github/login/?process=login&amp;next=%2Faccounts%2Fdata%2F"' in page
         assert User.objects.get(username="ada").is_active
 
+    @pytest.mark.parametrize(
+        "page",
+        ["/accounts/password/set/", "/accounts/3rdparty/", "/accounts/2fa/totp/activate/", "/accounts/2fa/webauthn/add/"],
+    )
+    def test_no_other_way_in_is_added_by_a_session_of_long_ago(self, client: Client, page: str) -> None:
+        both = {"password1": "a-long-enough-password", "password2": "a-long-enough-password"}
+        for response in (client.get(page), client.post(page, both)):
+            assert response["Location"] == "/accounts/logout/"
+        assert "First sign out and in again" in client.get("/accounts/logout/").content.decode()
+        assert not User.objects.get(username="ada").has_usable_password()
+
     @pytest.mark.parametrize(("ago", "status"), [(10, 200), (301, 403)])
     def test_a_recent_sign_in(self, client: Client, ago: int, status: int) -> None:
         session = client.session
