@@ -40,7 +40,7 @@ from leaderboard.web.views import (
     systems,
     trajectories,
 )
-from submissions.views.confirming import with_new_sign_in
+from submissions.confirming import with_new_sign_in
 
 handler500 = "leaderboard.web.views.site.server_error"
 

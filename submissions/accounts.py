@@ -16,10 +16,10 @@ from django.core.exceptions import ValidationError
 from django.http import Http404
 from django.shortcuts import redirect
 
+from submissions.confirming import SIGN_IN_AGAIN, needs_new_sign_in
 from submissions.domain import second_factor
 from submissions.domain.rate_limits import client_network
 from submissions.endpoints.sealing import SealError
-from submissions.views.confirming import SIGN_IN_AGAIN, needs_new_sign_in
 
 if TYPE_CHECKING:
     from allauth.mfa.models import Authenticator

@@ -279,7 +279,6 @@ def acting(submission: Submission, upload: Upload, call: ModelCall, others: Othe
         "maintain_quota": Act(MAINTAINER, {}, {"username": "bob", "daily": 99, **because}),
         "maintain_team_quota": Act(MAINTAINER, {}, {"slug": "lynx", "daily": 99, **because}),
         "team_rename": Act(both, {"slug": "lynx"}, {"name": "Caracal"}),
-        "team_invite": Act(OWNER, {"slug": "lynx"}, {"role": "member"}),
         "team_revoke": Act(both, {"slug": "lynx", "pk": others.invitation.pk}),
         "team_role": Act(both, {"slug": "lynx", "pk": others.member.pk}, {"role": "viewer"}),
         "team_remove": Act(both, {"slug": "lynx", "pk": others.member.pk}),
@@ -323,6 +322,7 @@ ELSEWHERE_TESTED: Final = {
     "tests/leaderboard/notices/test_pages.py": "notices_read",  # every user may send it, for their own notices
     "tests/leaderboard/web/test_status_page.py": "readyz",  # its answer depends on the queue
     "tests/leaderboard/web/test_account_data.py": "own_data_export own_data_erase",
+    "tests/submissions/test_team_pages.py": "team_invite",  # maintainers see its page, and may only at times
     "tests/reviews": "case_void review_claim review_conflict_add "
     "review_conflict_remove review_guidelines_read review_invite review_invitation_revoke",
 }

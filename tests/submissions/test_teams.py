@@ -269,9 +269,7 @@ class TestRights:
         else:
             with pytest.raises(NotAllowedError):
                 endpoints.forget_key(endpoint=endpoint, actor=bob)
-            with pytest.raises(
-                NotAllowedError, match=r"^Only owners and members of Lynx may submit and"
-            ):
+            with pytest.raises(NotAllowedError, match=r"^Only owners and members of Lynx may submit and"):
                 endpoints.add(owner=bob, described={**DESCRIBED, "name": "B"}, team=team)
 
     def test_an_endpoints_name_is_used_once_in_a_team(self, team: Team, alice: User, bob: User) -> None:
@@ -342,9 +340,7 @@ class TestSubmitting:
     ) -> None:
         if role:
             joined(team, bob, role)
-        with pytest.raises(
-            NotAllowedError, match=r"^Only owners and members of Lynx may submit and"
-        ):
+        with pytest.raises(NotAllowedError, match=r"^Only owners and members of Lynx may submit and"):
             sent(bob, team)
         with pytest.raises(NotAllowedError, match=r"^bob is in no team 'lynx' for which they may submit.$"):
             ownership.team_of(bob, "lynx")
@@ -397,9 +393,7 @@ class TestHandingOver:
         system = SystemFactory(owner=bob)
         with pytest.raises(NotAllowedError, match=r"^Only what is your own"):
             teams.hand_over(row=system, team=team, actor=alice)
-        with pytest.raises(
-            NotAllowedError, match=r"^Only owners and members of Lynx may submit and"
-        ):
+        with pytest.raises(NotAllowedError, match=r"^Only owners and members of Lynx may submit and"):
             teams.hand_over(row=system, team=team, actor=bob)
         assert System.objects.get().team is None
 

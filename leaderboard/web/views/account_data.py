@@ -23,13 +23,13 @@ from django.views.decorators.http import require_safe
 
 from leaderboard.backup.person import counts, export
 from leaderboard.web.forms import EraseForm
+from submissions.confirming import needs_new_sign_in
 from submissions.domain import rate_limits
 from submissions.domain.erasure import erase
 from submissions.domain.scratch_folders import scratch_place
 from submissions.exceptions import SubmissionError
 from submissions.permissions import user_of
 from submissions.views.acting import action
-from submissions.views.confirming import needs_new_sign_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -66,10 +66,10 @@ class TestDatabase:
         assert clock == [ok("clock of the database", "0.0 s from this host's")] * (connection.vendor == "postgresql")
 
     def test_missing_migrations(self) -> None:
-        MigrationRecorder(connection).record_unapplied("leaderboard", "0019_answers_in_the_content_store")
+        MigrationRecorder(connection).record_unapplied("leaderboard", "0020_overall_rows_and_newest_published")
         assert list(services.database())[1] == failed(
             "migrations",
-            "1 not applied: leaderboard.0019_answers_in_the_content_store",
+            "1 not applied: leaderboard.0020_overall_rows_and_newest_published",
             "Run make setup (or manage.py migrate) on one host.",
         )
 

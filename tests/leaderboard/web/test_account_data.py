@@ -213,7 +213,12 @@ class TestWithoutPassword:
 
     @pytest.mark.parametrize(
         "page",
-        ["/accounts/password/set/", "/accounts/3rdparty/", "/accounts/2fa/totp/activate/", "/accounts/2fa/webauthn/add/"],
+        [
+            "/accounts/password/set/",
+            "/accounts/3rdparty/",
+            "/accounts/2fa/totp/activate/",
+            "/accounts/2fa/webauthn/add/",
+        ],
     )
     def test_no_other_way_in_is_added_by_a_session_of_long_ago(self, client: Client, page: str) -> None:
         both = {"password1": "a-long-enough-password", "password2": "a-long-enough-password"}

@@ -287,7 +287,7 @@ def test_steps_take_few_queries(
 ) -> None:
     rows = [row(reported(version, slug=f"r{place}"), [1.0, 0.0, 1.0], place) for place in range(n)]
     client.get(address(rows[1]))
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(17):
         client.get(address(rows[1]))
 
 

@@ -317,4 +317,4 @@ def test_the_owner_s_list_has_constant_queries(client: Client, alice: User, numb
     client.force_login(alice)
     with CaptureQueriesContext(connection) as queries:
         assert client.get(reverse("my_submissions")).status_code == 200
-    assert len(queries) == 14
+    assert len(queries) == 15
