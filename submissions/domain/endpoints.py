@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 
 from submissions.domain.audit import record
 from submissions.domain.endpoint_keys import opened, sealed_for
-from submissions.domain.ownership import manages, owned_by, require_to_act_for
+from submissions.domain.ownership import holder, manages, owned_by, require_to_act_for
 from submissions.endpoints.addresses import problem, same_origin
 from submissions.endpoints.sealing import SealError
 from submissions.enums import MANAGING_ROLES, EndpointCheck, Verb
@@ -77,7 +77,7 @@ def add(*, owner: User, described: Mapping[str, Any], key: str = "", team: Team 
             if team is not None:
                 Team.objects.select_for_update().get(pk=team.pk)
             User.objects.select_for_update().get(pk=owner.pk)
-            if Endpoint.objects.filter(**_holder(owner, team)).count() >= MOST_ENDPOINTS:
+            if Endpoint.objects.filter(**holder(owner, team)).count() >= MOST_ENDPOINTS:
                 who, one = ("You have", "account") if team is None else (f"{team} has", "team")
                 msg = f"{who} {MOST_ENDPOINTS} endpoints, the most one {one} may have. Delete one of them first."
                 raise QuotaExceededError(msg)
@@ -224,13 +224,9 @@ def _plain(value: Any) -> Any:
     return float(value)
 
 
-def _holder(owner: User, team: Team | None) -> dict[str, Any]:
-    return {"owner": owner, "team": None} if team is None else {"team": team}
-
-
 def _refused(owner: User, team: Team | None, described: Mapping[str, Any]) -> str:
     """Return why the database refused an endpoint: its name, or numbers that a form would refuse."""
-    if Endpoint.objects.filter(name=described["name"], **_holder(owner, team)).exists():
+    if Endpoint.objects.filter(name=described["name"], **holder(owner, team)).exists():
         who = "You have" if team is None else f"{team} has"
         return f"{who} another endpoint called {described['name']}; choose another name."
     return "One of the numbers is out of range: tokens, seconds, limits and prices are not negative."

@@ -5,7 +5,7 @@ A member who leaves a team loses what belongs to it, including what they sent.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
 
@@ -50,6 +50,11 @@ def manages(user: User | AnonymousUser, row: Owned) -> bool:
 def teams_to_act_for(user: User) -> QuerySet[Team]:
     """Return the teams for which ``user`` may submit and run models, by name."""
     return Team.objects.filter(memberships__user=user, memberships__role__in=MANAGING_ROLES).order_by("name", "pk")
+
+
+def holder(owner: User, team: Team | None) -> dict[str, Any]:
+    """Return the filter for what belongs to ``team``, or without one to ``owner`` alone."""
+    return {"owner": owner, "team": None} if team is None else {"team": team}
 
 
 def require_to_act_for(user: User, team: Team | None) -> None:

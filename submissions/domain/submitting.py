@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 from django.utils.text import slugify
 
 from benchmark_tasks.domain.content import put_file
@@ -19,7 +18,7 @@ from submissions.domain.access import may_manage
 from submissions.domain.audit import record
 from submissions.domain.entitlement import refusal, use_name
 from submissions.domain.organisation_names import folded
-from submissions.domain.ownership import manages, require_to_act_for
+from submissions.domain.ownership import holder, manages, require_to_act_for
 from submissions.domain.publishing import CODE_LICENCES
 from submissions.domain.uploads import (
     BundleRefusedError,
@@ -184,16 +183,16 @@ def cancel(*, submission: Submission, actor: User) -> None:
         submission_cancelled.send(sender=Submission, submission=submission)
 
 
-def submitted_before(upload: Upload, team: Team | None = None) -> Submission | None:
-    """Return the owner's or team's submission of the same content to the version that ``upload`` was checked for."""
+def submitted_before(upload: Upload) -> Submission | None:
+    """Return the owner's submission of the same content to the suite version that ``upload`` was checked against."""
     suite, number, digest = (upload.report.get(field) for field in ("suite", "suite_version", "digest"))
     if not digest or number is None:
         return None
-    return _existing(upload.owner, team, digest, suite_version__suite__slug=suite, suite_version__number=number)
+    return _existing(upload.owner, None, digest, suite_version__suite__slug=suite, suite_version__number=number)
 
 
 def _existing(owner: User, team: Team | None, digest: str, **version: object) -> Submission | None:
-    same = Submission.objects.filter(_of(owner, team), bundle_digest=digest, **version)
+    same = Submission.objects.filter(bundle_digest=digest, **holder(owner, team), **version)
     return same.exclude(state=SubmissionState.CANCELLED).first()
 
 
@@ -229,10 +228,6 @@ def _fill(implementation: Implementation, answer: RawAnswer) -> None:
     }
 
 
-def _of(owner: User, team: Team | None) -> Q:
-    return Q(owner=owner, team=None) if team is None else Q(team=team)
-
-
 def system_of(sender: User, team: Team | None, manifest: Manifest) -> System:
     """Return the sender's, or the team's, system of that name, backbone and scaffold.
 
@@ -241,7 +236,7 @@ def system_of(sender: User, team: Team | None, manifest: Manifest) -> System:
     confirmed name has its registered spelling.
     """
     system = System.objects.filter(
-        _of(sender, team),
+        **holder(sender, team),
         name__iexact=manifest.system,
         backbone__iexact=manifest.backbone,
         scaffold__iexact=manifest.scaffold,

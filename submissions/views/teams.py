@@ -19,7 +19,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 from submissions.domain import endpoints, invitation_links, quotas
 from submissions.domain import teams as domain
 from submissions.domain.audit import history
-from submissions.domain.ownership import teams_to_act_for
 from submissions.enums import TeamRole
 from submissions.exceptions import SubmissionError
 from submissions.forms import HandOverForm, TeamForm, TeamInviteForm, TeamRoleForm
@@ -228,6 +227,5 @@ def _hand_over(request: HttpRequest, row: System | Endpoint) -> HttpResponse:
     context: dict[str, Any] = {"row": row, "form": form, "is_system": isinstance(row, System)}
     if isinstance(row, System):
         context["submissions"] = row.submissions.count()
-    context["has_teams"] = teams_to_act_for(user).exists()
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     return render(request, "submissions/hand_over.html", context, status=status)
