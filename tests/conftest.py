@@ -58,10 +58,12 @@ def examples(count: int) -> int:
 
 
 # Generating examples is slow on a busy machine, which is not an error. Fixtures of a test are shared by its examples,
-# and no example changes their values.
+# and no example changes their values. ``make test`` tries the same examples each time, so that only a change can break
+# it; ``make test-all`` tries more and other ones each time.
 hypothesis.settings.register_profile(
     "any machine",
     deadline=None,
+    derandomize=not IN_FULL,
     max_examples=examples(100),
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
 )

@@ -80,8 +80,8 @@ class AgentRun:
     """A whole run. ``source`` is one of ``evaluator.enums.TrajectorySource``; ``ending`` is how the run ended.
 
     At most ``MAX_STEPS`` steps are kept (``left_out`` counts the others); steps after ``MAX_TOTAL`` characters are
-    shortened. ``unread`` is the reason if a file's steps are not known; ``remarks`` are about parts of the file that
-    were not understood.
+    shortened. ``unread`` is the reason if a file's steps are not known, and no step is kept then; ``remarks`` are about
+    parts of the file that were not understood.
     """
 
     source: str
@@ -96,10 +96,11 @@ class AgentRun:
 
     def __post_init__(self) -> None:
         total, kept = 0, []
-        for step in self.steps[:MAX_STEPS]:
+        steps = () if self.unread else self.steps
+        for step in steps[:MAX_STEPS]:
             kept.append(step if total < MAX_TOTAL else step.shortened())
             total += kept[-1].length
-        object.__setattr__(self, "left_out", self.left_out + max(0, len(self.steps) - MAX_STEPS))
+        object.__setattr__(self, "left_out", self.left_out + max(0, len(steps) - MAX_STEPS))
         object.__setattr__(self, "steps", tuple(kept))
         object.__setattr__(self, "ending", bounded(self.ending, MAX_ENDING))
 

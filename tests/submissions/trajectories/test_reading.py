@@ -192,6 +192,14 @@ def test_any_content_is_read_or_refused(history: Any, metrics: Any, error: Any, 
         assert AgentRun.from_data(json.loads(json.dumps(trajectory.as_data(), allow_nan=False))) == trajectory
 
 
+def test_a_run_that_is_mostly_not_understood_keeps_no_step() -> None:
+    """What the database would drop is not in the run either."""
+    (run,) = read_trajectory(lines({"history": [{}, {}, action(1, "run", {"command": "ls"})]})).runs.values()
+    assert run.unread.startswith("2 of 3 events were not understood")
+    assert (run.steps, run.left_out) == ((), 0)
+    assert AgentRun.from_data(run.as_data()) == run
+
+
 @settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
