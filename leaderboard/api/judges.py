@@ -160,6 +160,8 @@ def list_all_judges(request: HttpRequest, paging: Query[Paging]) -> dict[str, An
                 JudgeRow,
                 each["config"],
                 suites=[suite.slug for suite in each["suites"]],
+                judged=each["verdicts"].judged,
+                dollars=each["verdicts"].dollars,
                 health=_health(each["health"]) if each["health"] else None,
                 page=each["config"].get_absolute_url(),
             )
@@ -174,16 +176,17 @@ def get_judge(request: HttpRequest, slug: str) -> dict[str, Any]:
     """Get one judge."""
     config = get_object_or_404(JudgeConfig, slug=slug)
     facts = judge_facts(config, closed_submissions(request))
+    verdicts = facts["verdicts"]
     return filled(
         JudgeDetail,
         config,
         suites=[suite.slug for suite in facts["suites"]],
-        judged=facts["judged"],
-        dollars=facts["dollars"],
-        labels=dict(facts["labels"]),
-        splits=dict(facts["splits"]),
-        surface_sensitive=facts["sensitive"],
-        injection_suspected=facts["suspected"],
+        judged=verdicts.judged,
+        dollars=verdicts.dollars,
+        labels=dict(verdicts.labels),
+        splits=dict(verdicts.splits),
+        surface_sensitive=verdicts.sensitive,
+        injection_suspected=verdicts.suspected,
         related=[system.slug for system in facts["related"]],
         health=[_health(each) for each in facts["health"]],
         page=config.get_absolute_url(),

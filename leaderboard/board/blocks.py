@@ -8,6 +8,7 @@ them.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,9 +16,10 @@ from django.core.cache import cache
 from django.db.models import Count, F, Max, Sum
 
 from leaderboard.board.caching import Kept, key_of
+from leaderboard.board.rows import PUBLIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from django.db.models import QuerySet
 
@@ -40,14 +42,22 @@ def counted_in_blocks(
     entries: QuerySet[Entry],
     count: Callable[[QuerySet[Entry]], Rows],
     *made_from: object,
+    hidden: Collection[int] = (),
     more: Mapping[int, object] = MappingProxyType({}),
 ) -> list[tuple[Any, ...]]:
-    """Return the rows that ``count`` returns for the entries of each block. At most two queries if all are kept.
+    """Return the rows that ``count`` returns for each block of the ``entries`` of public submissions.
 
-    ``made_from`` names all that the counts depend on besides the entries and their answers. ``more`` is block -> what
-    else its counts depend on.
+    At most two queries if all are kept.
+
+    ``made_from`` names all that the counts depend on besides the entries and their answers. The submissions ``hidden``
+    from the viewer are not counted; their blocks alone are counted for this viewer. ``more`` is block -> what else its
+    counts depend on.
     """
-    stamped = entries.filter(submission__isnull=False).order_by().annotate(block=F("submission_id") / BLOCK)
+    chosen = str(entries.query)
+    # Indexes have all that the stamps read, of public submissions alone.
+    entries = entries.filter(**{f"submission__{name}": value for name, value in PUBLIC.items()}).order_by()
+    entries = entries.exclude(submission__in=hidden) if hidden else entries
+    stamped = entries.annotate(block=F("submission_id") / BLOCK)
     stamps = stamped.values_list("block").annotate(
         number=Count("pk"),
         sum=Sum("pk"),
@@ -55,10 +65,12 @@ def counted_in_blocks(
         newest=Max("computed"),
         recounts=Sum("recounted"),
     )
-    chosen = str(entries.query)
+    without: dict[int, list[int]] = defaultdict(list)
+    for submission in sorted(hidden):
+        without[submission // BLOCK].append(submission)
     blocks = {
-        key_of("block", chosen, block, *made_from): (block, *stamp, more.get(block))
-        for block, *stamp in stamps.order_by("block")
+        key_of("block", chosen, block, without.get(block), *made_from): (block, *stamp, more.get(block))
+        for block, *stamp in sorted(stamps)
     }
     if all(number < LEAST_KEPT for _, number, *_ in blocks.values()):
         return list(count(entries))

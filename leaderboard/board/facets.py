@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.db.models import Count, Exists, OuterRef
 
 from benchmark_tasks.domain.queries import categories_of
 from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.board.actions import has_trajectories
+from leaderboard.board.blocks import counted_in_blocks
 from leaderboard.board.caching import keep
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.later_papers import month_choices
@@ -22,11 +23,16 @@ from leaderboard.models import AnswersFile
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from benchmark_tasks.models import Category
     from evaluator.models import JudgeConfig
+    from leaderboard.board.blocks import Rows
     from leaderboard.board.matrix import MatrixTask
     from leaderboard.board.suites import SuiteSummary
-    from leaderboard.models import BoardState
+    from leaderboard.models import BoardState, Entry
+
+_FACETS: Final = {"agent": "scaffold", "backbone": "backbone", "organisation": "organisation"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,7 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
         numbers = list(others.values_list("number", flat=True))
         samples = visible_entries().filter(suite_version=version, kind=Kind.CALIBRATION)
         file = AnswersFile.objects.filter(suite=version.suite_id)
-        return Published(_facets_of(version), numbers, has_trajectories(version), samples.exists(), file.exists())
+        return Published(_facets_of(version, state), numbers, has_trajectories(version), samples.exists(), file.exists())
 
     return keep(read, "published", version.pk, state.surroundings, state.results)
 
@@ -102,14 +108,19 @@ def filter_choices(around: BoardContext, published: Published) -> dict[str, list
     }
 
 
-def _facets_of(version: SuiteVersion) -> dict[str, list[tuple[str, str]]]:
-    """Count the agents, backbones and organisations of a board's ranked rows, and return them as choices. One query."""
+def _facets_of(version: SuiteVersion, state: BoardState) -> dict[str, list[tuple[str, str]]]:
+    """Count the agents, backbones and organisations of a board's ranked rows, and return them as choices.
+
+    Two queries; another for each block of submissions whose counts are not kept (``board.blocks``).
+    """
     rows = visible_entries().filter(suite_version=version, kind=Kind.RANKED)
-    fields = {"agent": "scaffold", "backbone": "backbone", "organisation": "organisation"}
-    systems = rows.order_by().values_list(*(f"system__{field}" for field in fields.values())).annotate(Count("pk"))
-    found: dict[str, Counter[str]] = {facet: Counter() for facet in fields}
-    for *values, number in systems:
-        for facet, value in zip(fields, values, strict=True):
+    counted = [
+        *counted_in_blocks(rows, _count_facets, "facets", state.surroundings),
+        *_count_facets(rows.filter(reported_run__isnull=False)),
+    ]
+    found: dict[str, Counter[str]] = {facet: Counter() for facet in _FACETS}
+    for *values, number in counted:
+        for facet, value in zip(_FACETS, values, strict=True):
             found[facet][value] += number
     return {
         facet: [
@@ -119,3 +130,8 @@ def _facets_of(version: SuiteVersion) -> dict[str, list[tuple[str, str]]]:
         ]
         for facet, numbers in found.items()
     }
+
+
+def _count_facets(entries: QuerySet[Entry]) -> Rows:
+    columns = (f"system__{field}" for field in _FACETS.values())
+    return tuple(entries.order_by().values_list(*columns).annotate(Count("pk")))

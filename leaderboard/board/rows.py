@@ -38,6 +38,10 @@ _COLUMNS_READ: Final = (
 )
 
 
+PUBLIC: Final = {"visibility": Visibility.PUBLISHED, "state": SubmissionState.SCORED}
+"""What makes a submission public."""
+
+
 def is_visible(entry: str = "", *, hidden: Collection[int] = ()) -> Q:
     """Build the condition for public entries, or for rows whose lookup ``entry`` (``"entry__"``) leads to them.
 
@@ -45,8 +49,7 @@ def is_visible(entry: str = "", *, hidden: Collection[int] = ()) -> Q:
     Both the submission's visibility and the entry's flag are checked: a job recomputes the flag later, but hiding and
     withdrawing must take effect at once.
     """
-    submission = {"visibility": Visibility.PUBLISHED, "state": SubmissionState.SCORED}
-    measured = Q(**{f"{entry}submission__{name}": value for name, value in submission.items()})
+    measured = Q(**{f"{entry}submission__{name}": value for name, value in PUBLIC.items()})
     if hidden:
         measured &= ~Q(**{f"{entry}submission__in": hidden})
     return Q(**{f"{entry}published": True}) & (Q(**{f"{entry}reported_run__isnull": False}) | measured)

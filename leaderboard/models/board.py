@@ -134,6 +134,12 @@ class Entry(models.Model):
             models.Index(fields=["computed"], name="rows_by_age"),
             models.Index(fields=["suite_version", "-date"], name="newest_rows"),
             models.Index(fields=["-date", "-id"], condition=models.Q(published=True), name="newest_published_rows"),
+            # All that a stamp of many rows reads (leaderboard.board.blocks).
+            models.Index(
+                fields=["suite_version", "kind", "submission", "computed", "recounted", "reported_run", "inputs", "id"],
+                condition=models.Q(published=True),
+                name="published_rows",
+            ),
         ]
 
     def __str__(self) -> str:

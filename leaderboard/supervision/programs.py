@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from leaderboard.settings.environment import Environment
 
 RECONCILE_SECONDS = 30
+NICE = 5
+"""How far all that no reader waits for gives way to the web server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Program:
     """One child process.
 
     Programs start in order of ``stage`` and stop in reverse order. The next stage starts when ``ready`` returns true
-    (None: at once). To stop a program, SIGTERM is sent, again after half of ``grace_seconds``, then SIGKILL at its end.
+    (None: at once). ``nice`` is how far it gives way to other programs (``nice(1)``). To stop a program, SIGTERM is sent, again after half of ``grace_seconds``, then SIGKILL at its end.
     ``loss`` is the message if no program with the same ``loss`` keeps running.
     """
 
@@ -38,6 +40,7 @@ class Program:
     grace_seconds: float = 10.0
     ready: Callable[[], bool] | None = None
     loss: str = ""
+    nice: int = 0
 
 
 def instance_programs(
@@ -53,12 +56,12 @@ def instance_programs(
         msg = "The Redis server that REDIS_URL names does not answer. Start it, correct REDIS_URL, or leave it empty."
         raise SupervisionError(msg)
 
-    def managed(name: str, stage: int, *arguments: str, grace: float = 10.0, loss: str = "") -> Program:
+    def managed(name: str, *arguments: str, grace: float = 10.0, loss: str = "") -> Program:
         argv = (sys.executable, str(project_root / "manage.py"), *arguments)
-        return Program(name=name, argv=argv, stage=stage, grace_seconds=grace, loss=loss)
+        return Program(name=name, argv=argv, stage=2, grace_seconds=grace, loss=loss, nice=NICE)
 
     def worker(name: str, *options: str, loss: str) -> Program:
-        return managed(name, 2, "worker", "--name", name, *options, grace=20, loss=f"{loss} while this lasts.")
+        return managed(name, "worker", "--name", name, *options, grace=20, loss=f"{loss} while this lasts.")
 
     # Started before the workers, whose start-up would slow down the first page.
     web = Program(
@@ -80,7 +83,7 @@ def instance_programs(
             for n in range(1, workers + 1)
         ),
         *(worker(f"models-{n}", "--models", loss="NO MODEL IS CALLED") for n in range(1, models + 1)),
-        managed("reconcile", 2, "reconcile", "--every", str(RECONCILE_SECONDS)),
+        managed("reconcile", "reconcile", "--every", str(RECONCILE_SECONDS)),
     ]
 
 

@@ -74,7 +74,7 @@ class _Child:
                 stderr=subprocess.STDOUT,
                 # A separate session: Ctrl-C must reach only the supervisor, which stops programs in order.
                 start_new_session=True,
-                preexec_fn=partial(_end_with_parent, os.getpid()),
+                preexec_fn=partial(_begin, os.getpid(), self.program.nice),
             )
         self.started = time.monotonic()
 
@@ -298,8 +298,9 @@ def children_of(parent: int) -> list[int]:
     return found
 
 
-def _end_with_parent(parent: int) -> None:
+def _begin(parent: int, nice: int) -> None:
     """Make the kernel send SIGTERM to this new child when ``parent`` dies. Runs before the program is executed."""
+    os.nice(nice)
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)

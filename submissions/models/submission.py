@@ -143,6 +143,13 @@ class Submission(models.Model):
                 name="identical_bundle_once_per_team",
             ),
         ]
+        indexes = [
+            models.Index(
+                fields=["id", "visibility", "state"],
+                condition=models.Q(visibility=Visibility.PUBLISHED, state=SubmissionState.SCORED),
+                name="public_submissions",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.system.name} on {self.suite_version}"

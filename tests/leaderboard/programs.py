@@ -26,6 +26,7 @@ def main() -> None:
             stage=each.get("stage", 0),
             grace_seconds=each.get("grace", 5),
             loss=each.get("loss", ""),
+            nice=each.get("nice", 0),
             ready=(folder / each["ready"]).exists if "ready" in each else None,
         )
         for each in json.loads((folder / "programs.json").read_text(encoding="utf-8"))

@@ -138,7 +138,7 @@ def load(site: Site, plan: Plan) -> tuple[Report, list[str]]:
     with subprocess.Popen([sys.executable, "-m", "tests.load.users", str(order), str(made)], cwd=PROJECT_ROOT) as users:
         try:
             for share, act in ((1 / 3, site.restart_redis), (2 / 3, site.kill_worker)):
-                time.sleep(max(0.0, began + share * plan.seconds - time.monotonic()))
+                time.sleep(max(0.0, began + plan.arriving_seconds + share * plan.seconds - time.monotonic()))
                 disturbances.append(f"after {time.monotonic() - began:.0f} s {act()}")
                 _say(disturbances[-1])
             users.wait()

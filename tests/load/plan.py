@@ -14,6 +14,9 @@ PASSWORD: Final = "calm-heron-5127"
 PREFIXES: Final = ("reader-", "sender-", "rater-", "program-")
 """How the names of accounts begin: those that browse, upload, label, and use the API."""
 
+ARRIVING_A_SECOND: Final = 1
+"""How many users begin in a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
@@ -41,6 +44,13 @@ class Plan:
     bundle: str
     once: bool = False
 
+    @property
+    def arriving_seconds(self) -> float:
+        """How long it takes until all users have arrived."""
+        named = self.accounts
+        users = (self.visitors, *map(len, (named.browsing, named.uploading, named.labelling, named.tokens)))
+        return sum(users) / ARRIVING_A_SECOND
+
     def write(self, file: Path) -> None:
         """Write the plan for :func:`Plan.read`."""
         file.write_text(json.dumps(asdict(self)), encoding="utf-8")
@@ -54,15 +64,17 @@ class Plan:
 
 @dataclass(slots=True)
 class Report:
-    """What the users did in ``seconds``, including their arrival.
+    """What the users did in ``seconds``, and before, while they arrived.
 
-    ``requests`` has kind, seconds and error (empty if none) of each request, ``errors`` what else went wrong.
+    ``requests`` has kind, seconds and error (empty if none) of each request, ``arriving`` those before all users had
+    arrived, ``errors`` what else went wrong.
     ``uploads`` are the numbers of the files that the site received, ``submissions`` those of what it accepted,
     ``labels`` the assignments whose label it locked.
     """
 
     seconds: float = 0.0
     requests: list[tuple[str, float, str]] = field(default_factory=list)
+    arriving: list[tuple[str, float, str]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     uploads: list[int] = field(default_factory=list)
     submissions: list[int] = field(default_factory=list)
@@ -76,7 +88,8 @@ class Report:
     def read(cls, file: Path) -> Report:
         """Read a written report."""
         given = json.loads(file.read_text(encoding="utf-8"))
-        return cls(**{**given, "requests": [tuple(each) for each in given["requests"]]})
+        requests = {name: [tuple(each) for each in given[name]] for name in ("requests", "arriving")}
+        return cls(**{**given, **requests})
 
 
 @dataclass(frozen=True, slots=True)

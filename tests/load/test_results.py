@@ -13,6 +13,7 @@ EXPECTED = {"a/1": "passed", "a/2": "raised"}
 REPORT = Report(
     seconds=10.0,
     requests=[("page: board", 0.1, ""), ("page: board", 0.3, ""), ("API: board", 0.7, "500"), ("page: board", 0.2, "")],
+    arriving=[("sign in", 2.0, ""), ("sign in", 3.0, "403")],
     errors=["KeyError: 'x'", "KeyError: 'x'"],
     uploads=[1, 2, 3],
     submissions=[11, 12],
@@ -70,7 +71,8 @@ def test_the_tables_count_requests_by_kind_and_compare_the_whole_with_the_goals(
     assert total_table(REPORT, STORED, ["after 3 s Redis killed"], [])[2:] == [
         "| requests a second | 0.4 |  |  |",
         "| requests, p95 | 700 ms | < 500 ms | no |",
-        "| errors | 3 | 0 | no |",
+        "| before that, while the users arrived, p95 | 3,000 ms |  |  |",
+        "| errors | 4 | 0 | no |",
         "| files received, stored | 3, 3 | equal | yes |",
         "| submissions accepted, scored | 2, 2 | equal | yes |",
         "| last one scored after the end | 4 s |  |  |",
@@ -78,4 +80,4 @@ def test_the_tables_count_requests_by_kind_and_compare_the_whole_with_the_goals(
         "| work lost, doubled or decided wrongly | 0 | 0 | yes |",
         "| in between | after 3 s Redis killed |  |  |",
     ]
-    assert errors_of(REPORT) == ["2 × KeyError: 'x'", "1 × API: board: 500"]
+    assert errors_of(REPORT) == ["2 × KeyError: 'x'", "1 × sign in: 403", "1 × API: board: 500"]

@@ -21,14 +21,13 @@ from locust.exception import RescheduleTask
 
 from tests.bundles import varied
 from tests.load.pages import Page
-from tests.load.plan import PASSWORD, Plan, Report
+from tests.load.plan import ARRIVING_A_SECOND, PASSWORD, Plan, Report
 
 if TYPE_CHECKING:
     from requests import Response
 
-ARRIVING_A_SECOND: Final = 3
 FINISHING_SECONDS: Final = 60
-"""How long users may take to begin, and one to receive the last response once the time is over."""
+"""How much longer than planned users may take to begin, and one to receive the last response once the time is over."""
 POLL_SECONDS: Final = 0.2
 """The pause between two looks if users do not pause."""
 LONGEST_FOLLOWING_SECONDS: Final = 600
@@ -336,25 +335,27 @@ def run(plan: Plan) -> Report:
     report = Report()
     classes = classes_of(plan, report)
     environment = Environment(user_classes=list(classes), host=plan.address, stop_timeout=FINISHING_SECONDS)
-    began = time.monotonic()
+    arrived = Event()
 
     def note(name: str, response_time: float, exception: BaseException | None, **_: Any) -> None:
-        report.requests.append((name, response_time / 1000, str(exception) if exception else ""))
+        requests = report.requests if arrived.is_set() else report.arriving
+        requests.append((name, response_time / 1000, str(exception) if exception else ""))
 
     environment.events.request.add_listener(note)
     environment.events.user_error.add_listener(
         lambda exception, **_: report.errors.append(f"{type(exception).__name__}: {exception}")
     )
     if plan.once:
+        arrived.set()
         _once(environment, classes)
     else:
-        arrived = Event()
         environment.events.spawning_complete.add_listener(lambda **_: arrived.set())
         runner = environment.create_local_runner()
         runner.start(sum(each.fixed_count for each in classes), spawn_rate=ARRIVING_A_SECOND)
-        if not arrived.wait(timeout=FINISHING_SECONDS):
+        if not arrived.wait(timeout=plan.arriving_seconds + FINISHING_SECONDS):
             msg = "The simulated users could not all begin; see above."
             raise TimeoutError(msg)
+        began = time.monotonic()
         time.sleep(plan.seconds)
         report.seconds = time.monotonic() - began
         runner.quit()

@@ -52,7 +52,7 @@ from reviews.models import Review, Trigger
 from submissions.models import Implementation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from leaderboard.board.blocks import Rows
     from leaderboard.models import Entry
@@ -115,8 +115,12 @@ class Labels:
         return None
 
 
-def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Rater]) -> Labels:
+def count_labels(
+    *, entries: QuerySet[Entry], category: str, raters: Sequence[Rater], hidden: Collection[int] = ()
+) -> Labels:
     """Count all labels on the answers of ``entries``, in one category unless it is empty.
+
+    The submissions ``hidden`` from the viewer are not counted.
 
     Four queries; another five for each block of submissions whose counts are not kept (``board.blocks``).
     """
@@ -138,7 +142,7 @@ def count_labels(*, entries: QuerySet[Entry], category: str, raters: Sequence[Ra
     triggers = Trigger.objects.order_by().annotate(block=F("case__implementation__submission_id") / BLOCK)
     number = dict(triggers.values_list("block").annotate(Count("pk")))
     found = defaultdict[str, list[tuple[Any, ...]]](list)
-    for part, first, of, *rest in counted_in_blocks(entries, count, *columns, more=number):
+    for part, first, of, *rest in counted_in_blocks(entries, count, *columns, hidden=hidden, more=number):
         if not category or of == category:
             found[part].append((first, *rest))
     items = Counter[tuple[str, tuple[int, ...]]]()

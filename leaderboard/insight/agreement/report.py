@@ -98,8 +98,8 @@ def read_report(*, suite: Suite, selection: Selection, hidden: Collection[int] =
 
     known = raters()
     check_selection(suite=suite, selection=selection, known=known)
-    entries = selected_entries(suite=suite, selection=selection, hidden=hidden)
-    labels = count_labels(entries=entries, category=selection.category, raters=known)
+    entries = selected_entries(suite=suite, selection=selection)
+    labels = count_labels(entries=entries, category=selection.category, raters=known, hidden=hidden)
     judges = [rater for rater in known if rater.judge and _has_verdict(labels, rater)]
     return Report(
         pairs=tuple(rater_pairs(labels, selection, known)),

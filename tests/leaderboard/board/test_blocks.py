@@ -55,7 +55,11 @@ def rows() -> list[Entry]:
 
 
 def counted(count: Counting, *made_from: object) -> list[int]:
-    return [pk for (pk,) in blocks.counted_in_blocks(Entry.objects.filter(published=True), count, *made_from)]
+    return [pk for (pk,) in blocks.counted_in_blocks(published(), count, *made_from)]
+
+
+def published() -> QuerySet[Entry]:
+    return Entry.objects.filter(published=True)
 
 
 def test_only_blocks_with_a_changed_row_are_counted_again(rows: list[Entry]) -> None:
@@ -73,6 +77,18 @@ def test_only_blocks_with_a_changed_row_are_counted_again(rows: list[Entry]) -> 
     Entry.objects.filter(pk=rows[0].pk).update(published=False)
     assert counted(count) == numbers[1:4]
     assert count.asked[4:] == [(numbers[1],)]
+
+
+def test_what_is_hidden_from_a_viewer_is_not_counted_and_only_its_block_is_counted_for_the_viewer(
+    rows: list[Entry],
+) -> None:
+    numbers, count = [row.submission_id or 0 for row in rows], Counting()
+    assert counted(count) == numbers
+    for _ in range(2):
+        found = blocks.counted_in_blocks(published(), count, hidden={numbers[2]})
+        assert [pk for (pk,) in found] == [*numbers[:2], *numbers[3:]]
+        assert counted(count) == numbers
+    assert count.asked[3:] == [(numbers[3],)]
 
 
 def test_a_new_process_reads_them_from_the_shared_cache(rows: list[Entry]) -> None:

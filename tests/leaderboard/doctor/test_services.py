@@ -66,10 +66,10 @@ class TestDatabase:
         assert clock == [ok("clock of the database", "0.0 s from this host's")] * (connection.vendor == "postgresql")
 
     def test_missing_migrations(self) -> None:
-        MigrationRecorder(connection).record_unapplied("leaderboard", "0020_overall_rows_and_newest_published")
+        MigrationRecorder(connection).record_unapplied("leaderboard", "0021_published_rows")
         assert list(services.database())[1] == failed(
             "migrations",
-            "1 not applied: leaderboard.0020_overall_rows_and_newest_published",
+            "1 not applied: leaderboard.0021_published_rows",
             "Run make setup (or manage.py migrate) on one host.",
         )
 

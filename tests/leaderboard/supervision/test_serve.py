@@ -336,6 +336,7 @@ def test_a_host_runs_the_programs_of_its_pools(pools: list[str], expected: list[
     environment = replace(settings.ENVIRONMENT, pools=pools, redis_url="", data_dir=tmp_path)
     made = programs.instance_programs(environment, project_root=PROJECT_ROOT, workers=2)
     assert [program.name for program in made] == [*expected, "reconcile"]
+    assert {program.name for program in made if program.nice} == {*expected, "reconcile"} - {"redis", "web"}
     alone = programs.instance_programs(environment, project_root=PROJECT_ROOT, workers=2, site=False)
     assert [program.name for program in alone] == [*(name for name in expected if name != "web"), "reconcile"]
 

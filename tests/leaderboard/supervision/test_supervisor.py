@@ -128,11 +128,11 @@ def test_a_stubborn_program_is_killed_when_its_grace_ends_or_at_a_second_ctrl_c(
 
 
 def test_without_a_log_folder_programs_write_to_the_supervisors_output(tmp_path: Path, supervise: Supervise) -> None:
-    code = "import pathlib; print('at work'); pathlib.Path({!r}).touch(); raise SystemExit(3)"
-    process = supervise({"name": "worker", "code": code.format(str(tmp_path / "ready")), "ready": "ready"},
-                        arguments=("console",))  # fmt: skip
+    code = "import os, pathlib; print('nice', os.nice(0)); pathlib.Path({!r}).touch(); raise SystemExit(3)"
+    program = {"name": "worker", "code": code.format(str(tmp_path / "ready")), "ready": "ready", "nice": 3}
+    process = supervise(program, arguments=("console",))
     assert process.stdout is not None
-    assert process.stdout.readline() == "at work\n"
+    assert process.stdout.readline() == f"nice {os.nice(0) + 3}\n"
     assert re.fullmatch(
         r"worker ended with exit code 3 after \d+ s and starts again in 1 s\.\n", process.stdout.readline()
     )

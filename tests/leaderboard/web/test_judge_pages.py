@@ -20,7 +20,7 @@ from evaluator.judging.prompt import CUT_PAPER, NO_PAPER, RUBRIC, WHOLE_PAPER
 from evaluator.models import JudgeConfig, JudgeHealth, Judgement, ShownJudge
 from leaderboard.board.entries import recompute_submission
 from leaderboard.insight.judge_differences import compare
-from leaderboard.insight.judges import judge_facts, list_judges
+from leaderboard.insight.judges import Verdicts, judge_facts, list_judges
 from submissions.enums import Api, Kind, Provider, Visibility
 from submissions.models import Endpoint, Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -60,6 +60,7 @@ def checked(config: JudgeConfig, **facts: Any) -> JudgeHealth:
 
 def published_answer(**submission: Any) -> Implementation:
     made: Implementation = with_answers(SubmissionFactory(published=True, **submission), 1)[0]
+    recompute_submission(made.submission_id)
     return made
 
 
@@ -89,8 +90,8 @@ class TestList:
         checked(active, summary={}, finished=timezone.now() - timedelta(days=1))
         newest = checked(active)
         first, second = list_judges()
-        one = first["config"]
-        assert (one, one.judged, one.dollars) == (active, 2, Decimal("0.03"))
+        assert first["config"] == active
+        assert (first["verdicts"].judged, first["verdicts"].dollars) == (2, Decimal("0.03"))
         assert first["suites"] == [answer.submission.suite_version.suite]
         assert first["health"]["row"] == newest
         names = ("name", "percent", "count", "n", "missed")
@@ -99,8 +100,7 @@ class TestList:
             ("Injection resistance", 25.0, 1, 4, True),
             ("Repeatability", None, 0, 0, False),
         ]
-        other = second["config"]
-        assert (other, other.judged, other.dollars, second["health"]) == (retired, 0, None, None)
+        assert (second["config"], second["verdicts"], second["health"]) == (retired, Verdicts(), None)
         text = text_of(client.get("/judges/"))  # type: ignore[arg-type]
         assert "Injection resistance 25.0 % [4.6, 69.9] 1 of 4 misses its threshold" in text
         assert "Repeatability undefined" in text
@@ -149,12 +149,12 @@ class TestPage:
                 vote(row, sample, each)
         private = judged(with_answers(SubmissionFactory(), 1)[0], config, "LI")
         vote(private, 1, "LI")
-        found = judge_facts(config)
-        assert found["labels"] == [("CC", 2), ("LC", 0), ("LI", 0), ("abstained", 1)]
-        assert found["splits"] == [("1 CC, 1 LI, 1 abstained", 1), ("2 CC, 1 LC", 1), ("3 CC", 1)]
-        assert (found["judged"], found["sensitive"], found["suspected"]) == (3, 1, 1)
+        found = judge_facts(config)["verdicts"]
+        assert found.labels == {"CC": 2, "LC": 0, "LI": 0, "abstained": 1}
+        assert found.splits == [("1 CC, 1 LI, 1 abstained", 1), ("2 CC, 1 LC", 1), ("3 CC", 1)]
+        assert (found.judged, found.sensitive, found.suspected) == (3, 1, 1)
         Submission.objects.update(visibility=Visibility.WITHDRAWN)
-        assert judge_facts(config)["judged"] == 0
+        assert judge_facts(config)["verdicts"] == Verdicts()
 
     def test_family_overlap_is_disclosed(self, client: Client) -> None:
         config = JudgeFactory(vendor="Careful")
