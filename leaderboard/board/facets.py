@@ -94,7 +94,8 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
         numbers = list(others.values_list("number", flat=True))
         samples = visible_entries().filter(suite_version=version, kind=Kind.CALIBRATION)
         file = AnswersFile.objects.filter(suite=version.suite_id)
-        return Published(_facets_of(version, state), numbers, has_trajectories(version), samples.exists(), file.exists())
+        facets = _facets_of(version, state)
+        return Published(facets, numbers, has_trajectories(version), samples.exists(), file.exists())
 
     return keep(read, "published", version.pk, state.surroundings, state.results)
 

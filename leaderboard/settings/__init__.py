@@ -195,6 +195,9 @@ MFA_TOTP_TOLERANCE = 1
 MFA_FORMS = {
     "authenticate": "submissions.second_factor_forms.OnceAuthenticateForm",
     "reauthenticate": "submissions.second_factor_forms.OnceReauthenticateForm",
+    "add_webauthn": "submissions.second_factor_forms.CheckedAddWebAuthnForm",
+    "authenticate_webauthn": "submissions.second_factor_forms.CheckedAuthenticateWebAuthnForm",
+    "reauthenticate_webauthn": "submissions.second_factor_forms.CheckedReauthenticateWebAuthnForm",
 }
 # Where e-mail is configured, no account can sign in before its first address is verified.
 MFA_ALLOW_UNVERIFIED_EMAIL = True

@@ -30,8 +30,9 @@ class Program:
     """One child process.
 
     Programs start in order of ``stage`` and stop in reverse order. The next stage starts when ``ready`` returns true
-    (None: at once). ``nice`` is how far it gives way to other programs (``nice(1)``). To stop a program, SIGTERM is sent, again after half of ``grace_seconds``, then SIGKILL at its end.
-    ``loss`` is the message if no program with the same ``loss`` keeps running.
+    (None: at once). To stop a program, SIGTERM is sent, again after half of ``grace_seconds``, then SIGKILL at its end.
+    ``loss`` is the message if no program with the same ``loss`` keeps running. ``nice`` is how far it gives way to
+    other programs (``nice(1)``).
     """
 
     name: str

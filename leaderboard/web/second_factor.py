@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from allauth.account.internal.flows.login import get_authentication_records
+from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.shortcuts import redirect
 from django.urls import reverse
 
@@ -23,6 +25,9 @@ _OPEN: Final = ("account_", "mfa_", "socialaccount_", "github_", "orcid_", "docs
 """Beginnings of the names of pages that stay open: allauth's, for the own account, and the documentation."""
 _UNCONFIRMED: Final = frozenset({"mfa_reauthenticate", "mfa_reauthenticate_webauthn", "account_logout"})
 """All that is open of these to a session that has not used the account's factor: the others could replace it."""
+_SHOW_CODES: Final = frozenset(
+    {"mfa_view_recovery_codes", "mfa_download_recovery_codes", "mfa_generate_recovery_codes"}
+)
 _OTHERS: Final = frozenset({"healthz", "readyz", "metrics", "favicon", "robots", "security_txt"})
 
 
@@ -54,9 +59,19 @@ class SecondFactorMiddleware:
             return None
         if name in _OTHERS or name.startswith("docs") or (name in _UNCONFIRMED if has_one else name.startswith(_OPEN)):
             return None
-        page = request.get_full_path() if request.method in {"GET", "HEAD"} else reverse("my_submissions")
+        # A fragment is no page to return to.
+        whole = request.method in {"GET", "HEAD"} and "HX-Request" not in request.headers
+        page = request.get_full_path() if whole else reverse("my_submissions")
         if has_one:
             # Signed in before the factor was added, or before it was required.
             return redirect(f"{reverse('mfa_reauthenticate')}?{urlencode({'next': page})}")
         request.session[NEXT] = page
+        return redirect("mfa_index")
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Say on the account's page why recovery codes cannot be shown: another key sealed them."""
+        match = request.resolver_match
+        if match is None or match.url_name not in _SHOW_CODES or not isinstance(exception, ValidationError):
+            return None
+        messages.error(request, " ".join(exception.messages))
         return redirect("mfa_index")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from dataclasses import replace
@@ -13,7 +14,10 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from django.core.cache import caches
 from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
 
+from leaderboard.web.second_factor import NEXT
 from submissions.domain import second_factor
 from submissions.models import ApiToken, AuditEvent, User
 from tests import second_factors
@@ -28,6 +32,12 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
 pytestmark = pytest.mark.django_db
+
+SMALL_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["AA", "e30", "oWNmbXRkbm9uZQ"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=4,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -130,6 +140,21 @@ class TestAdding:
         page = signed_in(ada).post("/accounts/2fa/authenticate/", {"code": code()}).content.decode()
         assert "This site can no longer read this account" in page
 
+    def test_codes_that_another_secret_sealed_are_explained(self, settings: Settings) -> None:
+        settings.ENVIRONMENT = replace(settings.ENVIRONMENT, endpoint_keys=["k" * 40])
+        ada: User = UserFactory()
+        with_app(ada)
+        client = Client()
+        sign_in(client, ada, PASSWORD)
+        client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+        assert client.get("/accounts/2fa/recovery-codes/").status_code == 200
+        settings.ENVIRONMENT = replace(settings.ENVIRONMENT, endpoint_keys=["l" * 40])
+        for page in ("", "download/", "generate/"):
+            response = client.get(f"/accounts/2fa/recovery-codes/{page}")
+            assert (response.status_code, response["Location"]) == (302, "/accounts/2fa/")
+            shown = client.get("/accounts/2fa/").content.decode()
+            assert "This site can no longer read this account&#x27;s second factor." in shown
+
     def test_removing_it(self) -> None:
         ada: User = UserFactory()
         client = signed_in(ada)
@@ -145,6 +170,53 @@ class TestAdding:
         client.post("/accounts/reauthenticate/", {"password": PASSWORD})
         for page in ("/accounts/2fa/recovery-codes/", "/accounts/2fa/recovery-codes/download/"):
             assert client.get(page).status_code == 404
+
+
+class TestSecurityKeys:
+    """What browsers never send is refused like a wrong code."""
+
+    MALFORMED = (
+        *("", "{", "[]", "1", '"x"', "null", "{}", '{"id": 1}', '{"id": "a", "rawId": "a", "response": []}'),
+        '{"id": "AA", "rawId": "AA", "response": {"clientDataJSON": "AA", "attestationObject": "AA"}}',
+        '{"id": "AA", "rawId": "AA", "response": {"clientDataJSON": "e30", "attestationObject": "oA"}}',
+        '{"id": "AA", "rawId": "AA", "response": {"clientDataJSON": "e30", "authenticatorData": "AA", "signature": 1}}',
+    )
+
+    @pytest.mark.parametrize("credential", MALFORMED)
+    def test_malformed_data_are_refused(self, credential: str) -> None:
+        ada, client = self._adding()
+        page = client.post("/accounts/2fa/webauthn/add/", {"name": "My key", "credential": credential})
+        assert (page.status_code, second_factor.has(ada)) == (200, False)
+        with_app(ada)
+        other = signed_in(ada)
+        other.get("/accounts/2fa/authenticate/")
+        assert other.post("/accounts/2fa/authenticate/", {"credential": credential}).status_code == 200
+        assert other.get("/my/").status_code == 302
+
+    @given(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                **dict.fromkeys(("id", "rawId", "type"), SMALL_JSON),
+                "clientExtensionResults": SMALL_JSON,
+                "response": SMALL_JSON
+                | st.fixed_dictionaries(
+                    {}, optional=dict.fromkeys(("clientDataJSON", "attestationObject", "userHandle"), SMALL_JSON)
+                ),
+            },
+        )
+    )
+    def test_any_json_is_refused(self, credential: object) -> None:
+        ada, client = self._adding()
+        client.post("/accounts/2fa/webauthn/add/", {"name": "My key", "credential": json.dumps(credential)})
+        assert not second_factor.has(ada)
+
+    def _adding(self) -> tuple[User, Client]:
+        ada: User = UserFactory()
+        client = signed_in(ada)
+        client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+        assert client.get("/accounts/2fa/webauthn/add/").status_code == 200
+        return ada, client
 
 
 PAGES = (
@@ -272,6 +344,11 @@ class TestRequired:
         )
         with_app(user)
         assert program.send(method, path).status_code == 200
+
+    def test_a_fragment_is_no_page_to_return_to(self) -> None:
+        client = signed_in(maintainer())
+        assert client.get("/maintain/", headers={"HX-Request": "true"})["Location"] == "/accounts/2fa/"
+        assert client.session[NEXT] == "/my/"
 
     def test_others_need_none(self) -> None:
         ada: User = UserFactory()
