@@ -169,12 +169,16 @@ def test_a_case_withdrawn_for_a_moment_is_revived(
     assert (case.state, case.round, case.reviews.count()) == (state, 1, len(labels))
 
 
-def test_a_revived_case_with_all_its_labels_is_disputed() -> None:
+def test_a_revived_case_with_all_its_labels_is_disputed_and_announced_once(
+    heard: list[Case], committing: Callable[[], Any]
+) -> None:
     case = case_of(labels_wanted=1)
     reviewed(case, ReviewerFactory(), "LI")
     voiding.end(case, what="x")
-    assert voiding.revive(case) is True
-    assert (case.state, voiding.revive(case)) == ("disputed", False)
+    with committing():
+        assert voiding.revive(case) is True
+        assert (case.state, voiding.revive(case)) == ("disputed", False)
+    assert heard == [case]
 
 
 def test_voiding_ends_leases_and_keeps_labels() -> None:

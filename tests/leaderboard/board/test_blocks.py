@@ -10,8 +10,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from leaderboard.board import blocks
+from leaderboard.board.entries import refresh_visibility
 from leaderboard.board.labels import recount_labels
 from leaderboard.models import Entry
+from submissions.enums import Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteVersionFactory
 from tests.leaderboard.factories import measured
@@ -119,3 +121,28 @@ def test_few_rows_are_not_kept(rows: list[Entry], monkeypatch: pytest.MonkeyPatc
     counted(count)
     counted(count)
     assert [len(block) for block in count.asked] == [2, 2, 1, 1]
+
+
+def test_rows_that_change_places_are_noticed(rows: list[Entry], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows appear and two are hidden; number and sum of the keys stay the same."""
+    monkeypatch.setattr(blocks, "BLOCK", 100_000)
+    first, second, third, fourth = (row.pk for row in rows[:4])
+    assert first + fourth == second + third
+    Entry.objects.filter(pk__in=[second, third]).update(published=False)
+    count = Counting()
+    assert counted(count) == [rows[place].submission_id for place in (0, 3, 4)]
+    Entry.objects.filter(pk__in=[first, fourth]).update(published=False)
+    Entry.objects.filter(pk__in=[second, third]).update(published=True)
+    assert counted(count) == [rows[place].submission_id for place in (1, 2, 4)]
+
+
+def test_a_row_that_was_hidden_for_a_while_is_counted_again(rows: list[Entry]) -> None:
+    """What was decided meanwhile is no recount of the row, but each change of its visibility is."""
+    submission, count = rows[0].submission, Counting()
+    assert submission is not None
+    counted(count)
+    for visibility in (Visibility.HIDDEN, Visibility.PUBLISHED):
+        Submission.objects.filter(pk=submission.pk).update(visibility=visibility)
+        refresh_visibility(submission.pk)
+    counted(count)
+    assert count.asked[3:] == [(rows[0].submission_id, rows[1].submission_id)]

@@ -350,6 +350,11 @@ def test_a_sweep_reads_only_what_was_stored_since_the_last_one(rows: list[Submis
     two = Judgement.objects.filter(implementation__submission=rows[1])
     two.update(finished=timezone.now() - timedelta(seconds=30))
     assert (catch_up(), catch_up()) == (1, 0)
+    # A judge that the board does not show is counted on other pages.
+    answer = rows[1].implementations.first()
+    assert answer is not None
+    judged(answer, JudgeFactory(), "LI")
+    assert (catch_up(), catch_up()) == (1, 0)
     # Without a record of an earlier sweep, everything is read.
     cache.clear()
     assert (catch_up(), catch_up()) == (1, 0)
