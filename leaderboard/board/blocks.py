@@ -1,9 +1,9 @@
 """Count rows and their answers in blocks of submissions, and keep a block's counts while none of its rows changes.
 
 A change of the data then costs the counting of one block, however many submissions there are. What counts is stamped:
-every verdict, closed case and new result is a recount of its row, and a row that appears or is hidden changes the
-block's number of rows or the sums of their keys and of the keys' squares, so a kept count is not used after one of
-them.
+every verdict, closed case, new result and change of a system is a recount of its rows, and a row that appears or is
+hidden changes the block's number of rows or the sums of their keys and of the keys' squares, so a kept count is not
+used after one of them.
 """
 
 from __future__ import annotations

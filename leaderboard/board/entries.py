@@ -169,9 +169,10 @@ def refresh_visibility(submission_id: int) -> None:
 
 
 def rename(system: System) -> None:
-    """Copy the current name of a system to its metrics, which are sorted by it."""
+    """Copy the current name of a system to its metrics, which are sorted by it, and have its rows counted again."""
     name = system.name.lower()
     EntryMetric.objects.filter(entry__system=system).exclude(name=name).update(name=name)
+    Entry.objects.filter(system=system).update(recounted=F("recounted") + 1)
 
 
 def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:

@@ -94,8 +94,7 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
         numbers = list(others.values_list("number", flat=True))
         samples = visible_entries().filter(suite_version=version, kind=Kind.CALIBRATION)
         file = AnswersFile.objects.filter(suite=version.suite_id)
-        facets = _facets_of(version, state)
-        return Published(facets, numbers, has_trajectories(version), samples.exists(), file.exists())
+        return Published(_facets_of(version), numbers, has_trajectories(version), samples.exists(), file.exists())
 
     return keep(read, "published", version.pk, state.surroundings, state.results)
 
@@ -109,14 +108,14 @@ def filter_choices(around: BoardContext, published: Published) -> dict[str, list
     }
 
 
-def _facets_of(version: SuiteVersion, state: BoardState) -> dict[str, list[tuple[str, str]]]:
+def _facets_of(version: SuiteVersion) -> dict[str, list[tuple[str, str]]]:
     """Count the agents, backbones and organisations of a board's ranked rows, and return them as choices.
 
     Two queries; another for each block of submissions whose counts are not kept (``board.blocks``).
     """
     rows = visible_entries().filter(suite_version=version, kind=Kind.RANKED)
     counted = [
-        *counted_in_blocks(rows, _count_facets, "facets", state.surroundings),
+        *counted_in_blocks(rows, _count_facets, "facets"),
         *_count_facets(rows.filter(reported_run__isnull=False)),
     ]
     found: dict[str, Counter[str]] = {facet: Counter() for facet in _FACETS}

@@ -137,8 +137,11 @@ def correct_system(*, submission: Submission, actor: User, changes: Mapping[str,
             return
         try:
             with transaction.atomic():
-                facts = {name: new for name, (_, new) in changed.items()}
-                System.objects.filter(pk=system.pk).update(**facts, confirmation=used)
+                for name, (_, new) in changed.items():
+                    setattr(system, name, new)
+                system.confirmation = used
+                # Saved, not updated: all rows of the system follow, not this submission's alone.
+                system.save(update_fields=[*changed, "confirmation"])
         except IntegrityError:
             msg = "Another system of this owner already has that name, backbone and scaffold; choose another name."
             raise NotAllowedError(msg) from None

@@ -13,9 +13,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmark_tasks.models import SuiteVersion
+from leaderboard.board import blocks
 from leaderboard.board.columns import COLUMNS, SORT_KEYS
-from leaderboard.models import Entry
+from leaderboard.models import Entry, EntryMetric
 from leaderboard.models.enums import Provenance
+from submissions.domain.publishing import correct_system
 from submissions.enums import Inputs, Kind, SubmissionState, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -286,6 +288,22 @@ class TestControls:
             ("backbone=x", ["A", "B"]),
         ):
             assert names(client.get(f"/?sort=system&{query}").content.decode()) == expected
+
+    @pytest.mark.django_db(transaction=True)
+    def test_facets_and_names_of_all_rows_follow_a_correction(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(blocks, "LEAST_KEPT", 1)
+        version = version_with_tasks()
+        system = SystemFactory(name="A", backbone="x")
+        second = [measured(version, system=system).submission for _ in range(2)][1]
+        assert '<option value="x">x (2)</option>' in client.get("/").content.decode()
+        assert second is not None
+        correct_system(submission=second, actor=second.owner, changes={"backbone": "y", "name": "Z"}, reason="A slip.")
+        page = client.get("/").content.decode()
+        assert '<option value="y">y (2)</option>' in page
+        assert '<option value="x"' not in page
+        assert set(EntryMetric.objects.values_list("name", flat=True)) == {"z"}
 
     @pytest.mark.both_databases
     def test_dates_filter_the_rows(self, client: Client) -> None:
