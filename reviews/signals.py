@@ -9,3 +9,6 @@ case_closed = Signal()
 
 task_flagged = Signal()
 """The test or golden function of ``revision`` was flagged as bad, or a flag was lifted. Sent after commit."""
+
+case_triggered = Signal()
+"""``case`` got a reason to be reviewed, its first or a further one. Sent after commit."""

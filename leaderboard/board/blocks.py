@@ -1,15 +1,14 @@
 """Count rows and their answers in blocks of submissions, and keep a block's counts while none of its rows changes.
 
 A change of the data then costs the counting of one block, however many submissions there are. What counts is stamped:
-every verdict, closed case, new result and change of a system is a recount of its rows, and a row that appears or is
-hidden changes the block's number of rows or the sums of their keys and of the keys' squares, so a kept count is not
-used after one of them.
+every verdict, reason for review, closed case, new result and change of a system is a recount of its rows, and a row
+that appears or is hidden changes the block's number of rows or the sums of their keys and of the keys' squares, so a
+kept count is not used after one of them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.cache import cache
@@ -17,13 +16,12 @@ from django.db.models import Count, F, Max, Sum
 
 from leaderboard.board.caching import Kept, key_of
 from leaderboard.board.rows import PUBLIC
+from leaderboard.models import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection
 
     from django.db.models import QuerySet
-
-    from leaderboard.models import Entry
 
 BLOCK: Final = 1_000
 """Submissions of a block, by their numbers."""
@@ -43,15 +41,13 @@ def counted_in_blocks(
     count: Callable[[QuerySet[Entry]], Rows],
     *made_from: object,
     hidden: Collection[int] = (),
-    more: Mapping[int, object] = MappingProxyType({}),
 ) -> list[tuple[Any, ...]]:
     """Return the rows that ``count`` returns for each block of the ``entries`` of public submissions.
 
     At most two queries if all are kept.
 
     ``made_from`` names all that the counts depend on besides the entries and their answers. The submissions ``hidden``
-    from the viewer are not counted; their blocks alone are counted for this viewer. ``more`` is block -> what else its
-    counts depend on.
+    from the viewer are not counted; their blocks alone are counted for this viewer.
     """
     chosen = str(entries.query)
     # Indexes have all that the stamps read, of public submissions alone.
@@ -69,7 +65,7 @@ def counted_in_blocks(
     for submission in sorted(hidden):
         without[submission // BLOCK].append(submission)
     blocks = {
-        key_of("block", chosen, block, without.get(block), *made_from): (block, *stamp, more.get(block))
+        key_of("block", chosen, block, without.get(block), *made_from): (block, *stamp)
         for block, *stamp in sorted(stamps)
     }
     if all(number < LEAST_KEPT for _, number, *_ in blocks.values()):
@@ -82,7 +78,10 @@ def counted_in_blocks(
     for key, stamp in blocks.items():
         if key not in found or found[key][0] != stamp:
             first = stamp[0] * BLOCK
-            new[key] = (stamp, count(entries.filter(submission__gte=first, submission__lt=first + BLOCK)))
+            # Their numbers are read first: databases misjudge a range, and would read the answers of all submissions.
+            some = entries.filter(submission__gte=first, submission__lt=first + BLOCK)
+            numbers = list(some.values_list("submission", flat=True))
+            new[key] = (stamp, count(Entry.objects.filter(submission__in=numbers)))
         rows += (new.get(key) or found[key])[1]
     if kept := {key: each for key, each in new.items() if each[0][1] >= LEAST_KEPT}:
         cache.set_many(kept, _DAY)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import structlog
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from benchmark_tasks.domain.queries import revisions_of
@@ -21,7 +21,7 @@ from leaderboard.models.board import Marks
 from leaderboard.models.enums import FINAL, RaterAxis
 from reviews.cases.final_labels import final_labels
 from reviews.enums import CaseKind, CaseState, FinalSource
-from reviews.models import CaseEvent
+from reviews.models import CaseEvent, Trigger
 from submissions.domain.audit import record
 from submissions.enums import SubmissionState, Verb
 from submissions.exceptions import NotAllowedError, WrongStateError
@@ -81,15 +81,22 @@ def annotators_shares(submission: Submission, judge: JudgeConfig | None) -> dict
     return {RaterAxis.HUMAN.value: human, FINAL: every}
 
 
-def reviewed_since(since: datetime | None) -> list[int]:
-    """List submissions whose annotators' labels changed after their row was counted, and after ``since`` if given."""
+def reviewed_since(since: datetime | None) -> set[int]:
+    """Return submissions whose cases or annotators' labels changed after their row was counted, and after ``since``.
+
+    Two queries.
+    """
     answer = "case__implementation__submission"
-    events = CaseEvent.objects.filter(
-        case__kind=CaseKind.REVIEW, after__in=_LABEL_CHANGES, created__gt=F(f"{answer}__entry__computed")
-    )
+    newer = Q(case__kind=CaseKind.REVIEW, created__gt=F(f"{answer}__entry__computed"))
     if since is not None:
-        events = events.filter(created__gt=since)
-    return list(events.order_by().values_list(answer, flat=True).distinct())
+        newer &= Q(created__gt=since)
+    changes = CaseEvent.objects.filter(newer, after__in=_LABEL_CHANGES), Trigger.objects.filter(newer)
+    return {pk for each in changes for pk in each.order_by().values_list(answer, flat=True).distinct()}
+
+
+def recounted(submission_id: int) -> None:
+    """Note that something counted on the answers of a submission has changed (``leaderboard.board.blocks``)."""
+    Entry.objects.filter(submission=submission_id).update(recounted=F("recounted") + 1)
 
 
 def shown_judge(suite_id: int) -> JudgeConfig | None:

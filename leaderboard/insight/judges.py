@@ -85,7 +85,8 @@ def public_verdicts(hidden: Collection[int] = ()) -> dict[int, Verdicts]:
 
 def _count_verdicts(entries: QuerySet[Entry]) -> Rows:
     """Return part, judge, name and number of all counts of the verdicts on answers of ``entries``. Two queries."""
-    done = Judgement.objects.filter(implementation__submission__entry__in=entries, state=WorkState.DONE).order_by()
+    public = entries.values("submission")
+    done = Judgement.objects.filter(implementation__submission__in=public, state=WorkState.DONE).order_by()
     counts = {
         "judged": Count("pk"),
         "priced": Count("dollars"),

@@ -57,7 +57,7 @@ def site_numbers() -> SiteNumbers:
 
 
 def _answers_and_votes(entries: QuerySet[Entry]) -> tuple[tuple[int, int]]:
-    answers = Implementation.objects.filter(attempted=True, submission__entry__in=entries)
+    answers = Implementation.objects.filter(attempted=True, submission__in=entries.values("submission"))
     return ((answers.count(), JudgeVote.objects.filter(judgement__implementation__in=answers).count()),)
 
 

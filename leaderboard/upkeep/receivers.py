@@ -21,13 +21,13 @@ from evaluator.signals import (
     trajectory_read_again,
 )
 from leaderboard.board.entries import catch_up, recompute_audited, recompute_submission, refresh_visibility, rename
-from leaderboard.board.labels import recount_labels
+from leaderboard.board.labels import recount_labels, recounted
 from leaderboard.board.states import every_board_changed, note_change
 from leaderboard.insight.analysis.report import push_stale
 from leaderboard.notices import making as notices
 from leaderboard.sharing.answer_files import archive
 from reviews.models import Case
-from reviews.signals import case_closed, task_flagged
+from reviews.signals import case_closed, case_triggered, task_flagged
 from submissions.models import Implementation, Submission, System
 from submissions.signals import submission_changed
 
@@ -60,6 +60,12 @@ def count_labels(implementation: Implementation, **_: Any) -> None:
 def count_final_labels(case: Case, **_: Any) -> None:
     """Count the labels of the reviewed answer's row."""
     transaction.on_commit(partial(recount_labels, case.implementation.submission_id))
+
+
+@receiver(case_triggered)
+def note_recount(case: Case, **_: Any) -> None:
+    """Have the reviewed answer counted again where answers with cases are counted."""
+    recounted(case.implementation.submission_id)
 
 
 @receiver(submission_changed)

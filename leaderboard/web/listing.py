@@ -37,7 +37,8 @@ MOST_FILE_ROWS: Final = 10_000
 PAGE_ROWS: Final = {"": 50, "all": 500}
 """Value of ``?rows=`` -> number of rows on a page."""
 _FEW: Final = PAGE_ROWS[""]
-"""So many rows are ranked among themselves where a filter selects them; of more, only the board's ranks are known."""
+"""So many rows are ranked among themselves where a filter selects them; of more, only the board's ranks are known.
+Pages list so many calibration samples."""
 
 
 class Listing:
@@ -161,12 +162,13 @@ class Listing:
             among_shown=self.ranks_shown,
         )
 
-    def samples(self) -> list[BoardRow]:
-        """Return the calibration samples, which are never ranked."""
+    def samples(self) -> tuple[list[BoardRow], bool]:
+        """Return the first calibration samples, which are never ranked, and whether there are more."""
         if not self.published.has_samples:
-            return []
+            return [], False
         calibration = sorted_metrics(self._metrics(Kind.CALIBRATION), self.sort, hidden=self.hidden)
-        return self._read(calibration, "samples", self.sort)
+        found = self._read(calibration[: _FEW + 1], "samples", self.sort)
+        return found[:_FEW], len(found) > _FEW
 
     def file_rows(self) -> list[BoardRow]:
         """Return the rows of a file: all, in the requested order, with the ranks that the page shows."""

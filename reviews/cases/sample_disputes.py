@@ -22,9 +22,10 @@ from evaluator.models import JudgeConfig, Judgement, JudgeVote
 from evaluator.providers.calling import call_key
 from reviews.cases.calibration import submit_answers, submitted_before, version_of
 from reviews.cases.states import note
+from reviews.cases.triggers import NewTrigger, store_triggers
 from reviews.enums import CaseKind, CaseState, Severity, TriggerKind
 from reviews.exceptions import ReviewError
-from reviews.models import Case, Trigger
+from reviews.models import Case
 from submissions.enums import Api, Provider
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _open(answer: Implementation, script: Script) -> bool:
         )
         if not made:
             return False
-        Trigger.objects.create(case=case, kind=TriggerKind.SAMPLE, detail="Opened by manage.py sample_disputes.")
+        store_triggers(case, [NewTrigger(TriggerKind.SAMPLE, script.severity, "Opened by manage.py sample_disputes.")])
         note(case, before="", after=CaseState.QUEUED, what="a calibration sample")
         _judge(answer, script)
     return True

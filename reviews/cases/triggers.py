@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
@@ -21,6 +22,7 @@ from reviews.cases.sampling import drawn
 from reviews.cases.voiding import is_revivable, revive, voided_at
 from reviews.enums import CaseKind, CaseState, Severity, TriggerKind
 from reviews.models import Case, CaseEvent, Trigger
+from reviews.signals import case_triggered
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Implementation
 
@@ -206,6 +208,7 @@ def open_case(answer: int, found: Sequence[NewTrigger], *, round_: int = 1) -> C
 def store_triggers(case: Case, found: Iterable[NewTrigger]) -> None:
     """Add triggers to a case and raise its severity. A repeated kind is not stored, but can raise the severity."""
     made = list(found)
+    transaction.on_commit(partial(case_triggered.send, sender=Case, case=case))
     Trigger.objects.bulk_create(
         [
             Trigger(

@@ -29,7 +29,7 @@ from evaluator.enums import RunState, WorkState
 from evaluator.labels import Label
 from evaluator.models import TestRun
 from evaluator.outcomes import Outcome
-from leaderboard.board.blocks import BLOCK, counted_in_blocks
+from leaderboard.board.blocks import counted_in_blocks
 from leaderboard.insight.agreement.raters import (
     DECISION,
     FIRST_LABEL,
@@ -48,7 +48,7 @@ from leaderboard.statistics.results import LABELS
 from reviews.cases.triggers import eligible
 from reviews.enums import CLOSED, CaseKind, CaseState, FinalSource, Role, TriggerKind
 from reviews.models import Case as ReviewCase
-from reviews.models import Review, Trigger
+from reviews.models import Review
 from submissions.models import Implementation
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def count_labels(
 
     The submissions ``hidden`` from the viewer are not counted.
 
-    Four queries; another five for each block of submissions whose counts are not kept (``board.blocks``).
+    Three queries; another six for each block of submissions whose counts are not kept (``board.blocks``).
     """
     machines = [rater for rater in raters if rater in _TEST_OUTCOMES or rater.judge]
     columns = [REVIEWABLE, *(rater.column for rater in machines)]
@@ -138,11 +138,8 @@ def count_labels(
         }
         return tuple((part, *row) for part, rows in parts.items() for row in rows)
 
-    # A case that is opened, or drawn as well, is no recount of its row, but has a trigger more.
-    triggers = Trigger.objects.order_by().annotate(block=F("case__implementation__submission_id") / BLOCK)
-    number = dict(triggers.values_list("block").annotate(Count("pk")))
     found = defaultdict[str, list[tuple[Any, ...]]](list)
-    for part, first, of, *rest in counted_in_blocks(entries, count, *columns, hidden=hidden, more=number):
+    for part, first, of, *rest in counted_in_blocks(entries, count, *columns, hidden=hidden):
         if not category or of == category:
             found[part].append((first, *rest))
     items = Counter[tuple[str, tuple[int, ...]]]()
@@ -161,7 +158,9 @@ def count_labels(
 
 def _rated(answers: QuerySet[Implementation], machines: Sequence[Rater], entries: QuerySet[Entry]) -> QuerySet[Any]:
     """Add the columns of the ``machines``, and whether the audit draws from an answer."""
-    reviewable = ExpressionWrapper(Q(pk__in=eligible().values("pk")), output_field=BooleanField())
+    # Databases would else collect the reviewable answers of the whole site.
+    among = eligible().filter(submission__in=entries.values("submission")).values("pk")
+    reviewable = ExpressionWrapper(Q(pk__in=among), output_field=BooleanField())
     found: QuerySet[Any] = with_labels(answers, machines, entries).annotate(**{REVIEWABLE: reviewable})
     return found
 
@@ -180,7 +179,7 @@ def _reviewed_of(entries: QuerySet[Entry], machines: Sequence[Rater]) -> QuerySe
 
 def answers_of(entries: QuerySet[Entry], category: str) -> QuerySet[Implementation]:
     """Return the answers of the submissions among ``entries``."""
-    answers = Implementation.objects.filter(submission__entry__in=entries)
+    answers = Implementation.objects.filter(submission__in=entries.values("submission"))
     return answers.filter(revision__category__slug=category) if category else answers
 
 
@@ -304,9 +303,8 @@ _LABELS_OF: Final = {
 
 def _blind_labels(entries: QuerySet[Entry]) -> dict[str, Rows]:
     """Return the parts of annotators: papers with how many answers got which labels, and who labelled them."""
-    labels = Review.objects.filter(
-        role=Role.ANNOTATOR, case__in=_first_rounds(), case__implementation__in=answers_of(entries, "")
-    ).order_by()
+    cases = _first_rounds().filter(implementation__submission__in=entries.values("submission"))
+    labels = Review.objects.filter(role=Role.ANNOTATOR, case__in=cases).order_by()
     place = "case__implementation__"
     given = labels.values_list(f"{place}{_ANSWERS_PAPER}", f"{place}{_CATEGORY}", "case__implementation").annotate(
         **{f"number_{label}": Count("pk", filter=Q(label=label)) for label in LABELS}

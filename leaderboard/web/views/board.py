@@ -95,7 +95,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
     listing = Listing(request, version)
     if file_requested(request):
         return _file(request, listing, by_task=template == MATRIX)
-    rows, samples = listing.rows, listing.samples()
+    rows, (samples, more_samples) = listing.rows, listing.samples()
     columns = requested_columns(request.GET, without=unused_columns([*rows, *samples]))
     shown = {
         "columns": {column.key for column in columns},
@@ -122,6 +122,7 @@ def _board(request: HttpRequest, slug: str, template: str) -> HttpResponse:
         "page": listing.page,
         "rows": _written(rows, shown, matrix=template == MATRIX),
         "samples": _written(samples, shown, matrix=template == MATRIX),
+        "more_samples": more_samples,
         "left_out": next((row.not_counted for row in (*rows, *samples) if row.not_counted), ()),
         "flagged": any(row.flagged for row in (*rows, *samples)),
         "few": any(row.tests and row.tests.few for row in rows),

@@ -6,7 +6,7 @@ import csv
 import json
 from datetime import timedelta
 from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.core.cache import cache
@@ -30,6 +30,9 @@ from leaderboard.board import entries, labels
 from leaderboard.board.entries import catch_up, recompute_reported, recompute_submission, refresh_visibility
 from leaderboard.board.results import pass_at_k_table
 from leaderboard.models import Entry, EntryMetric
+from reviews.cases.triggers import NewTrigger, open_case
+from reviews.enums import Severity, TriggerKind
+from reviews.models import Trigger
 from submissions.enums import Kind, SubmissionState, Visibility
 from submissions.models import Submission
 from tests.benchmark_tasks.factories import (
@@ -44,6 +47,9 @@ from tests.leaderboard.factories import ReportedResultFactory, ReportedRunFactor
 from tests.leaderboard.judging import JudgeFactory, judged, show
 from tests.leaderboard.showing import counted, words_of
 from tests.submissions.factories import UserFactory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.django_db
 
@@ -336,6 +342,22 @@ def test_a_sweep_needs_the_same_queries_for_any_number_of_rows(rows: list[Submis
     if not known:
         cache.clear()
     assert every == sweep() == (0, every[1])
+
+
+def test_a_reason_for_review_has_the_row_counted_again(
+    rows: list[Submission], django_capture_on_commit_callbacks: Callable[..., Any]
+) -> None:
+    answer, entry = rows[0].implementations.first(), Entry.objects.filter(submission=rows[0])
+    assert answer is not None
+    before = entry.get().recounted
+    with django_capture_on_commit_callbacks(execute=True):
+        case = open_case(answer.pk, [NewTrigger(TriggerKind.AUDIT, Severity.AUDIT)])
+    assert entry.get().recounted == before + 1
+    catch_up()
+    assert case is not None
+    # Its signal was lost.
+    Trigger.objects.create(case=case, kind=TriggerKind.JUDGE_UNSURE)
+    assert (catch_up(), catch_up()) == (1, 0)
 
 
 @pytest.mark.both_databases

@@ -17,6 +17,7 @@ from leaderboard.board import blocks
 from leaderboard.board.columns import COLUMNS, SORT_KEYS
 from leaderboard.models import Entry, EntryMetric
 from leaderboard.models.enums import Provenance
+from leaderboard.web import listing
 from submissions.domain.publishing import correct_system
 from submissions.enums import Inputs, Kind, SubmissionState, Visibility
 from submissions.models import Submission
@@ -185,6 +186,18 @@ class TestPage:
         measured(version, system=SystemFactory(name="Real"))
         ranked, samples = client.get("/board/lmr-mini/").content.decode().split("Calibration samples")
         assert (names(ranked), names(samples)) == (["Real"], ["Golden"])
+
+    def test_only_the_first_samples_are_listed_and_the_api_has_all(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(listing, "_FEW", 2)
+        version, link = version_with_tasks(), '<a href="/api/v1/suites/lmr-mini/board?kind=calibration">'
+        for number, more in enumerate((False, False, True)):
+            measured(version, system=SystemFactory(name=f"Golden {number}"), kind=Kind.CALIBRATION)
+            page = client.get("/board/lmr-mini/?sort=system").content.decode()
+            assert names(page) == [f"Golden {place}" for place in range(min(number + 1, 2))]
+            assert (link in page) is more
+        assert client.get("/api/v1/suites/lmr-mini/board?kind=calibration").json()["total"] == 3
 
     @pytest.mark.parametrize(
         ("address", "expected"),
