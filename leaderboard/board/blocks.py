@@ -27,7 +27,7 @@ BLOCK: Final = 1_000
 """Submissions of a block, by their numbers."""
 LEAST_KEPT: Final = 50
 """Rows of a block that are worth keeping; fewer are counted as quickly as they are read."""
-_DAY: Final = 24 * 3600
+_MONTH: Final = 30 * 24 * 3600
 
 Rows = tuple[tuple[Any, ...], ...]
 Stamped = tuple[tuple[Any, ...], Rows]
@@ -84,6 +84,6 @@ def counted_in_blocks(
             new[key] = (stamp, count(Entry.objects.filter(submission__in=numbers)))
         rows += (new.get(key) or found[key])[1]
     if kept := {key: each for key, each in new.items() if each[0][1] >= LEAST_KEPT}:
-        cache.set_many(kept, _DAY)
+        cache.set_many(kept, _MONTH)
     _COUNTED.set_many({key: each for key, each in (found | kept).items() if each[0][1] >= LEAST_KEPT})
     return rows

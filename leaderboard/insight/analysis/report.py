@@ -27,7 +27,7 @@ from leaderboard.insight.agreement.label_counts import (
     with_labels,
     with_reported_labels,
 )
-from leaderboard.insight.agreement.raters import REPORTED_TESTS, TESTS, RaterKind, Selection, raters
+from leaderboard.insight.agreement.raters import REPORTED_TESTS, TESTS, RaterKind, Selection, raters, selected_entries
 from leaderboard.insight.agreement.report import rater_pairs
 from leaderboard.insight.analysis.data import inputs_digest, ranked_entries
 from leaderboard.models import AnalysisReport
@@ -77,6 +77,8 @@ def compute_report(version: SuiteVersion) -> AnalysisReport:
     entries = list(visible_entries().filter(suite_version=version).order_by("pk").values_list("pk", flat=True))
     charts, known = of_board(version), raters()
     labels = count_labels(entries=ranked_entries(version), category="", raters=known)
+    # Kept for the agreement page, whose first visitor would else wait until all answers are counted.
+    count_labels(entries=selected_entries(suite=version.suite, selection=Selection()), category="", raters=known)
     errors, marked = _errors(version)
     data: ReportData = {
         "regressions": {"measured": _regression(_measured(version)), "reported": _regression(_reported(version))},
