@@ -127,7 +127,9 @@ class DifferencesOut(Schema):
     """Changes on a suite's board if it showed this judge instead of ``shown`` (null if it shows none).
 
     ``matrix`` has a row for each label before and a column for each label after, over the answers that ``both`` judges
-    have labelled. This judge has yet to label ``waiting`` of the ``answers`` with code.
+    have labelled. This judge has yet to label ``waiting`` of the ``answers`` with code. ``moved`` are those of the
+    ``moves`` answers with different labels that are of the newest submissions, ``places`` the best rows with labels;
+    both lists have at most 500 entries.
     """
 
     judge: str
@@ -137,6 +139,7 @@ class DifferencesOut(Schema):
     answers: int
     both: int
     waiting: int
+    moves: int
     labels: list[str]
     matrix: list[list[int]]
     moved: list[MovedOut]

@@ -19,7 +19,7 @@ from leaderboard.board.rows import PUBLIC
 from leaderboard.models import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
 
     from django.db.models import QuerySet
 
@@ -69,7 +69,7 @@ def counted_in_blocks(
         for block, *stamp in sorted(stamps)
     }
     if all(number < LEAST_KEPT for _, number, *_ in blocks.values()):
-        return list(count(entries))
+        return [row for some in _in_parts(entries) for row in count(some)]
     found = _COUNTED.get_many(blocks)
     if missing := [key for key, stamp in blocks.items() if stamp[1] >= LEAST_KEPT and key not in found]:
         found |= cache.get_many(missing)
@@ -78,12 +78,20 @@ def counted_in_blocks(
     for key, stamp in blocks.items():
         if key not in found or found[key][0] != stamp:
             first = stamp[0] * BLOCK
-            # Their numbers are read first: databases misjudge a range, and would read the answers of all submissions.
-            some = entries.filter(submission__gte=first, submission__lt=first + BLOCK)
-            numbers = list(some.values_list("submission", flat=True))
-            new[key] = (stamp, count(Entry.objects.filter(submission__in=numbers)))
+            (some,) = _in_parts(entries.filter(submission__gte=first, submission__lt=first + BLOCK))
+            new[key] = (stamp, count(some))
         rows += (new.get(key) or found[key])[1]
     if kept := {key: each for key, each in new.items() if each[0][1] >= LEAST_KEPT}:
         cache.set_many(kept, _MONTH)
     _COUNTED.set_many({key: each for key, each in (found | kept).items() if each[0][1] >= LEAST_KEPT})
     return rows
+
+
+def _in_parts(entries: QuerySet[Entry]) -> Iterator[QuerySet[Entry]]:
+    """Yield the entries of each :data:`BLOCK` submissions, by their numbers.
+
+    These are read first: databases misjudge other conditions, and would read the answers of all submissions.
+    """
+    numbers = list(entries.order_by("submission").values_list("submission", flat=True)) or [0]
+    for first in range(0, len(numbers), BLOCK):
+        yield Entry.objects.filter(submission__in=numbers[first : first + BLOCK])

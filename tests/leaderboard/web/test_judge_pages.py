@@ -19,6 +19,7 @@ from evaluator.judging.health import summarise
 from evaluator.judging.prompt import CUT_PAPER, NO_PAPER, RUBRIC, WHOLE_PAPER
 from evaluator.models import JudgeConfig, JudgeHealth, Judgement, ShownJudge
 from leaderboard.board.entries import recompute_submission
+from leaderboard.insight import judge_differences
 from leaderboard.insight.judge_differences import compare
 from leaderboard.insight.judges import Verdicts, judge_facts, list_judges
 from submissions.enums import Api, Kind, Provider, Visibility
@@ -294,6 +295,20 @@ def test_ranks_count_cc_with_ties_on_counted_tasks(version: SuiteVersion, two_ju
         "Beta": (0, 1, 1),
         "Gamma": (1, 1, 1),
     }
+
+
+def test_of_many_rows_and_answers_the_best_and_the_newest_are_listed(
+    client: Client, version: SuiteVersion, two_judges: Judges, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge_differences, "LISTED", 2)
+    for name in ("Alpha", "Beta", "Gamma"):
+        labelled(version, two_judges, name, "CC LI", "LI CC")
+    labelled(version, two_judges, "Delta", "CC LI", "CC CC")
+    found = compare(version=version, old=two_judges[0], new=two_judges[1])
+    assert (found.moves, [answer.submission.system.name for answer, _, _ in found.moved]) == (7, ["Delta", "Gamma"])
+    assert [(row.entry.system.name, row.after_rank) for row in found.ranks] == [("Delta", 1), ("Alpha", 2)]
+    assert found.ranks_that_move == 3
+    assert "2 of 7, those of the newest submissions" in words_of(client.get(address(two_judges[1])))
 
 
 def test_unpublished_answers_are_not_counted(version: SuiteVersion, two_judges: Judges) -> None:
