@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any, Final
 
 from allauth.core.internal.cryptokit import normalize_user_code
@@ -42,7 +43,7 @@ class OnceReauthenticateForm(_OnceMixin, ReauthenticateForm):
 
 
 # What libraries raise for JSON that is no credential; browsers send none.
-_MALFORMED: Final = (AttributeError, LookupError, TypeError, ValueError)
+_MALFORMED: Final = (AttributeError, LookupError, RecursionError, TypeError, ValueError, struct.error)
 
 
 class CheckedAddWebAuthnForm(AddWebAuthnForm):

@@ -38,7 +38,7 @@ from leaderboard.models import Entry, EntryMetric, ReportedResult, ReportedRun
 from leaderboard.models.enums import Provenance
 from leaderboard.statistics.intervals import wilson
 from submissions.enums import Kind, SubmissionState, Visibility
-from submissions.models import Submission
+from submissions.models import Submission, System
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from evaluator.models import JudgeConfig
     from leaderboard.board.labels import Shares
     from leaderboard.models.board import Marks
-    from submissions.models import System
 
 OVERALL: int | None = None
 COUNTING: Final = 3
@@ -170,9 +169,13 @@ def refresh_visibility(submission_id: int) -> None:
 
 def rename(system: System) -> None:
     """Copy the current name of a system to its metrics, which are sorted by it, and have its rows counted again."""
-    name = system.name.lower()
-    EntryMetric.objects.filter(entry__system=system).exclude(name=name).update(name=name)
-    Entry.objects.filter(system=system).update(recounted=F("recounted") + 1)
+    with transaction.atomic():
+        rows = Entry.objects.filter(system=system)
+        # In the order in which ``represent`` locks them. Of two changes, the later one must not get the earlier name.
+        list(rows.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+        name = System.objects.values_list("name", flat=True).get(pk=system.pk).lower()
+        EntryMetric.objects.filter(entry__system=system).exclude(name=name).update(name=name)
+        rows.update(recounted=F("recounted") + 1)
 
 
 def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:

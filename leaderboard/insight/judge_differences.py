@@ -57,7 +57,7 @@ class JudgesCompared:
     ``COUNTED``, over answers that both have decided (``both``). ``waiting`` counts the answers that the new one has not
     decided yet, out of ``answers`` with code. ``moves`` counts the answers that they label differently; ``moved`` has
     those of the newest submissions, with both labels. ``ranks`` has the best rows under the new judge, of those with a
-    label by either; ``ranks_that_move`` counts all that would have another rank. Both lists have at most
+    label by either; ``ranks_that_move`` counts those of them that would have another rank. Both lists have at most
     :data:`LISTED`.
     """
 
@@ -164,9 +164,9 @@ def _moved(rows: Iterable[Sequence[Any]]) -> list[tuple[Implementation, str, str
 
 
 def _ranks(rows: Sequence[Sequence[Any]]) -> tuple[list[RankedRow], int]:
-    """Return the best rows in their new order, and how many of all rows would have another rank. One query.
+    """Return the best of the ``rows`` in their new order, and how many of all would have another rank. One query.
 
-    Rows that neither judge has labelled would be last with both.
+    Rows that neither judge has labelled are not among them: they share the last rank with both.
     """
     places = [_places([row[place] / row[1] for row in rows]) for place in (2, 3)]
     ranked = sorted(zip(rows, *places, strict=True), key=lambda each: (each[2], each[0][0]))

@@ -208,7 +208,6 @@ def open_case(answer: int, found: Sequence[NewTrigger], *, round_: int = 1) -> C
 def store_triggers(case: Case, found: Iterable[NewTrigger]) -> None:
     """Add triggers to a case and raise its severity. A repeated kind is not stored, but can raise the severity."""
     made = list(found)
-    transaction.on_commit(partial(case_triggered.send, sender=Case, case=case))
     Trigger.objects.bulk_create(
         [
             Trigger(
@@ -225,6 +224,8 @@ def store_triggers(case: Case, found: Iterable[NewTrigger]) -> None:
     severity = max((trigger.severity for trigger in made), default=0)
     if Case.objects.filter(pk=case.pk, severity__lt=severity).update(severity=severity):
         case.severity = severity
+    # Sent at once outside a transaction, so after all is stored.
+    transaction.on_commit(partial(case_triggered.send, sender=Case, case=case))
 
 
 def _update(case: Case, found: list[NewTrigger], rating: Rating) -> None:

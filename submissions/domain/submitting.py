@@ -257,13 +257,16 @@ def system_of(sender: User, team: Team | None, manifest: Manifest) -> System:
             owner=sender,
             team=team,
         )
+    fields = [*_FACTS, "confirmation_id", "links"]
+    before = [getattr(system, field) for field in fields]
     is_same = used is not None and folded(system.organisation) in {"", used.organisation.folded}
     if used is not None and is_same and not _is_vouched_for(system):
         system.organisation, system.confirmation = used.organisation.name, used
     for fact, given in facts.items():
         setattr(system, fact, getattr(system, fact) or given)
     system.links = list(dict.fromkeys([*system.links, *manifest.links]))[:10]
-    system.save(update_fields=[*_FACTS, "confirmation", "links"])
+    if before != [getattr(system, field) for field in fields]:
+        system.save(update_fields=[*_FACTS, "confirmation", "links"])
     return system
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import time
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db
 
+DEEP = base64.urlsafe_b64encode(b"\x81" * 3000).decode().rstrip("=")
+"""Lists in lists, in CBOR."""
+CUT = {"authenticatorData": base64.urlsafe_b64encode(bytes(32) + b"\x80\0\0\0\0\x19").decode().rstrip("=")}
+"""A number whose bytes are missing."""
 SMALL_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["AA", "e30", "oWNmbXRkbm9uZQ"]),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
@@ -179,6 +184,11 @@ class TestSecurityKeys:
         *("", "{", "[]", "1", '"x"', "null", "{}", '{"id": 1}', '{"id": "a", "rawId": "a", "response": []}'),
         '{"id": "AA", "rawId": "AA", "response": {"clientDataJSON": "AA", "attestationObject": "AA"}}',
         '{"id": "AA", "rawId": "AA", "response": {"clientDataJSON": "e30", "attestationObject": "oA"}}',
+        '{"id": "AA", "rawId": "AA", "response": {"clientDataJSON": "e30", "attestationObject": "GQ"}}',
+        json.dumps({"id": "AA", "rawId": "AA", "response": {"clientDataJSON": "e30", "attestationObject": DEEP}}),
+        json.dumps(
+            {"id": "AA", "rawId": "AA", "response": {**dict.fromkeys(("signature", "clientDataJSON"), "e30"), **CUT}}
+        ),
         '{"id": "AA", "rawId": "AA", "response": {"clientDataJSON": "e30", "authenticatorData": "AA", "signature": 1}}',
     )
 

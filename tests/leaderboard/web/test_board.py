@@ -191,7 +191,7 @@ class TestPage:
         self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(listing, "_FEW", 2)
-        version, link = version_with_tasks(), '<a href="/api/v1/suites/lmr-mini/board?kind=calibration">'
+        version, link = version_with_tasks(), '<a href="/api/v1/suites/lmr-mini/board?kind=calibration&amp;version=1">'
         for number, more in enumerate((False, False, True)):
             measured(version, system=SystemFactory(name=f"Golden {number}"), kind=Kind.CALIBRATION)
             page = client.get("/board/lmr-mini/?sort=system").content.decode()
