@@ -15,7 +15,7 @@ from django.core.cache import cache
 from django.db.models import Count, F, Max, Sum
 
 from leaderboard.board.caching import Kept, key_of
-from leaderboard.board.rows import PUBLIC
+from leaderboard.board.rows import is_public
 from leaderboard.models import Entry
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def counted_in_blocks(
     """
     chosen = str(entries.query)
     # Indexes have all that the stamps read, of public submissions alone.
-    entries = entries.filter(**{f"submission__{name}": value for name, value in PUBLIC.items()}).order_by()
+    entries = entries.filter(is_public("submission__")).order_by()
     entries = entries.exclude(submission__in=hidden) if hidden else entries
     stamped = entries.annotate(block=F("submission_id") / BLOCK)
     stamps = stamped.values_list("block").annotate(

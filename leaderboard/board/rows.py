@@ -38,8 +38,9 @@ _COLUMNS_READ: Final = (
 )
 
 
-PUBLIC: Final = {"visibility": Visibility.PUBLISHED, "state": SubmissionState.SCORED}
-"""What makes a submission public."""
+def is_public(submission: str) -> Q:
+    """Build the condition for public submissions, to which the lookup ``submission`` (``"submission__"``) leads."""
+    return Q(**{f"{submission}visibility": Visibility.PUBLISHED, f"{submission}state": SubmissionState.SCORED})
 
 
 def is_visible(entry: str = "", *, hidden: Collection[int] = ()) -> Q:
@@ -49,7 +50,7 @@ def is_visible(entry: str = "", *, hidden: Collection[int] = ()) -> Q:
     Both the submission's visibility and the entry's flag are checked: a job recomputes the flag later, but hiding and
     withdrawing must take effect at once.
     """
-    measured = Q(**{f"{entry}submission__{name}": value for name, value in PUBLIC.items()})
+    measured = is_public(f"{entry}submission__")
     if hidden:
         measured &= ~Q(**{f"{entry}submission__in": hidden})
     return Q(**{f"{entry}published": True}) & (Q(**{f"{entry}reported_run__isnull": False}) | measured)

@@ -14,9 +14,9 @@ from evaluator.enums import Variant, WorkState
 from evaluator.labels import Label
 from evaluator.models import JudgeConfig, JudgeHealth, Judgement, JudgeVote, ShownJudge
 from leaderboard.board.blocks import counted_in_blocks
-from leaderboard.board.rows import visible_entries
+from leaderboard.board.rows import is_public, visible_entries
 from leaderboard.statistics.intervals import wilson
-from submissions.enums import SubmissionState, Verb, Visibility
+from submissions.enums import Verb
 from submissions.models import AuditEvent, System
 
 if TYPE_CHECKING:
@@ -207,10 +207,6 @@ def related_systems(config: JudgeConfig) -> list[System]:
     if not config.vendor:
         return []
     family = Q(backbone__icontains=config.vendor) | Q(organisation__icontains=config.vendor)
-    judged = Judgement.objects.filter(
-        config=config,
-        implementation__submission__system=OuterRef("pk"),
-        implementation__submission__visibility=Visibility.PUBLISHED,
-        implementation__submission__state=SubmissionState.SCORED,
-    )
+    public = is_public("implementation__submission__")
+    judged = Judgement.objects.filter(public, config=config, implementation__submission__system=OuterRef("pk"))
     return list(System.objects.filter(family, Exists(judged)).order_by("name", "pk"))

@@ -299,7 +299,10 @@ def children_of(parent: int) -> list[int]:
 
 
 def _begin(parent: int, nice: int) -> None:
-    """Make the kernel send SIGTERM to this new child when ``parent`` dies. Runs before the program is executed."""
+    """Give way by ``nice``, and make the kernel send SIGTERM to this new child when ``parent`` dies.
+
+    Runs before the program is executed.
+    """
     os.nice(nice)
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:
