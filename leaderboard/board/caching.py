@@ -84,7 +84,8 @@ def forget() -> None:
 def build() -> str:
     """Return a digest of what this process makes pages from: times and sizes of code and templates, and settings."""
     digest = hashlib.sha256(repr((settings.SITE_NAME, settings.ENVIRONMENT.contact, settings.DEBUG)).encode())
-    for folder in ("templates", "static", *(app for app in settings.INSTALLED_APPS if (PROJECT_ROOT / app).is_dir())):
+    apps = dict.fromkeys(app.partition(".")[0] for app in settings.INSTALLED_APPS)
+    for folder in ("templates", "static", *apps):
         for file in sorted((PROJECT_ROOT / folder).rglob("*")):
             if file.suffix in {".html", ".py", ".css", ".js"}:
                 found = file.stat()

@@ -94,11 +94,13 @@ class Postgres:
         self._address, self._within = address, within
         self._programs = _postgres_programs()
         self._as_user: Sequence[str] = ()
-        self._folder.mkdir()
+        new = not self._folder.exists()
+        self._folder.mkdir(exist_ok=True)
         if os.geteuid() == 0:
             shutil.chown(self._folder, "postgres")
             self._as_user = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups")
-        self._run("initdb", "--username", "tests", "--auth", "trust", "--encoding", "UTF8", "--no-sync")
+        if new:
+            self._run("initdb", "--username", "tests", "--auth", "trust", "--encoding", "UTF8", "--no-sync")
         if address:
             with (self._folder / "data" / "pg_hba.conf").open("a", encoding="ascii") as rules:
                 rules.write("host all all samenet trust\n")

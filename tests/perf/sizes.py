@@ -3,11 +3,14 @@
 Fills an instance of its own by ``generate_load``, to each size in turn, and requests every page that a visitor, a
 submitter, an annotator and a maintainer can see from one web process, one request at a time, each after a change of
 the data that no cached page, row or count survives. A page's time at the larger size is beside that at the smaller.
+
+``BENCH_FOLDER`` names a folder that keeps the instances, each in a database of its own, for the next measurement.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -19,6 +22,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import psycopg
+
 from tests.perf.boards import PORT, wait_for_server
 from tests.perf.rows import Goal, Row, p95, progress
 from tests.perf.suites import MANAGE, PROJECT_ROOT
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from django.db.models import Model
 
     from submissions.models import User
+    from tests.chaos.services import Postgres
     from tests.perf.visits import People, Visit
 
 SIZES: Final = tuple(int(each) for each in os.environ.get("BENCH_SIZES", "10000,100000").split(","))
@@ -63,15 +69,16 @@ class Taken:
 
 
 @contextmanager
-def instance() -> Iterator[None]:
-    """An instance with the catalogue and the published rows, on a PostgreSQL server of its own."""
-    import signal
-
+def instances() -> Iterator[Postgres]:
+    """A PostgreSQL server of our own, with the settings of an instance in it."""
     from tests.chaos.services import Postgres
 
-    with tempfile.TemporaryDirectory(prefix="lmr-board-benchmark-") as folder, ExitStack() as stack:
-        Path(folder).chmod(0o755)  # the server runs as another user
-        postgres = Postgres(Path(folder))
+    with ExitStack() as stack:
+        kept = os.environ.get("BENCH_FOLDER")
+        folder = Path(kept or stack.enter_context(tempfile.TemporaryDirectory(prefix="lmr-board-benchmark-")))
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)  # the server runs as another user
+        postgres = Postgres(folder)
         postgres.start()
         stack.callback(postgres.kill, signal.SIGINT)
         os.environ |= {
@@ -80,13 +87,33 @@ def instance() -> Iterator[None]:
             "ALLOWED_HOSTS": "localhost,127.0.0.1", "METRICS_TOKEN": "measured", "API_TOKEN_REQUESTS": "1000000",
             "API_ANONYMOUS_REQUESTS": "1000000",
         }  # fmt: skip
-        for command in (["migrate", "-v0"], ["createcachetable"], ["load_catalogue"], ["load_published"]):
-            manage(*command)
-        manage("collectstatic", "--no-input", "-v0")
         import django
 
         django.setup()
-        yield
+        yield postgres
+
+
+def fill(postgres: Postgres, size: int) -> list[Row]:
+    """Connect to the instance with so many submissions; make it of the largest smaller one if there is none."""
+    from django.db import connection
+
+    name = f"of_{size}"
+    connection.close()  # a database with connections cannot be copied
+    with psycopg.connect(postgres.dsn, autocommit=True) as server:
+        there = [int(each[3:]) for (each,) in server.execute("SELECT datname FROM pg_database") if each[:3] == "of_"]
+        if size not in there:
+            smaller = [f"of_{each}" for each in sorted(there) if each < size]
+            server.execute(f"CREATE DATABASE {name} TEMPLATE {['template0', *smaller][-1]}")
+    connection.settings_dict["NAME"] = name
+    os.environ["DATABASE_URL"] = postgres.url.removesuffix("postgres") + name
+    for command in (["migrate", "-v0"], ["createcachetable"], ["load_catalogue"], ["load_published"]):
+        manage(*command)
+    manage("collectstatic", "--no-input", "-v0")
+    commands = {
+        "generate_load, from the size before": ["generate_load", "--submissions", str(size)],
+        "analyse": ["analyse", "--suite", "lmr-bench"],
+    }
+    return [Row(f"{size:,} submissions: {words}", manage(*command)) for words, command in commands.items()]
 
 
 def manage(*command: str) -> float:
@@ -216,13 +243,10 @@ def measure(*, rounds: int, **_: object) -> list[Row]:
     del rounds
     pages: dict[int, dict[tuple[str, str], Taken]] = {}
     others: list[Row] = []
-    with instance():
+    with instances() as postgres:
         for size in SIZES:
             progress(f"  {size:,} submissions: generate …")
-            seconds = manage("generate_load", "--submissions", str(size))
-            others.append(Row(f"{size:,} submissions: generate_load, from the size before", seconds))
-            others.append(Row(f"{size:,} submissions: analyse", manage("analyse", "--suite", "lmr-bench")))
-            others += _sizes(size)
+            others += [*fill(postgres, size), *_sizes(size)]
             progress(f"  {size:,} submissions: pages …")
             with server() as process:
                 request("/", {})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from django.db.models import BooleanField, Count, ExpressionWrapper, F, FilteredRelation, Max, Q, Sum
+from django.db.models import BooleanField, Count, ExpressionWrapper, FilteredRelation, Max, Q, Sum
 
 from benchmark_tasks.models import Category
+from leaderboard.board.blocks import counted_in_blocks
 from leaderboard.board.rows import complete, visible_entries
 from leaderboard.models import AnalysisReport, EntryMetric, ReportedAggregate
 from leaderboard.models.enums import Provenance, RaterAxis
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from benchmark_tasks.models import SuiteVersion
+    from leaderboard.board.blocks import Rows
     from leaderboard.models import Entry
     from leaderboard.models.board import RaterLabels
 
@@ -44,8 +46,7 @@ class CategoryTasks(NamedTuple):
     papers: int
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
+class ScoreRow(NamedTuple):
     """One published run, with its overall numbers in percent; None without results of a rater.
 
     ``judge`` and ``human`` are the percentages of CC, LC and LI, read only for shown rows; ``labelled`` is true if
@@ -102,38 +103,21 @@ class SuiteResults:
 
     @cached_property
     def rows(self) -> list[ScoreRow]:
-        """Every ranked row without its labels, the highest pass rate first, rows without tests last. One query."""
-        overall = FilteredRelation("metrics", condition=Q(metrics__category__isnull=True))
-        found = (
-            ranked_entries(self.version, self.hidden)
-            .annotate(overall=overall, labelled=ExpressionWrapper(~Q(overall__labels={}), output_field=BooleanField()))
-            .order_by(F("overall__tests_rate").desc(nulls_last=True), "system__name", "pk")
-            .values_list(
-                *(
-                    "pk",
-                    "submission_id",
-                    "reported_run__slug",
-                    "provenance",
-                    "system__name",
-                    "system__backbone",
-                    "inputs",
-                    "date",
-                    "cost",
-                    "system__knowledge_cutoff",
-                ),
-                *("overall__tasks", "overall__tests_passed", "overall__tests_rate"),
-                *("overall__tests_low", "overall__tests_high", "labelled"),
-            )
-        )
-        return [_row(*values) for values in found]
+        """Every ranked row without its labels, the highest pass rate first, rows without tests last.
+
+        Two queries; another two for each block of submissions whose rows are not kept (``board.blocks``).
+        """
+        public = visible_entries().filter(suite_version=self.version, kind=Kind.RANKED)
+        measured = cast("list[ScoreRow]", counted_in_blocks(public, _score_rows, "scores", hidden=self.hidden))
+        rows = [*measured, *_score_rows(public.filter(reported_run__isnull=False))]
+        return sorted(rows, key=lambda row: (row.tests is None, -(row.tests or 0), row.system, row.entry))
 
     def with_labels(self, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
         """Add judge's and annotators' labels to ``rows``. One query, for shown rows only: there may be thousands."""
         overall = EntryMetric.objects.filter(category__isnull=True, entry__in=self._entries(rows)).order_by()
         labels = dict(overall.values_list("entry", "labels"))
         return [
-            replace(
-                row,
+            row._replace(
                 judge=_percentages(labels.get(row.entry), RaterAxis.JUDGE),
                 human=_percentages(labels.get(row.entry), RaterAxis.HUMAN),
             )
@@ -168,11 +152,18 @@ class SuiteResults:
 
     @cached_property
     def passed_in_categories(self) -> dict[int, tuple[float, int]]:
-        """Category -> (passed tasks, all tasks), over all runs with full inputs and results by task. One query."""
-        entries = ranked_entries(self.version, self.hidden).filter(inputs=Inputs.FULL)
-        metrics = EntryMetric.objects.filter(category__isnull=False, tests_passed__isnull=False, entry__in=entries)
-        summed = metrics.order_by().values("category").annotate(passed=Sum("tests_passed"), of=Sum("tasks"))
-        return {each["category"]: (each["passed"], each["of"]) for each in summed}
+        """Category -> (passed tasks, all tasks), over all runs with full inputs and results by task.
+
+        Queries as for the rows.
+        """
+        public = visible_entries().filter(suite_version=self.version, kind=Kind.RANKED, inputs=Inputs.FULL)
+        found = counted_in_blocks(public, _passes, "passes in categories", hidden=self.hidden)
+        found += _passes(public.filter(reported_run__isnull=False))
+        summed: dict[int, tuple[float, int]] = {}
+        for category, passed, tasks in found:
+            before = summed.get(category, (0.0, 0))
+            summed[category] = (before[0] + passed, before[1] + tasks)
+        return summed
 
     @cached_property
     def printed(self) -> dict[str, dict[str, float]]:
@@ -203,6 +194,29 @@ class SuiteResults:
 def ranked_entries(version: SuiteVersion, hidden: Collection[int] = ()) -> QuerySet[Entry]:
     """Select the complete public rows of a version's board, without samples and the submissions ``hidden``."""
     return complete(visible_entries(hidden).filter(suite_version=version, kind=Kind.RANKED))
+
+
+def _score_rows(entries: QuerySet[Entry]) -> tuple[ScoreRow, ...]:
+    """Read the complete ones among ``entries``."""
+    overall = FilteredRelation("metrics", condition=Q(metrics__category__isnull=True))
+    labelled = ExpressionWrapper(~Q(overall__labels={}), output_field=BooleanField())
+    found = complete(entries).annotate(overall=overall, labelled=labelled).order_by()
+    values = found.values_list(
+        *("pk", "submission_id", "reported_run__slug", "provenance", "system__name", "system__backbone"),
+        *("inputs", "date", "cost", "system__knowledge_cutoff"),
+        *("overall__tasks", "overall__tests_passed", "overall__tests_rate"),
+        *("overall__tests_low", "overall__tests_high", "labelled"),
+    )
+    return tuple(_row(*each) for each in values)
+
+
+def _passes(entries: QuerySet[Entry]) -> Rows:
+    """Count (category, passed tasks, all tasks) of the complete ones among ``entries``."""
+    metrics = EntryMetric.objects.filter(
+        category__isnull=False, tests_passed__isnull=False, entry__in=complete(entries).order_by().values("pk")
+    )
+    summed = metrics.order_by().values("category").annotate(passed=Sum("tests_passed"), of=Sum("tasks"))
+    return tuple(summed.values_list("category", "passed", "of"))
 
 
 def inputs_digest(version: SuiteVersion) -> str:

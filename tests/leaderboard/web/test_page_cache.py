@@ -137,19 +137,20 @@ def test_cached_pages_are_compressed_once_and_others_have_random_padding(client:
     assert len({len(page.content) for page in others}) > 1
 
 
-def test_the_build_changes_with_the_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    template = tmp_path / "templates" / "page.html"
-    template.parent.mkdir()
+@pytest.mark.parametrize("name", ["templates/page.html", "leaderboard/board/row.py", "submissions/enums.py"])
+def test_the_build_changes_with_the_code(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(parents=True)
     monkeypatch.setattr(caching, "PROJECT_ROOT", tmp_path)
 
     def digest() -> str:
         build.cache_clear()
         return build()
 
-    template.write_text("a page")
+    file.write_text("a page")
     first = digest()
     assert digest() == first
-    template.write_text("another page")
+    file.write_text("another page")
     assert digest() != first
     build.cache_clear()
 
