@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count
 
 from benchmark_tasks.domain.queries import categories_of
 from benchmark_tasks.models import Suite, SuiteVersion
@@ -17,7 +17,7 @@ from leaderboard.board.labels import shown_judge
 from leaderboard.board.later_papers import month_choices
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.row import NONE
-from leaderboard.board.rows import visible_entries
+from leaderboard.board.rows import visible_entries, with_rows
 from leaderboard.board.suites import OPEN, summarised
 from leaderboard.models import AnswersFile
 from submissions.enums import Kind
@@ -89,8 +89,7 @@ def published_on(version: SuiteVersion, state: BoardState) -> Published:
     """Read what is published on a suite version, and which other versions, not comparable with it, have rows."""
 
     def read() -> Published:
-        rows = visible_entries().filter(suite_version=OuterRef("pk"))
-        others = SuiteVersion.objects.filter(Exists(rows), suite=version.suite_id).exclude(pk=version.pk)
+        others = with_rows(SuiteVersion.objects.filter(suite=version.suite_id).exclude(pk=version.pk))
         numbers = list(others.values_list("number", flat=True))
         samples = visible_entries().filter(suite_version=version, kind=Kind.CALIBRATION)
         file = AnswersFile.objects.filter(suite=version.suite_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Count, OuterRef, Q
+from django.db.models import Count, OuterRef, Q, Subquery
 
 from leaderboard.board.row import LOOKUPS, NONE, BoardRow, LabelsCell, PartialTests, TestsCell
 from leaderboard.models import Entry, EntryMetric
@@ -59,6 +59,13 @@ def is_visible(entry: str = "", *, hidden: Collection[int] = ()) -> Q:
 def visible_entries(hidden: Collection[int] = ()) -> QuerySet[Entry]:
     """Select the public entries, without those of the submissions ``hidden`` from the viewer."""
     return Entry.objects.filter(is_visible(hidden=hidden))
+
+
+def with_rows(versions: QuerySet[SuiteVersion]) -> QuerySet[SuiteVersion]:
+    """Leave out the versions without public rows."""
+    # One row of each is enough, but PostgreSQL would read all of them for an Exists.
+    first = visible_entries().filter(suite_version=OuterRef("pk")).order_by().values("pk")[:1]
+    return versions.alias(first=Subquery(first)).filter(first__isnull=False)
 
 
 def complete(entries: QuerySet[Entry]) -> QuerySet[Entry]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from django.db.models import Exists, OuterRef
-
 from benchmark_tasks.domain.queries import distinct_titles, newest_versions, why_closed
 from benchmark_tasks.models import SuiteVersion
-from leaderboard.board.rows import visible_entries
+from leaderboard.board.rows import with_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,8 +44,7 @@ def summarised(suites: Iterable[Suite]) -> list[SuiteSummary]:
     """Summarise ``suites``, in their order. Three queries."""
     listed = list(suites)
     versions = newest_versions(listed)
-    rows = visible_entries().filter(suite_version=OuterRef("pk"))
-    published = set(SuiteVersion.objects.filter(Exists(rows)).values_list("suite", flat=True))
+    published = set(with_rows(SuiteVersion.objects.all()).values_list("suite", flat=True))
     found = []
     for suite, title in distinct_titles(listed):
         version = versions.get(suite.pk)

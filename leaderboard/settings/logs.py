@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor, WrappedLogger
 
 _SECRETS: Final = re.compile(
-    r"(?:(?<=reviews/join/)|(?<=reviews%2Fjoin%2F)|(?<=password/reset/key/)|(?<=confirm-email/))[\w:-]+", re.IGNORECASE
+    r"(?:(?<=reviews/join/)|(?<=reviews%2Fjoin%2F)|(?<=team-invitations/)|(?<=team-invitations%2F)"
+    r"|(?<=password/reset/key/)|(?<=confirm-email/)|(?<=notices/off/))[\w:-]+",
+    re.IGNORECASE,
 )
-"""Tokens in addresses: of an invitation, of a new password, of an e-mail address. Their holder can use them."""
+"""Tokens in addresses: of invitations, new passwords, e-mail addresses, and the end of notices. Their holder can use them."""
 
 REQUEST_ID: Final = "REQUEST_ID"
 """The key of a request's id in ``HttpRequest.META``; names of headers begin with ``HTTP_`` there."""
@@ -76,6 +78,9 @@ def logging_settings(
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
+            # Django's own settings give it a level and handlers. Its debug lines, each query and absent variable of a
+            # template, are for Django's developers.
+            "django": {"level": "INFO" if level == "DEBUG" else level},
             "django.server": {"handlers": ["stderr"], "level": level, "propagate": False},
             "rq": {"level": "WARNING"},
         },
@@ -101,9 +106,10 @@ def _with(facts: Mapping[str, str]) -> Processor:
 
 def _with_request_id(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - structlog's
     """Add the id of the request that Django reports on, after its own context has ended (``Not Found``)."""
-    request = getattr(event.get("_record"), "request", None)
-    if request is not None and "request_id" not in event and REQUEST_ID in request.META:
-        event["request_id"] = request.META[REQUEST_ID]
+    # The development server's records have its socket under this name.
+    found = getattr(getattr(event.get("_record"), "request", None), "META", {})
+    if "request_id" not in event and REQUEST_ID in found:
+        event["request_id"] = found[REQUEST_ID]
     return event
 
 

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -367,12 +368,28 @@ def test_opening_an_invitation_logs_no_secret(client: Client, caplog: pytest.Log
         ("GET /accounts/password/reset/key/1-d9w-7f/", "GET /accounts/password/reset/key/[secret]/"),
         ("GET /accounts/confirm-email/MQ:1vN:a_-9/", "GET /accounts/confirm-email/[secret]/"),
         ("GET /accounts/login/?next=%2Freviews%2Fjoin%2FaB-_9%2F", "?next=%2Freviews%2Fjoin%2F[secret]%2F"),
+        ("GET /team-invitations/aB-_9/", "GET /team-invitations/[secret]/"),
+        ("GET /notices/off/1:aB-_9/", "GET /notices/off/[secret]/"),
+        ("GET /accounts/login/?next=%2Fteam-invitations%2FaB-_9%2F", "?next=%2Fteam-invitations%2F[secret]%2F"),
         ("GET /reviews/label/12/", "GET /reviews/label/12/"),
     ],
 )
 def test_secrets_in_addresses_are_not_logged(text: str, written: str) -> None:
     record = logging.LogRecord("django.request", logging.WARNING, __file__, 1, "Not Found: %s", (text,), None)
     assert written in json.loads(formatted(record, "json"))["event"]
+
+
+@pytest.mark.parametrize(("level", "times"), [("ERROR", 0), ("WARNING", 1), ("DEBUG", 1)])
+def test_djangos_lines_obey_the_level(level: str, times: int, tmp_path: Path) -> None:
+    line = "import logging; logging.getLogger('django.request').warning('a page was absent')"
+    variables = {"LOG_LEVEL": level, "DEBUG": "true", "DATA_DIR": str(tmp_path)}
+    assert manage("shell", "--no-imports", "-c", line, **variables).stderr.count("a page was absent") == times
+
+
+def test_lines_of_the_development_server_are_logged() -> None:
+    record = logging.LogRecord("django.server", logging.INFO, __file__, 1, '"%s" %s', ("GET / HTTP/1.1", 200), None)
+    with socket.socket() as record.request:
+        assert json.loads(formatted(record, "json"))["event"] == '"GET / HTTP/1.1" 200'
 
 
 @pytest.mark.parametrize(
