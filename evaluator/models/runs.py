@@ -114,6 +114,8 @@ class Attempt(models.Model):
                 fields=["run"], condition=models.Q(state=AttemptState.ACCEPTED), name="one_accepted_attempt_per_run"
             ),
         ]
+        # The status page asks for the newest of millions.
+        indexes = [models.Index(fields=["started", "id"], name="attempts_by_start")]
 
     def __str__(self) -> str:
         return f"attempt {self.number} at run {self.run_id}"

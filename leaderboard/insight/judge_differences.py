@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404
 from benchmark_tasks.models import Suite
 from evaluator.enums import WorkState
 from evaluator.labels import Label
+from evaluator.models import Judgement
 from leaderboard.board.blocks import counted_in_blocks
 from leaderboard.board.labels import ABSTAINED, COUNTED
 from leaderboard.board.rows import visible_entries
@@ -191,12 +192,21 @@ def _places(rates: list[float]) -> list[int]:
 
 
 def requested_suite(request: HttpRequest, config: JudgeConfig) -> Suite | None:
-    """Return the suite that the address names, else the one with most of the judge's verdicts. Raises Http404."""
+    """Return the suite that the address names, else that with most of the judge's public verdicts. Raises Http404."""
     named = request.GET.get("suite", "")
     if named:
         return get_object_or_404(Suite, slug=named)
-    judged = Count(
-        "versions__submissions__implementations__judgements",
-        filter=Q(versions__submissions__implementations__judgements__config=config),
-    )
-    return Suite.objects.annotate(judged=judged).order_by("-judged", "position", "slug").first()
+    judged = Counter[int]()
+    for suite, number in counted_in_blocks(
+        visible_entries(), partial(_count_by_suite, judge=config.pk), "judged", config.pk
+    ):
+        judged[suite] += number
+    suites = Suite.objects.order_by("position", "slug")
+    return max(suites, key=lambda suite: judged[suite.pk], default=None)
+
+
+def _count_by_suite(entries: QuerySet[Entry], *, judge: int) -> Rows:
+    """Count a judge's verdicts by the ids of suites."""
+    verdicts = Judgement.objects.filter(config=judge, implementation__submission__in=entries.values("submission"))
+    by_suite = verdicts.order_by().values_list("implementation__submission__suite_version__suite")
+    return tuple(by_suite.annotate(Count("pk")))

@@ -19,7 +19,10 @@ _SECRETS: Final = re.compile(
     r"|(?<=password/reset/key/)|(?<=confirm-email/)|(?<=notices/off/))[\w:-]+",
     re.IGNORECASE,
 )
-"""Tokens in addresses: of invitations, new passwords, e-mail addresses, and the end of notices. Their holder can use them."""
+"""Tokens in addresses: of invitations, new passwords, e-mail addresses, and the end of notices.
+
+Their holder can use them.
+"""
 
 REQUEST_ID: Final = "REQUEST_ID"
 """The key of a request's id in ``HttpRequest.META``; names of headers begin with ``HTTP_`` there."""

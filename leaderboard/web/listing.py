@@ -25,6 +25,8 @@ from leaderboard.web.table_files import file_requested
 from submissions.enums import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from django.core.paginator import Page
     from django.db.models import QuerySet
     from django.http import HttpRequest
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from leaderboard.insight.finding import Finding
 
 MOST_FILE_ROWS: Final = 10_000
+_PART: Final = 1_000
 PAGE_ROWS: Final = {"": 50, "all": 500}
 """Value of ``?rows=`` -> number of rows on a page."""
 _FEW: Final = PAGE_ROWS[""]
@@ -170,8 +173,19 @@ class Listing:
         found = self._read(calibration[: _FEW + 1], "samples", self.sort)
         return found[:_FEW], len(found) > _FEW
 
-    def file_rows(self) -> list[BoardRow]:
-        """Return the rows of a file: all, in the requested order, with the ranks that the page shows."""
-        return self._with_ranks(
-            self._read(self._ordered(self.sort, by_system=False)[:MOST_FILE_ROWS], "file", self.sort)
-        )
+    def file_rows(self) -> Iterator[BoardRow]:
+        """Yield the rows of a file: all, in the requested order, with the ranks that the page shows.
+
+        They are read in parts, since all of them take hundreds of megabytes.
+        """
+        ordered = self._ordered(self.sort, by_system=False)[:MOST_FILE_ROWS]
+        order = ordered if isinstance(ordered, list) else list(ordered.values_list("pk", flat=True))
+        for first in range(0, len(order), _PART):
+            part = order[first : first + _PART]
+            rows = {row.metric: row for row in self._with_ranks(self._read(part, "file"))}
+            yield from (rows[pk] for pk in part if pk in rows)
+
+    @property
+    def some_hidden(self) -> bool:
+        """Whether numbers of these rows are hidden, because the viewer is labelling one of their answers."""
+        return bool(self.hidden) and self.found.qs.filter(entry__submission__in=self.hidden).exists()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
-from django.http import Http404, HttpResponse, JsonResponse
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import Http404, HttpResponse
 
 from submissions.csv_cells import as_cell, csv_line
 
@@ -14,7 +16,10 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 HIDDEN: Final = "hidden_while_you_label"
-"""The last column of a table: true if the viewer is labelling an answer of the row."""
+"""The last column of a table with hidden rows: true if the viewer is labelling an answer of the row.
+
+An empty cell alone can also mean an unknown number.
+"""
 
 
 def file_requested(request: HttpRequest) -> bool:
@@ -36,17 +41,13 @@ def table_file(
 ) -> HttpResponse:
     """Return the table in the requested format; JSON has the facts ``about`` it, and rows as objects.
 
-    ``form`` is the format, if the address has it elsewhere than in the query string.
-
-    A last column :data:`HIDDEN` marks rows hidden because the viewer is labelling one of their answers: an empty cell
-    alone can also mean an unknown number. The column is left out if no row is hidden.
+    ``form`` is the format, if the address has it elsewhere than in the query string. ``rows`` are written one by one.
     """
-    rows = list(rows)
-    if columns[-1] == HIDDEN and not any(row[-1] for row in rows):
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
     if (form or request.GET.get("format")) == "json":
-        return JsonResponse({**about, "rows": [dict(zip(columns, row, strict=True)) for row in rows]})
-    lines = [csv_line(columns), *(csv_line(map(as_cell, row)) for row in rows)]
-    response = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
+        written = (json.dumps(dict(zip(columns, row, strict=True)), cls=DjangoJSONEncoder) for row in rows)
+        before = json.dumps({**about, "rows": []}, cls=DjangoJSONEncoder).removesuffix("]}")
+        return HttpResponse(f"{before}{', '.join(written)}]}}", content_type="application/json")
+    lines = (csv_line(map(as_cell, row)).encode() for row in rows)
+    response = HttpResponse(b"".join([csv_line(columns).encode(), *lines]), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return response

@@ -41,7 +41,7 @@ from leaderboard.web.page_cache import kept_by
 from leaderboard.web.table_files import HIDDEN, file_requested, table_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from django.http import HttpRequest, HttpResponse, QueryDict
@@ -236,20 +236,19 @@ def _controls(request: HttpRequest, listing: Listing, columns: list[Column]) -> 
 
 def _file(request: HttpRequest, listing: Listing, *, by_task: bool) -> HttpResponse:
     site = request.build_absolute_uri("/").rstrip("/")
-    slug, rows = listing.version.suite.slug, listing.file_rows()
-    if by_task:
-        return table_file(
-            request,
-            name=f"{slug}-matrix",
-            columns=(*MATRIX_COLUMNS, HIDDEN),
-            rows=[(*line, row.closed) for row in rows for line in file_rows(row, listing.tasks, site)],
-            suite=slug,
-        )
+    slug, marked = listing.version.suite.slug, listing.some_hidden
+    columns = MATRIX_COLUMNS if by_task else FILE_COLUMNS
+
+    def lines() -> Iterator[list[Any]]:
+        for row in listing.file_rows():
+            for line in file_rows(row, listing.tasks, site) if by_task else [file_row(row, site)]:
+                yield [*line, row.closed] if marked else line
+
     return table_file(
         request,
-        name=f"{slug}-board",
-        columns=(*FILE_COLUMNS, HIDDEN),
-        rows=[(*file_row(row, site), row.closed) for row in rows],
+        name=f"{slug}-{'matrix' if by_task else 'board'}",
+        columns=(*columns, HIDDEN) if marked else columns,
+        rows=lines(),
         suite=slug,
     )
 

@@ -152,10 +152,11 @@ def _file(
         }
         for each in pairs
     ]
+    marked = any(row.closed for row in rows)
     return table_file(
         request,
         name="comparison",
-        columns=(*FILE_COLUMNS, HIDDEN),
-        rows=[(*line, row.closed) for row in rows for line in file_rows(row, tasks, site)],
+        columns=(*FILE_COLUMNS, HIDDEN) if marked else FILE_COLUMNS,
+        rows=[[*line, row.closed] if marked else line for row in rows for line in file_rows(row, tasks, site)],
         pairs=compared_pairs,
     )

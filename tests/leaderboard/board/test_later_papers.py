@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from leaderboard.board.caching import forget
 from leaderboard.board.later_papers import counted_on, later
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.states import note_change
 from leaderboard.statistics.intervals import wilson
+from leaderboard.web import listing
 from reviews.enums import CaseState
 from tests.benchmark_tasks.factories import (
     PaperFactory,
@@ -61,6 +63,16 @@ def version() -> SuiteVersion:
 
 def rows(client: Client, query: str) -> list[dict[str, str]]:
     return list(csv.DictReader(client.get(f"/board/small/?format=csv&{query}").content.decode().splitlines()))
+
+
+def test_a_file_that_is_read_in_parts_is_the_same(
+    client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = rows(client, "papers=2023-05&sort=tests")
+    assert [row["system"] for row in whole] == ["Old", "New", "Totals"]
+    forget()
+    monkeypatch.setattr(listing, "_PART", 1)
+    assert rows(client, "papers=2023-05&sort=tests") == whole
 
 
 def test_papers_have_the_month_of_their_arxiv_number_or_their_year(version: SuiteVersion) -> None:

@@ -141,6 +141,25 @@ def test_only_public_cases_are_found_and_none_that_is_hidden_from_the_viewer() -
 
 
 @pytest.mark.both_databases
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("Preference Çankaya", ["dpo/1"]),
+        ("DPO çankaya", ["dpo/1"]),
+        ("çankaya", ["other/1", "dpo/1"]),
+        ("preference", ["dpo/1"]),
+        ("reference", []),
+        ("ankaya", []),
+        ("preference another", []),
+    ],
+)
+def test_a_case_is_found_by_words_of_its_task_its_paper_and_its_system(words: str, found: list[str]) -> None:
+    for title, slug in (("Direct Preference Optimisation", "dpo/1"), ("Another paper", "other/1")):
+        decided("Solver Çankaya", revision_of(title, slug).suite_versions.get())
+    assert [title.split()[2] for title in titles("Cases", *words.split())] == found
+
+
+@pytest.mark.both_databases
 def test_reported_disagreements_are_found_by_what_their_raters_wrote() -> None:
     version = SuiteVersionFactory(tasks=2)
     run = reported(version, system=SystemFactory(name="Theirs")).reported_run
@@ -162,7 +181,7 @@ def test_hits_are_limited_and_queries_do_not_grow(
     version = SuiteVersionFactory(tasks=1)
     for each in range(number):
         decided(f"Solver {each}", version)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         found = search(["solver"], hidden=())
     assert (len(found["Systems"].found), found["Systems"].more) == ((1, False) if number == 1 else (3, True))
     assert len(found["Cases"].found) == min(number, 3)

@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 
 from benchmark_tasks.models import SuiteVersion
 from leaderboard.board import blocks
+from leaderboard.board.caching import forget
 from leaderboard.board.columns import COLUMNS, SORT_KEYS
 from leaderboard.models import Entry, EntryMetric
 from leaderboard.models.enums import Provenance
@@ -253,6 +254,20 @@ class TestControls:
         assert len(names(client.get("/?rows=all").content.decode())) == 52
         assert "page 1 of 2" in first
         assert len(list(csv.reader(client.get("/?format=csv").content.decode().splitlines()))) == 53
+
+    @pytest.mark.both_databases
+    @pytest.mark.parametrize("query", ["format=csv", "format=csv&sort=-system", "format=csv&q=S1", "format=json"])
+    def test_files_that_are_read_in_parts_are_the_same(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch, query: str
+    ) -> None:
+        version = version_with_tasks()
+        for number in range(12):
+            reported(version, system=SystemFactory(name=f"S{number:02}"), metric={"tests_rate": number % 5 / 5})
+        whole = client.get(f"/?{query}").content
+        assert len(re.findall(rb"\bS\d\d\b", whole)) == (2 if "q=" in query else 12)
+        forget()
+        monkeypatch.setattr(listing, "_PART", 5)
+        assert client.get(f"/?{query}").content == whole
 
     @pytest.mark.parametrize("page", ["0", "-1", "x", "99999999999999999999", ""])
     def test_a_missing_page_falls_back_to_the_nearest(self, client: Client, page: str) -> None:

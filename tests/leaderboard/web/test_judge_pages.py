@@ -317,6 +317,20 @@ def test_unpublished_answers_are_not_counted(version: SuiteVersion, two_judges: 
     assert (found.answers, found.moved, found.ranks) == (0, [], [])
 
 
+def test_without_a_suite_that_with_most_public_verdicts_is_compared(
+    client: Client, version: SuiteVersion, two_judges: Judges
+) -> None:
+    other = SuiteVersionFactory(suite=SuiteFactory(slug="other", position=2), tasks=2)
+    show(other.suite, two_judges[0])
+    labelled(version, two_judges, "Alpha", "CC LI", "LC ?")
+    labelled(version, two_judges, "Private", "CC CC", "LI LI", published=False)
+    labelled(other, two_judges, "Beta", "CC LI", "LI CC")
+    differences = f"/api/v1/judges/{two_judges[1].slug}/differences"
+    assert client.get(differences).json()["suite"] == "other"
+    labelled(version, two_judges, "Gamma", "CC LI", "LC LI")
+    assert client.get(differences).json()["suite"] == "lmr-mini"
+
+
 def test_the_differences_are_public_and_only_maintainers_can_show_the_judge(
     client: Client, version: SuiteVersion, two_judges: Judges
 ) -> None:
