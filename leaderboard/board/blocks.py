@@ -1,4 +1,4 @@
-"""Count rows and their answers in blocks of submissions, and keep a block's counts while none of its rows changes.
+"""Read or count rows and answers in blocks of submissions, and keep what a block gives while none of its rows changes.
 
 A change of the data then costs the counting of one block, however many submissions there are. What counts is stamped:
 every verdict, reason for review, closed case, new result and change of a system is a recount of its rows, and a row
@@ -32,8 +32,11 @@ _MONTH: Final = 30 * 24 * 3600
 Rows = tuple[tuple[Any, ...], ...]
 Stamped = tuple[tuple[Any, ...], Rows]
 """The stamp of a block when it was counted, and its counts."""
-_COUNTED: Final[Kept[Stamped]] = Kept(400)
-"""Counts of blocks in this process, about 50 kB each. The shared cache has them for new processes."""
+_COUNTED: Final[Kept[Stamped]] = Kept(1_000)
+"""What blocks gave in this process: counts of up to 50 kB each, and the analysis's rows, about 200 kB.
+
+There are seven kinds, so those of 100,000 submissions fit. The shared cache has them for new processes.
+"""
 
 
 def counted_in_blocks(

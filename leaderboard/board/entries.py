@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from django.db.models import QuerySet
+
     from benchmark_tasks.models import TaskRevision
     from evaluator.models import JudgeConfig
     from leaderboard.board.labels import Shares
@@ -167,15 +169,27 @@ def refresh_visibility(submission_id: int) -> None:
     represent(submission.system_id)
 
 
-def rename(system: System) -> None:
-    """Copy the current name of a system to its metrics, which are sorted by it, and have its rows counted again."""
+def count_again(system: System) -> None:
+    """Have the rows of a system counted again by pages that keep counts (``board.blocks``)."""
     with transaction.atomic():
-        rows = Entry.objects.filter(system=system)
-        # In the order in which ``represent`` locks them. Of two changes, the later one must not get the earlier name.
-        list(rows.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+        rows = _locked_rows(system)
+        rows.update(recounted=F("recounted") + 1)
+
+
+def rename(system: System) -> None:
+    """Copy the current name of a system to its metrics, which are sorted by it."""
+    with transaction.atomic():
+        # Of two changes, the later one must not get the earlier name.
+        _locked_rows(system)
         name = System.objects.values_list("name", flat=True).get(pk=system.pk).lower()
         EntryMetric.objects.filter(entry__system=system).exclude(name=name).update(name=name)
-        rows.update(recounted=F("recounted") + 1)
+
+
+def _locked_rows(system: System) -> QuerySet[Entry]:
+    """Lock the rows of a system in the order in which ``represent`` locks them, and select them."""
+    rows = Entry.objects.filter(system=system)
+    list(rows.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+    return rows
 
 
 def recompute_reported(run: ReportedRun, version: SuiteVersion) -> Entry:

@@ -106,7 +106,8 @@ def _own_cases(words: Sequence[str], hidden: Collection[int]) -> Iterator[Hit]:
     for word in words:
         begins = re.compile(word_start(word), re.IGNORECASE)
         named = [pk for pk, *names in tasks if any(begins.search(name or "") for name in names)]
-        cases = cases.filter(Q(implementation__revision__in=named) | _in_one_of(word, [_CASE_SYSTEM]))
+        if len(named) < len(tasks):
+            cases = cases.filter(Q(implementation__revision__in=named) | _in_one_of(word, [_CASE_SYSTEM]))
     for case in cases.order_by("-pk")[: MOST_HITS + 1]:
         answer = case.implementation
         title = f"Case {case.pk}: {answer.revision.task.slug} by {answer.submission.system.name}"

@@ -207,6 +207,8 @@ def requested_suite(request: HttpRequest, config: JudgeConfig) -> Suite | None:
 
 def _count_by_suite(entries: QuerySet[Entry], *, judge: int) -> Rows:
     """Count a judge's verdicts by the ids of suites."""
-    verdicts = Judgement.objects.filter(config=judge, implementation__submission__in=entries.values("submission"))
+    verdicts = Judgement.objects.filter(
+        config=judge, state=WorkState.DONE, implementation__submission__in=entries.values("submission")
+    )
     by_suite = verdicts.order_by().values_list("implementation__submission__suite_version__suite")
     return tuple(by_suite.annotate(Count("pk")))

@@ -126,9 +126,10 @@ _database["CONN_MAX_AGE"] = 60
 DATABASES = {"default": _database}
 
 CACHES = {
-    # Counters of sign-ins (allauth's), checks, uploads and API requests, each kept for minutes. Shared between
-    # processes, since per-process caches would multiply the limits. Only expired entries are ever deleted: beyond
-    # MAX_ENTRIES, Django deletes those, then one in CULL_FREQUENCY of the rest, which is none here.
+    # Counters of sign-ins (allauth's), checks, uploads and API requests, each kept for minutes, and what blocks of
+    # public rows give (leaderboard.board.blocks), kept for a month. Shared between processes, since per-process caches
+    # would multiply the limits, and each new process would count every block. Only expired entries are ever deleted:
+    # beyond MAX_ENTRIES, Django deletes those, then one in CULL_FREQUENCY of the rest, which is none here.
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "shared_cache",

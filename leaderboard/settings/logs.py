@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor, WrappedLogger
 
 _SECRETS: Final = re.compile(
-    r"(?:(?<=reviews/join/)|(?<=reviews%2Fjoin%2F)|(?<=team-invitations/)|(?<=team-invitations%2F)"
-    r"|(?<=password/reset/key/)|(?<=confirm-email/)|(?<=notices/off/))[\w:-]+",
+    r"(?:(?<=reviews/join/)|(?<=team-invitations/)|(?<=password/reset/key/)|(?<=confirm-email/)|(?<=notices/off/))"
+    r"[\w.:%-]+|(?:(?<=reviews%2Fjoin%2F)|(?<=team-invitations%2F))[\w.:-]+",
     re.IGNORECASE,
 )
-"""Tokens in addresses: of invitations, new passwords, e-mail addresses, and the end of notices.
+"""Tokens in addresses: of invitations, new passwords, e-mail addresses, and links that turn notices off.
 
 Their holder can use them.
 """

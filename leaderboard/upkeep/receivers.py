@@ -20,7 +20,14 @@ from evaluator.signals import (
     submission_scored,
     trajectory_read_again,
 )
-from leaderboard.board.entries import catch_up, recompute_audited, recompute_submission, refresh_visibility, rename
+from leaderboard.board.entries import (
+    catch_up,
+    count_again,
+    recompute_audited,
+    recompute_submission,
+    refresh_visibility,
+    rename,
+)
 from leaderboard.board.labels import recount_labels, recounted
 from leaderboard.board.states import every_board_changed, note_change
 from leaderboard.insight.analysis.report import push_stale
@@ -147,8 +154,10 @@ def show_reported_on_newest(suite_version: SuiteVersion, **_: Any) -> None:
 
 
 @receiver(post_save, sender=System)
-def sort_by_new_name(instance: System, **_: Any) -> None:
-    """Update the sort order of a system's rows, since its name may have changed."""
+def show_corrected_system(instance: System, **_: Any) -> None:
+    """Have the rows of a system counted again, and sort them by its name, since it may have been corrected."""
+    # The first with the correction, so that no crash comes between: kept counts of other pages depend on it.
+    count_again(instance)
     transaction.on_commit(partial(rename, instance))
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 MOST_FILE_ROWS: Final = 10_000
 _PART: Final = 1_000
+"""Rows of a file that are read at once; more than are worth keeping."""
 PAGE_ROWS: Final = {"": 50, "all": 500}
 """Value of ``?rows=`` -> number of rows on a page."""
 _FEW: Final = PAGE_ROWS[""]
@@ -176,16 +177,17 @@ class Listing:
     def file_rows(self) -> Iterator[BoardRow]:
         """Yield the rows of a file: all, in the requested order, with the ranks that the page shows.
 
-        They are read in parts, since all of them take hundreds of megabytes.
+        They are read in parts, since all at once would take hundreds of megabytes.
         """
-        ordered = self._ordered(self.sort, by_system=False)[:MOST_FILE_ROWS]
-        order = ordered if isinstance(ordered, list) else list(ordered.values_list("pk", flat=True))
+        ordered = self._ordered(self.sort, by_system=False)
+        # By entries, since a row that is recounted meanwhile has other metrics afterwards.
+        order = ordered if isinstance(ordered, list) else list(ordered.values_list("entry", flat=True)[:MOST_FILE_ROWS])
         for first in range(0, len(order), _PART):
             part = order[first : first + _PART]
-            rows = {row.metric: row for row in self._with_ranks(self._read(part, "file"))}
-            yield from (rows[pk] for pk in part if pk in rows)
+            some = part if isinstance(ordered, list) else ordered.filter(entry__in=part)
+            yield from self._with_ranks(self._read(some, "file", self.sort, part))
 
     @property
     def some_hidden(self) -> bool:
-        """Whether numbers of these rows are hidden, because the viewer is labelling one of their answers."""
+        """Whether numbers of any of these rows are hidden, because the viewer is labelling one of its answers."""
         return bool(self.hidden) and self.found.qs.filter(entry__submission__in=self.hidden).exists()

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_QUERY: Final = 500
 """Longest query string, in characters, of a cached page."""
+MOST_KEPT: Final = 1_000_000
+"""Most bytes of a cached page, compressed. A board has 40 kB; only files of very many rows are larger."""
 
 
 def kept_by(
@@ -51,22 +53,25 @@ def kept_by(
             zipped = "gzip" in request.headers.get("Accept-Encoding", "")
             # Pages contain absolute addresses, so scheme and host are part of the key.
             site = request.scheme, request.get_host()
-            tag = key_of(known, site, request.path, query, request.headers.get("HX-Request", ""), zipped)[:32]
+            key = key_of(known, site, request.path, query, request.headers.get("HX-Request", ""))[:32]
+            tag = f"{key}-gzip" if zipped else key
             unchanged = get_conditional_response(request, etag=quote_etag(tag))
             if unchanged is not None:
                 return _with_headers(unchanged, tag)
-            kept = caches[PAGES].get(tag)
+            kept = caches[PAGES].get(key)
             if kept is None:
                 response = view(request, *args, **kwargs)
                 if response.status_code != HttpResponse.status_code or response.cookies:
                     return response
                 headers = {name: value for name, value in response.items() if name.startswith(("Content-", "HX-"))}
                 # The page contains no visitor's data, so its compressed length reveals nothing (BREACH).
-                content = gzip.compress(response.content, 6, mtime=0) if zipped else response.content
-                kept = content, headers | ({"Content-Encoding": "gzip"} if zipped else {})
-                caches[PAGES].set(tag, kept)
+                kept = gzip.compress(response.content, 6, mtime=0), headers
+                if len(kept[0]) <= MOST_KEPT:
+                    caches[PAGES].set(key, kept)
             content, headers = kept
-            return _with_headers(HttpResponse(content, headers=headers), tag)
+            if zipped:
+                return _with_headers(HttpResponse(content, headers={**headers, "Content-Encoding": "gzip"}), tag)
+            return _with_headers(HttpResponse(gzip.decompress(content), headers=headers), tag)
 
         return answer
 

@@ -41,12 +41,13 @@ def table_file(
 ) -> HttpResponse:
     """Return the table in the requested format; JSON has the facts ``about`` it, and rows as objects.
 
-    ``form`` is the format, if the address has it elsewhere than in the query string. ``rows`` are written one by one.
+    ``form`` is the format, if the address has it elsewhere than in the query string. ``rows`` are made into text
+    one by one, so they need not all be in memory.
     """
     if (form or request.GET.get("format")) == "json":
-        written = (json.dumps(dict(zip(columns, row, strict=True)), cls=DjangoJSONEncoder) for row in rows)
+        written = (json.dumps(dict(zip(columns, row, strict=True)), cls=DjangoJSONEncoder).encode() for row in rows)
         before = json.dumps({**about, "rows": []}, cls=DjangoJSONEncoder).removesuffix("]}")
-        return HttpResponse(f"{before}{', '.join(written)}]}}", content_type="application/json")
+        return HttpResponse(b"%b%b]}" % (before.encode(), b", ".join(written)), content_type="application/json")
     lines = (csv_line(map(as_cell, row)).encode() for row in rows)
     response = HttpResponse(b"".join([csv_line(columns).encode(), *lines]), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'

@@ -94,7 +94,7 @@ class Postgres:
         self._address, self._within = address, within
         self._programs = _postgres_programs()
         self._as_user: Sequence[str] = ()
-        new = not self._folder.exists()
+        new = not (self._folder / "data" / "PG_VERSION").exists()
         self._folder.mkdir(exist_ok=True)
         if os.geteuid() == 0:
             shutil.chown(self._folder, "postgres")

@@ -70,13 +70,14 @@ class Taken:
 
 @contextmanager
 def instances() -> Iterator[Postgres]:
-    """A PostgreSQL server of our own, with the settings of an instance in it."""
+    """Start a PostgreSQL server, and set the environment of an instance that uses it."""
     from tests.chaos.services import Postgres
 
     with ExitStack() as stack:
         kept = os.environ.get("BENCH_FOLDER")
-        folder = Path(kept or stack.enter_context(tempfile.TemporaryDirectory(prefix="lmr-board-benchmark-")))
-        folder.mkdir(exist_ok=True)
+        made = kept or stack.enter_context(tempfile.TemporaryDirectory(prefix="lmr-board-benchmark-"))
+        folder = Path(made).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o755)  # the server runs as another user
         postgres = Postgres(folder)
         postgres.start()
@@ -94,7 +95,7 @@ def instances() -> Iterator[Postgres]:
 
 
 def fill(postgres: Postgres, size: int) -> list[Row]:
-    """Connect to the instance with so many submissions; make it of the largest smaller one if there is none."""
+    """Connect to the instance with so many submissions. If there is none, copy a smaller one, and add the rest."""
     from django.db import connection
 
     name = f"of_{size}"

@@ -1,4 +1,4 @@
-"""Read the public results on a suite version for the analysis, with a constant number of queries."""
+"""Read the public results on a suite version for the analysis."""
 
 from __future__ import annotations
 

@@ -344,6 +344,16 @@ def test_a_sweep_needs_the_same_queries_for_any_number_of_rows(rows: list[Submis
     assert every == sweep() == (0, every[1])
 
 
+def test_a_corrected_system_has_its_rows_counted_again_in_the_same_transaction(rows: list[Submission]) -> None:
+    system, entries = rows[0].system, Entry.objects.filter(submission__in=rows).order_by("pk")
+    before = list(entries.values_list("system", "recounted"))
+    system.knowledge_cutoff = "2024-06"
+    system.save()  # no callback runs after the commit, as after a crash
+    assert list(entries.values_list("system", "recounted")) == [
+        (of, recounts + (of == system.pk)) for of, recounts in before
+    ]
+
+
 def test_a_reason_for_review_has_the_row_counted_again(
     rows: list[Submission], django_capture_on_commit_callbacks: Callable[..., Any]
 ) -> None:

@@ -370,6 +370,7 @@ def test_opening_an_invitation_logs_no_secret(client: Client, caplog: pytest.Log
         ("GET /accounts/login/?next=%2Freviews%2Fjoin%2FaB-_9%2F", "?next=%2Freviews%2Fjoin%2F[secret]%2F"),
         ("GET /team-invitations/aB-_9/", "GET /team-invitations/[secret]/"),
         ("GET /notices/off/1:aB-_9/", "GET /notices/off/[secret]/"),
+        ("GET /notices/off/.1%3AaB-_9/", "GET /notices/off/[secret]/"),
         ("GET /accounts/login/?next=%2Fteam-invitations%2FaB-_9%2F", "?next=%2Fteam-invitations%2F[secret]%2F"),
         ("GET /reviews/label/12/", "GET /reviews/label/12/"),
     ],

@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from leaderboard.board import caching
 from leaderboard.board.caching import PAGES, Kept, build
 from leaderboard.board.states import every_board_changed, note_change
+from leaderboard.web import page_cache
 from submissions.domain.publishing import withdraw
 from submissions.models import System
 from tests.benchmark_tasks.factories import SuiteFactory, SuiteVersionFactory
@@ -135,6 +136,30 @@ def test_cached_pages_are_compressed_once_and_others_have_random_padding(client:
     others = [signed_in.get("/", headers={"accept-encoding": "gzip"}) for _ in range(8)]
     assert {page["Content-Encoding"] for page in others} == {"gzip"}
     assert len({len(page.content) for page in others}) > 1
+
+
+@pytest.mark.parametrize("gzipped", [True, False])
+def test_a_page_is_rendered_once_for_clients_with_and_without_compression(
+    client: Client, version: SuiteVersion, gzipped: bool
+) -> None:
+    headers = [{"accept_encoding": "gzip"}, {}]
+    first, other = headers if gzipped else headers[::-1]
+    _, rendered = queries(client, "/", **first)
+    number, kept = queries(client, "/", **other)
+    assert number == 2
+    zipped, plain = (rendered, kept) if gzipped else (kept, rendered)
+    assert (gzip.decompress(zipped.content), plain.headers.get("Content-Encoding")) == (plain.content, None)
+    assert zipped["ETag"] != plain["ETag"]
+
+
+@pytest.mark.parametrize(("most", "kept"), [(page_cache.MOST_KEPT, True), (100, False)])
+def test_large_pages_are_rendered_for_each_request(
+    client: Client, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, most: int, kept: bool
+) -> None:
+    monkeypatch.setattr(page_cache, "MOST_KEPT", most)
+    first = client.get("/")
+    number, second = queries(client, "/")
+    assert (second.content, number == 2) == (first.content, kept)
 
 
 @pytest.mark.parametrize("name", ["templates/page.html", "leaderboard/board/row.py", "submissions/enums.py"])
