@@ -42,6 +42,9 @@ if absent redis_url redis_acl; then
   } | keep redis_acl
 fi
 
+# The proxy reads its settings as another user, too, whatever the umask of the checkout was.
+chmod -R a+rX deploy/nginx
+
 socket=${DOCKER_SOCKET:-/var/run/docker.sock}
 if ! grep -qs '^DOCKER_GID=' .env; then
   [ -S "$socket" ] || { echo "$socket is no socket: start Docker, or name its socket in DOCKER_SOCKET" >&2; exit 1; }

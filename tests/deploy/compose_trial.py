@@ -208,8 +208,10 @@ def main() -> int:
     except (TrialError, OSError, subprocess.SubprocessError, httpx2.HTTPError) as error:
         sys.stdout.write(f"FAILED  {error}\n\n")
         sys.stdout.write(stack.compose("ps", "--all"))
-        for service in SERVICES:
-            checks = [check["Output"] for state in stack.states(service) for check in state["Health"]["Log"][-2:]]
+        for service in ("setup", *SERVICES):
+            # What has not been started has no health.
+            logged = [state.get("Health", {}).get("Log", []) for state in stack.states(service)]
+            checks = [check["Output"] for log in logged for check in log[-2:]]
             logs = stack.compose("logs", "--no-color", "--no-log-prefix", "--tail", "20", service)
             sys.stdout.write(f"\n== {service}: its newest health checks: {checks}\n{logs}")
         return 1
