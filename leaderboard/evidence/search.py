@@ -149,6 +149,6 @@ def _in_one_of(word: str, fields: Iterable[str]) -> Q:
     found = Q()
     for field in fields:
         begins = Q(**{f"{field}__iregex": word_start(word)})
-        # PostgreSQL takes ten times as long for a regular expression. SQLite ignores the case of ASCII letters only.
+        # PostgreSQL takes ten times as long for a regular expression. SQLite ignores case in ASCII only.
         found |= Q(**{f"{field}__icontains": word}) & begins if word.isascii() else begins
     return found
