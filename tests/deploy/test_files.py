@@ -102,9 +102,25 @@ def test_no_file_has_a_password_and_every_image_is_an_argument() -> None:
         assert set(document.get("stringData", {}).values()) <= {""}
 
 
+def copy_deploy(folder: Path) -> None:
+    """Copy what ``prepare.sh`` reads and changes, as a checkout with a umask of 077 has it."""
+    shutil.copytree(PROJECT_ROOT / "deploy/nginx", folder / "deploy/nginx")
+    shutil.copy(PROJECT_ROOT / "deploy/prepare.sh", folder / "deploy")
+    for path in (folder / "deploy").rglob("*"):
+        path.chmod(path.stat().st_mode & 0o700)
+
+
+def test_the_proxy_can_read_its_settings_whatever_the_umask_was(tmp_path: Path) -> None:
+    copy_deploy(tmp_path)
+    (tmp_path / ".env").write_text("DOCKER_GID=7\n", encoding="ascii")
+    subprocess.run([tmp_path / "deploy/prepare.sh"], check=True, stdout=subprocess.DEVNULL)
+    nginx = tmp_path / "deploy/nginx"
+    modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in (nginx, *nginx.rglob("*"))}
+    assert modes == {True: 0o755, False: 0o644}
+
+
 def test_prepared_secrets_fit_each_other_and_none_is_changed(tmp_path: Path) -> None:
-    (tmp_path / "deploy").mkdir()
-    shutil.copy(PROJECT_ROOT / "deploy/prepare.sh", tmp_path / "deploy")
+    copy_deploy(tmp_path)
     (tmp_path / ".env").write_text("DOCKER_GID=7\n", encoding="ascii")
 
     def prepare(*, code: int = 0) -> dict[str, str]:
@@ -134,8 +150,7 @@ def test_prepared_secrets_fit_each_other_and_none_is_changed(tmp_path: Path) -> 
 
 
 def test_the_group_of_the_socket_is_a_line_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "deploy").mkdir()
-    shutil.copy(PROJECT_ROOT / "deploy/prepare.sh", tmp_path / "deploy")
+    copy_deploy(tmp_path)
     with closing(socket.socket(socket.AF_UNIX)) as listening:
         listening.bind(str(tmp_path / "docker.sock"))
         variables = os.environ | {"DOCKER_SOCKET": str(tmp_path / "docker.sock")}
