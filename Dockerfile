@@ -32,7 +32,7 @@ COPY . /opt/lmr-board
 # Closed to other users: an engine outside the container cannot mount files of this image into a box, so the worker must
 # copy them into the data folder first, as it does with all files that not every user can read. Its own user can read
 # them, whatever the umask of the checkout was.
-RUN find /opt/lmr-board -path /opt/lmr-board/.venv -prune -o ! -perm -g+r -exec chmod a+rX {} + \
+RUN find /opt/lmr-board -path /opt/lmr-board/.venv -prune -o ! -perm -o+r -exec chmod a+rX {} + \
     && /opt/lmr-board/.venv/bin/python -m compileall -q -x '/\.venv/' /opt/lmr-board \
     && chown root:lmr-board /opt/lmr-board && chmod 0750 /opt/lmr-board
 

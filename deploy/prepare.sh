@@ -1,6 +1,6 @@
 #!/bin/sh
 # Make what compose.yaml needs and no person should choose: passwords, keys, and the group of Docker's socket.
-# Repeat it at any time: it never changes what exists.
+# Repeat it at any time, and after each upgrade: of what exists, it only lets everybody read the proxy's settings.
 set -eu
 cd "$(dirname "$0")/.."
 umask 077
@@ -43,7 +43,7 @@ if absent redis_url redis_acl; then
 fi
 
 # The proxy reads its settings as another user, too, whatever the umask of the checkout was.
-chmod -R a+rX deploy/nginx
+find deploy/nginx ! -perm -o+r -exec chmod a+rX {} +
 
 socket=${DOCKER_SOCKET:-/var/run/docker.sock}
 if ! grep -qs '^DOCKER_GID=' .env; then

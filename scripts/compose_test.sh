@@ -57,11 +57,12 @@ python -m venv "$work/kubernetes"
 "$work/kubernetes/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate==1.37.0
 "$work/kubernetes/bin/kubernetes-validate" --strict --quiet deploy/kubernetes/{jobs,namespace,network,secret.example,web,workers}.yaml
 
-# From a copy of the project's own files, as on a stranger's machine with a umask of 077.
+# From a copy of the project's own files, as on a stranger's machine with a umask of 077, or of 027.
 tree="$work/lmr-board"
 mkdir "$tree"
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents --target-directory "$tree"
 chmod -R go= "$tree"
+chmod -R g=u "$tree"/{leaderboard,deploy}
 cat >"$tree/.env" <<END
 COMPOSE_PROJECT_NAME=lmr-compose-test
 DATA_DIR=$work/data

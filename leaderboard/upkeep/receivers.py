@@ -156,7 +156,7 @@ def show_reported_on_newest(suite_version: SuiteVersion, **_: Any) -> None:
 @receiver(post_save, sender=System)
 def show_corrected_system(instance: System, **_: Any) -> None:
     """Have the rows of a system counted again, and sort them by its name, since it may have been corrected."""
-    # The first with the correction, so that no crash comes between: kept counts of other pages depend on it.
+    # In the transaction of the correction: a crash after it would leave old counts. Only the order may come later.
     count_again(instance)
     transaction.on_commit(partial(rename, instance))
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MOST_FILE_ROWS: Final = 10_000
 _PART: Final = 1_000
-"""Rows of a file that are read at once; more than are worth keeping."""
+"""Rows of a file that are read at once."""
 PAGE_ROWS: Final = {"": 50, "all": 500}
 """Value of ``?rows=`` -> number of rows on a page."""
 _FEW: Final = PAGE_ROWS[""]
@@ -179,13 +179,23 @@ class Listing:
 
         They are read in parts, since all at once would take hundreds of megabytes.
         """
-        ordered = self._ordered(self.sort, by_system=False)
+        ordered = self._ordered(self.sort, by_system=False)[:MOST_FILE_ROWS]
         # By entries, since a row that is recounted meanwhile has other metrics afterwards.
-        order = ordered if isinstance(ordered, list) else list(ordered.values_list("entry", flat=True)[:MOST_FILE_ROWS])
+        if isinstance(ordered, list):
+            entries = dict(EntryMetric.objects.filter(pk__in=ordered).values_list("pk", "entry"))
+            order = [entries[metric] for metric in ordered if metric in entries]
+        else:
+            order = list(ordered.values_list("entry", flat=True))
         for first in range(0, len(order), _PART):
-            part = order[first : first + _PART]
-            some = part if isinstance(ordered, list) else ordered.filter(entry__in=part)
-            yield from self._with_ranks(self._read(some, "file", self.sort, part))
+            yield from self._part(order[first : first + _PART])
+
+    def _part(self, entries: list[int]) -> list[BoardRow]:
+        """Read the rows of ``entries``, in their order."""
+        some = self._metrics(Kind.RANKED).filter(entry__in=entries)
+        places = {entry: place for place, entry in enumerate(entries)}
+        place_of = {metric: places[entry] for metric, entry in some.values_list("pk", "entry")}
+        rows = self._with_ranks(self._read(some, "file", entries))
+        return sorted(rows, key=lambda row: place_of.get(row.metric, 0))
 
     @property
     def some_hidden(self) -> bool:

@@ -58,20 +58,21 @@ def kept_by(
             unchanged = get_conditional_response(request, etag=quote_etag(tag))
             if unchanged is not None:
                 return _with_headers(unchanged, tag)
-            kept = caches[PAGES].get(key)
+            kept, plain = caches[PAGES].get(key), None
             if kept is None:
                 response = view(request, *args, **kwargs)
                 if response.status_code != HttpResponse.status_code or response.cookies:
                     return response
                 headers = {name: value for name, value in response.items() if name.startswith(("Content-", "HX-"))}
                 # The page contains no visitor's data, so its compressed length reveals nothing (BREACH).
-                kept = gzip.compress(response.content, 6, mtime=0), headers
+                plain = response.content
+                kept = gzip.compress(plain, 6, mtime=0), headers
                 if len(kept[0]) <= MOST_KEPT:
                     caches[PAGES].set(key, kept)
             content, headers = kept
             if zipped:
                 return _with_headers(HttpResponse(content, headers={**headers, "Content-Encoding": "gzip"}), tag)
-            return _with_headers(HttpResponse(gzip.decompress(content), headers=headers), tag)
+            return _with_headers(HttpResponse(plain or gzip.decompress(content), headers=headers), tag)
 
         return answer
 

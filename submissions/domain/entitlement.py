@@ -48,7 +48,7 @@ def remark_on(name: str) -> str:
 
 def lock(account: User) -> None:
     """Lock an account. Each change of what uses a name locks it before the organisation, so that none deadlock."""
-    User.objects.select_for_update().get(pk=account.pk)
+    User.objects.select_for_update(no_key=True).get(pk=account.pk)
 
 
 def use_name(*, account: User, name: str) -> OrganisationGrant | None:

@@ -174,7 +174,7 @@ def confirm(*, system: System, actor: User, reason: str) -> None:
         )
     with transaction.atomic():
         lock(system.owner)
-        stored = System.objects.select_for_update(of=("self",)).get(pk=system.pk)
+        stored = System.objects.select_for_update(of=("self",), no_key=True).get(pk=system.pk)
         organisation = organisation_named(stored.organisation)
         if organisation is None:
             raise WrongStateError(f"{stored.organisation or stored.name!r} is not a registered organisation.")
@@ -199,7 +199,7 @@ def revoke(*, system: System, actor: User, reason: str) -> None:
         used = OrganisationGrant.objects.filter(systems=system).select_related("account", "organisation").first()
         if used is not None:
             lock(used.account)
-        stored = System.objects.select_for_update(of=("self",)).get(pk=system.pk)
+        stored = System.objects.select_for_update(of=("self",), no_key=True).get(pk=system.pk)
         if used is None or stored.confirmation_id != used.pk:
             raise WrongStateError(f"The organisation of {stored.name} is not confirmed.")
         organisation = _locked(used.organisation)

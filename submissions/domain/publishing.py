@@ -125,7 +125,7 @@ def correct_system(*, submission: Submission, actor: User, changes: Mapping[str,
     user = owner if actor.is_staff and owner and manages(owner, submission.system) else actor
     with transaction.atomic():
         lock(user)
-        system = System.objects.select_for_update(of=("self",)).get(pk=submission.system_id)
+        system = System.objects.select_for_update(of=("self",), no_key=True).get(pk=submission.system_id)
         new_facts, used = dict(changes), system.confirmation
         if changes.get("organisation", system.organisation) != system.organisation:
             used = use_name(account=user, name=str(changes["organisation"]))

@@ -72,7 +72,7 @@ def require(user: User, team: Team | None = None) -> None:
     # The row locks serialise simultaneous uploads (SQLite uses IMMEDIATE mode anyway).
     if team is not None:
         Team.objects.select_for_update().get(pk=team.pk)
-    User.objects.select_for_update().get(pk=user.pk)
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
     require_to_act_for(user, team)
     for holder in _holders(user, team):
         used, most = used_today(holder), limit(holder)

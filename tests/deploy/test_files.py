@@ -115,8 +115,8 @@ def test_the_proxy_can_read_its_settings_whatever_the_umask_was(tmp_path: Path) 
     (tmp_path / ".env").write_text("DOCKER_GID=7\n", encoding="ascii")
     subprocess.run([tmp_path / "deploy/prepare.sh"], check=True, stdout=subprocess.DEVNULL)
     nginx = tmp_path / "deploy/nginx"
-    modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in (nginx, *nginx.rglob("*"))}
-    assert modes == {True: 0o755, False: 0o644}
+    modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in (nginx, *nginx.rglob("*"))}
+    assert modes == {(True, 0o755), (False, 0o644)}
 
 
 def test_prepared_secrets_fit_each_other_and_none_is_changed(tmp_path: Path) -> None:

@@ -30,11 +30,15 @@ def test_a_security_key_is_added_and_signs_in(
 ) -> None:
     # A key belongs to a domain, which an address like 127.0.0.1 is not.
     here = {**browser_context_args, "base_url": f"http://localhost:{instance.port}"}
-    context = browser.new_context(**here)
-    page = context.new_page()
-    keys = context.new_cdp_session(page)
-    keys.send("WebAuthn.enable")
-    keys.send("WebAuthn.addVirtualAuthenticator", {"options": KEY})
+    with browser.new_context(**here) as context:
+        page = context.new_page()
+        keys = context.new_cdp_session(page)
+        keys.send("WebAuthn.enable")
+        keys.send("WebAuthn.addVirtualAuthenticator", {"options": KEY})
+        _add_and_use(page)
+
+
+def _add_and_use(page: Page) -> None:
     sign_up(page, "curlew")
     page.goto("/accounts/2fa/webauthn/add/")
     page.get_by_label("Password").fill(PASSWORD)
@@ -57,7 +61,6 @@ def test_a_security_key_is_added_and_signs_in(
     page.wait_for_url("**/my/")
     page.goto("/accounts/2fa/webauthn/")
     expect(page.get_by_role("row", name="blue key")).not_to_contain_text("never")
-    context.close()
 
 
 def _sign_out(page: Page) -> None:

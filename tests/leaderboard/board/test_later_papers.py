@@ -7,11 +7,13 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 
 from leaderboard.board.caching import forget
 from leaderboard.board.later_papers import counted_on, later
 from leaderboard.board.matrix import tasks_of
 from leaderboard.board.states import note_change
+from leaderboard.models import EntryMetric
 from leaderboard.statistics.intervals import wilson
 from leaderboard.web import listing
 from reviews.enums import CaseState
@@ -28,7 +30,7 @@ from tests.reviews.factories import assigned, case_of, ready
 from tests.submissions.factories import ImplementationFactory, SystemFactory
 
 if TYPE_CHECKING:
-    from django.test import Client
+    from django.test import Client, RequestFactory
 
     from benchmark_tasks.models import SuiteVersion
 
@@ -73,6 +75,22 @@ def test_a_file_that_is_read_in_parts_is_the_same(
     forget()
     monkeypatch.setattr(listing, "_PART", 1)
     assert rows(client, "papers=2023-05&sort=tests") == whole
+
+
+@pytest.mark.parametrize("query", ["sort=-tests", "sort=-tests&papers=2023-05"])
+def test_a_row_that_is_recounted_while_a_file_is_read_stays_in_it(
+    rf: RequestFactory, version: SuiteVersion, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    monkeypatch.setattr(listing, "_PART", 1)
+    request = rf.get(f"/board/small/?format=csv&{query}")
+    request.user = AnonymousUser()
+    reading = listing.Listing(request, version).file_rows()
+    first = next(reading).system
+    for metric in EntryMetric.objects.exclude(entry__system__name=first):
+        metric.delete()
+        metric.pk = None
+        metric.save()
+    assert {first, *(row.system for row in reading)} == {"Old", "New", "Totals"}
 
 
 def test_papers_have_the_month_of_their_arxiv_number_or_their_year(version: SuiteVersion) -> None:
