@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import ProgrammingError, connection, transaction
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 from psycopg.errors import GeneratedAlways, InsufficientPrivilege
@@ -174,14 +176,14 @@ class TestTables:
 
 @pytest.mark.django_db(transaction=True)
 def test_migrations_are_refused(tests_role: str) -> None:
-    recorder, last = MigrationRecorder(connection), ("evaluator", "0019_host_version")
+    recorder, (last,) = MigrationRecorder(connection), MigrationLoader(connection).graph.leaf_nodes("evaluator")
     recorder.record_unapplied(*last)
     try:
         with signed_in(tests_role), pytest.raises(ProgrammingError) as error:
             call_command("migrate", "evaluator", verbosity=0)
     finally:
         recorder.record_applied(*last)
-    assert "(must be owner of table evaluator_host)" in explained(error.value)
+    assert re.search(r"\(must be owner of table evaluator_[a-z]+\)", explained(error.value))
 
 
 @pytest.mark.bubblewrap
