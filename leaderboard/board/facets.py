@@ -11,7 +11,7 @@ from django.db.models import Count
 from benchmark_tasks.domain.queries import categories_of
 from benchmark_tasks.models import Suite, SuiteVersion
 from leaderboard.board.actions import has_trajectories
-from leaderboard.board.blocks import counted_in_blocks
+from leaderboard.board.blocks import counted_with_reported
 from leaderboard.board.caching import keep
 from leaderboard.board.labels import shown_judge
 from leaderboard.board.later_papers import month_choices
@@ -113,10 +113,7 @@ def _facets_of(version: SuiteVersion) -> dict[str, list[tuple[str, str]]]:
     Two queries; another for each block of submissions whose counts are not kept (``board.blocks``).
     """
     rows = visible_entries().filter(suite_version=version, kind=Kind.RANKED)
-    counted = [
-        *counted_in_blocks(rows, _count_facets, "facets"),
-        *_count_facets(rows.filter(reported_run__isnull=False)),
-    ]
+    counted = counted_with_reported(rows, _count_facets, "facets")
     found: dict[str, Counter[str]] = {facet: Counter() for facet in _FACETS}
     for *values, number in counted:
         for facet, value in zip(_FACETS, values, strict=True):

@@ -154,8 +154,10 @@ def show_reported_on_newest(suite_version: SuiteVersion, **_: Any) -> None:
 
 
 @receiver(post_save, sender=System)
-def show_corrected_system(instance: System, **_: Any) -> None:
+def show_corrected_system(instance: System, *, created: bool, **_: Any) -> None:
     """Have the rows of a system counted again, and sort them by its name, since it may have been corrected."""
+    if created:
+        return  # it has no rows yet
     # In the transaction of the correction: a crash after it would leave old counts. Only the order may come later.
     count_again(instance)
     transaction.on_commit(partial(rename, instance))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from django.db.models import BooleanField, Count, ExpressionWrapper, FilteredRelation, Max, Q, Sum
 
 from benchmark_tasks.models import Category
-from leaderboard.board.blocks import counted_in_blocks
+from leaderboard.board.blocks import counted_with_reported
 from leaderboard.board.rows import complete, visible_entries
 from leaderboard.models import AnalysisReport, EntryMetric, ReportedAggregate
 from leaderboard.models.enums import Provenance, RaterAxis
@@ -108,8 +108,7 @@ class SuiteResults:
         Two queries; another two for each block of submissions whose rows are not kept (``board.blocks``).
         """
         public = visible_entries().filter(suite_version=self.version, kind=Kind.RANKED)
-        measured = cast("list[ScoreRow]", counted_in_blocks(public, _score_rows, "scores", hidden=self.hidden))
-        rows = [*measured, *_score_rows(public.filter(reported_run__isnull=False))]
+        rows = cast("list[ScoreRow]", counted_with_reported(public, _score_rows, "scores", hidden=self.hidden))
         return sorted(rows, key=lambda row: (row.tests is None, -(row.tests or 0), row.system, row.entry))
 
     def with_labels(self, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
@@ -157,8 +156,7 @@ class SuiteResults:
         Queries as for the rows.
         """
         public = visible_entries().filter(suite_version=self.version, kind=Kind.RANKED, inputs=Inputs.FULL)
-        found = counted_in_blocks(public, _passes, "passes in categories", hidden=self.hidden)
-        found += _passes(public.filter(reported_run__isnull=False))
+        found = counted_with_reported(public, _passes, "passes in categories", hidden=self.hidden)
         summed: dict[int, tuple[float, int]] = {}
         for category, passed, tasks in found:
             before = summed.get(category, (0.0, 0))
